@@ -26,9 +26,14 @@ class Api:
         url = urllib.parse.urlsplit(os.environ.get("CAY_URL", "http://127.0.0.1:8787"))
         key = os.environ.get("CAY_API_KEY")
         if not key:
-            with open(os.path.join(os.environ.get("CAY_DATA", "/var/lib/cay"), "api-key"), encoding="ascii") as file:
+            with open(
+                os.path.join(os.environ.get("CAY_DATA", "/var/lib/cay"), "api-key"),
+                encoding="ascii",
+            ) as file:
                 key = file.read().strip()
-        self.key, self.connection = key, http.client.HTTPConnection(url.hostname, url.port, timeout=120)
+        self.key, self.connection = key, http.client.HTTPConnection(
+            url.hostname, url.port, timeout=120
+        )
         self.connection.connect()
         self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -47,8 +52,13 @@ class Api:
 
 def summary(name, seconds, unit="ms", scale=1e3):
     values = sorted(seconds)
-    row = {"name": name, "n": len(values), "unit": unit, "p50": statistics.median(values) * scale,
-           "p99": values[min(len(values) - 1, int(len(values) * 0.99))] * scale}
+    row = {
+        "name": name,
+        "n": len(values),
+        "unit": unit,
+        "p50": statistics.median(values) * scale,
+        "p99": values[min(len(values) - 1, int(len(values) * 0.99))] * scale,
+    }
     print(f"{name:<44} p50 {row['p50']:9.3f} {unit}   p99 {row['p99']:9.3f} {unit}   n={row['n']}")
     return row
 
@@ -77,6 +87,7 @@ def idle_memory(api, count=20):
 
     Kernel memory is the growth of unreclaimable slab, stacks and page tables over `count` sandboxes: other
     work on the machine is in it too."""
+
     def kernel():
         with open("/proc/meminfo", encoding="ascii") as file:
             rows = {line.split(":")[0]: int(line.split()[1]) for line in file}
@@ -119,9 +130,13 @@ def program_record(api, count):
 
     In turns, so that what else the machine does falls on all; the record's part in the kernel goes 10 s after the
     last sandbox that has one, so the first turn is by itself."""
+
     def spawns(box):
-        got = api.json("POST", f"/api/v1/sandboxes/{box}/commands",
-                       {"argv": ["python3", "-c", SPAWNER, str(count)], "wait": True, "timeout_s": 300})
+        got = api.json(
+            "POST",
+            f"/api/v1/sandboxes/{box}/commands",
+            {"argv": ["python3", "-c", SPAWNER, str(count)], "wait": True, "timeout_s": 300},
+        )
         return json.loads(got["stdout"])[3:]
 
     boxes = [api.json("POST", "/api/v1/sandboxes", {})["id"]]
@@ -132,8 +147,11 @@ def program_record(api, count):
         times["with"] += spawns(boxes[1])
     for box in boxes:
         api.call("DELETE", f"/api/v1/sandboxes/{box}")
-    names = {"without": "fork+exec+exit inside (no record on the host)", "with": "  with a program record",
-             "beside": "  beside a sandbox with one"}
+    names = {
+        "without": "fork+exec+exit inside (no record on the host)",
+        "with": "  with a program record",
+        "beside": "  beside a sandbox with one",
+    }
     return [summary(names[key], times[key]) for key in names]
 
 
@@ -146,7 +164,9 @@ def sandboxes(api, count):
         for number in range(count + warm):
             begin = time.perf_counter()
             box = api.json("POST", "/api/v1/sandboxes", {})
-            got = api.json("POST", f"/api/v1/sandboxes/{box['id']}/commands", {"argv": argv, "wait": True})
+            got = api.json(
+                "POST", f"/api/v1/sandboxes/{box['id']}/commands", {"argv": argv, "wait": True}
+            )
             took = time.perf_counter() - begin
             assert got["state"] == "exited" and got["exit_code"] == 0, got
             api.call("DELETE", f"/api/v1/sandboxes/{box['id']}")
@@ -156,9 +176,15 @@ def sandboxes(api, count):
 
     rows.append(summary("create -> first output (echo)", life(["/bin/echo", "hi"])))
     box = api.json("POST", "/api/v1/sandboxes", {})["id"]
-    run = lambda argv: lambda _: api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": argv, "wait": True})
+    run = lambda argv: lambda _: api.json(
+        "POST", f"/api/v1/sandboxes/{box}/commands", {"argv": argv, "wait": True}
+    )
     rows.append(summary("command round trip (/bin/true)", timed(run(["/bin/true"]), count * 3)))
-    rows.append(summary("command round trip (python3 -c pass)", timed(run(["python3", "-c", "pass"]), count)))
+    rows.append(
+        summary(
+            "command round trip (python3 -c pass)", timed(run(["python3", "-c", "pass"]), count)
+        )
+    )
 
     def wake(_):
         api.json("POST", f"/api/v1/sandboxes/{box}/commands", {"argv": ["/bin/true"], "wait": True})
@@ -169,6 +195,7 @@ def sandboxes(api, count):
             begin = time.perf_counter()
             function(number)
             spent.append(time.perf_counter() - begin)
+
         return call
 
     spent = []
@@ -184,14 +211,23 @@ def sandboxes(api, count):
     rows.append(summary("resume", resumes))
     bare = timed(lambda _: subprocess.run(["/bin/true"], check=True, close_fds=False), count * 3)
     rows.append(summary("bare fork+exec (/bin/true), same machine", bare))
-    rows.append(summary("GET one sandbox (API alone)", timed(lambda _: api.json("GET", f"/api/v1/sandboxes/{box}"), count * 3)))
+    rows.append(
+        summary(
+            "GET one sandbox (API alone)",
+            timed(lambda _: api.json("GET", f"/api/v1/sandboxes/{box}"), count * 3),
+        )
+    )
     small = b"x" * 1024
     path = f"/api/v1/sandboxes/{box}/files?path=/tmp/f"
-    rows.append(summary("write 1 KiB file", timed(lambda _: api.call("PUT", path, raw=small), count)))
+    rows.append(
+        summary("write 1 KiB file", timed(lambda _: api.call("PUT", path, raw=small), count))
+    )
     rows.append(summary("read 1 KiB file", timed(lambda _: api.call("GET", path), count)))
     big = os.urandom(64 << 20)
-    for name, call in (("write 64 MiB file", lambda _: api.call("PUT", path, raw=big)),
-                       ("read 64 MiB file", lambda _: api.call("GET", path))):
+    for name, call in (
+        ("write 64 MiB file", lambda _: api.call("PUT", path, raw=big)),
+        ("read 64 MiB file", lambda _: api.call("GET", path)),
+    ):
         times = timed(call, 5, warm=1)
         row = summary(name, times)
         row["mib_per_s"] = 64 / statistics.median(times)
@@ -207,18 +243,24 @@ def idle_sandbox(api):
     if not idle:
         print("idle sandbox: not measured (run this as root on the daemon's machine)")
         return []
-    print(f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB")
+    print(
+        f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB"
+    )
     return [{"name": "idle sandbox", "unit": "KiB", "pss": idle[0], "kernel": idle[1]}]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--json", help="write the figures there too")
     parser.add_argument("--services", action="store_true", help="web services and tunnels alone")
     options = parser.parse_args()
     api, rows = Api(), []
-    print(f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
+    print(
+        f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{x:.2f}' for x in os.getloadavg())}"
+    )
 
     if not options.services:
         rows += sandboxes(api, options.count)
@@ -228,7 +270,16 @@ def main():
     print(f"load after: {' '.join(f'{x:.2f}' for x in os.getloadavg())}")
     if options.json:
         with open(options.json, "w", encoding="utf8") as file:
-            json.dump({"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg(), "rows": rows}, file, indent=1)
+            json.dump(
+                {
+                    "kernel": platform.release(),
+                    "cpus": os.cpu_count(),
+                    "load": os.getloadavg(),
+                    "rows": rows,
+                },
+                file,
+                indent=1,
+            )
 
 
 if __name__ == "__main__":

@@ -69,9 +69,16 @@ class Bench:
         host = urllib.parse.urlparse(self.url)
         peer = socket.create_connection((host.hostname, host.port))
         own = "{}:{}".format(*peer.getsockname())
-        lines = (f"GET {self.target('tunnel?port=9000')} HTTP/1.1", f"Host: {host.netloc}",
-                 f"X-Api-Key: {self.key}", "Connection: Upgrade", "Upgrade: cay-tunnel",
-                 f"Cay-Tunnel-From: {own}", "", "")
+        lines = (
+            f"GET {self.target('tunnel?port=9000')} HTTP/1.1",
+            f"Host: {host.netloc}",
+            f"X-Api-Key: {self.key}",
+            "Connection: Upgrade",
+            "Upgrade: cay-tunnel",
+            f"Cay-Tunnel-From: {own}",
+            "",
+            "",
+        )
         peer.sendall("\r\n".join(lines).encode())
         head = b""
         while not head.endswith(b"\r\n\r\n"):
@@ -94,11 +101,13 @@ class Bench:
 
     def prepare(self):
         each = self.size // 300
-        self.inside(f"head -c {each * 300} /dev/urandom > /root/r && mkdir /root/t && "
-                    f"split -b {each} -a 3 /root/r /root/t/f")
+        self.inside(
+            f"head -c {each * 300} /dev/urandom > /root/r && mkdir /root/t && "
+            f"split -b {each} -a 3 /root/r /root/t/f"
+        )
         self.cay("cp", "-", f"{self.box}:/root/server.py", input=SERVER)
         self.cay("exec", "-d", self.box, "--", "python3", "/root/server.py")
-        dial = "import socket; socket.create_connection((\"127.0.0.1\", 9000))"
+        dial = 'import socket; socket.create_connection(("127.0.0.1", 9000))'
         self.inside(f"until python3 -c '{dial}'; do sleep .1; done")
         self.command = self.cay("exec", "-d", self.box, "--", "cat", "/root/r").stdout.split()[-1]
         self.cay("logs", "-f", self.box, self.command, stdout=subprocess.DEVNULL)
@@ -113,13 +122,23 @@ class Bench:
             with open(out, "wb") as file:
                 words = [program, "logs", "--stream", "stdout", self.box, self.command]
                 subprocess.run(words, stdout=file, check=True)
-        yield ("file", cli("cp", f"{self.box}:/root/r", str(out)),
-               lambda: self.curl("files?path=/root/r", out))
-        yield ("tree of 300 files", cli("cp", f"{self.box}:/root/t", str(self.where / "tree")),
-               lambda: self.curl("files/tree?path=/root/t", out))
+
+        yield (
+            "file",
+            cli("cp", f"{self.box}:/root/r", str(out)),
+            lambda: self.curl("files?path=/root/r", out),
+        )
+        yield (
+            "tree of 300 files",
+            cli("cp", f"{self.box}:/root/t", str(self.where / "tree")),
+            lambda: self.curl("files/tree?path=/root/t", out),
+        )
         yield "logs", logs, lambda: self.curl(f"commands/{self.command}/output?stream=stdout", out)
-        yield ("tunnel", lambda program: self.cli_tunnel(program, out),
-               lambda: self.plain_tunnel(out))
+        yield (
+            "tunnel",
+            lambda program: self.cli_tunnel(program, out),
+            lambda: self.plain_tunnel(out),
+        )
 
     def check(self, name):
         """A copy that is quick and wrong is no copy."""
@@ -149,8 +168,10 @@ class Bench:
                     if program:
                         self.check(name)
             medians = {program: statistics.median(all_) for program, all_ in took.items()}
-            row = "".join(f"{medians[one]:.2f} | {medians[one] / medians[None]:.2f} × | "
-                          for one in self.programs)
+            row = "".join(
+                f"{medians[one]:.2f} | {medians[one] / medians[None]:.2f} × | "
+                for one in self.programs
+            )
             print(f"| {name} | {row}{medians[None]:.2f} |", flush=True)
 
     def close(self):

@@ -33,7 +33,13 @@ AIMS = [
     ("cay tunnel", "  through cay tunnel: PUT of 256 MiB", "share", "at least", 0.6),
     ("yamux", "  through yamux, a compiled client: GET of 256 MiB", "share", "at least", 0.6),
     ("yamux", "  through yamux, a compiled client: PUT of 256 MiB", "share", "at least", 0.6),
-    ("yamux", "  through yamux, LangSmith's Python: GET of 2 bytes", "added_p50_ms", "at most", 0.3),
+    (
+        "yamux",
+        "  through yamux, LangSmith's Python: GET of 2 bytes",
+        "added_p50_ms",
+        "at most",
+        0.3,
+    ),
     ("yamux", "  through yamux, LangSmith's Python: GET of 256 MiB", "share", "at least", 0.6),
     ("yamux", "  through yamux, LangSmith's Python: PUT of 256 MiB", "share", "at least", 0.6),
 ]
@@ -64,8 +70,13 @@ def main():
     figures = target.with_suffix(".json")
     daemon = new_daemon().start()
     try:
-        done = subprocess.run([sys.executable, ROOT / "bench/bench.py", "--json", figures, *sys.argv[2:]],
-                              env={**os.environ, **daemon.env, "CAY_PROGRAM": str(CAY)}, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, ROOT / "bench/bench.py", "--json", figures, *sys.argv[2:]],
+            env={**os.environ, **daemon.env, "CAY_PROGRAM": str(CAY)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     finally:
         daemon.close()
     if done.returncode != 0:

@@ -56,16 +56,26 @@ def main():
             api.call("DELETE", f"/api/v1/sandboxes/{box['id']}")
     for policy, times in took.items():
         summary(f"create, policy {policy}", times)
-    print(f"the way out adds {(statistics.median(took['packages']) - statistics.median(took['off'])) * 1e3:.3f} ms (medians)")
+    print(
+        f"the way out adds {(statistics.median(took['packages']) - statistics.median(took['off'])) * 1e3:.3f} ms (medians)"
+    )
     if os.geteuid() != 0:
         sys.exit("bench: the rest needs root, for an address on lo")
     subprocess.run(["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], check=False)
     try:
         bulk_port, echo_port = serve(bulk), serve(echo)
         words = [ADDRESS, str(bulk_port), str(echo_port), str(BYTES)]
-        plain = json.loads(subprocess.run([sys.executable, "-c", INSIDE, *words], check=True, capture_output=True).stdout)
+        plain = json.loads(
+            subprocess.run(
+                [sys.executable, "-c", INSIDE, *words], check=True, capture_output=True
+            ).stdout
+        )
         box = api.json("POST", "/api/v1/sandboxes", {"policy": "open"})
-        done = api.json("POST", f"/api/v1/sandboxes/{box['id']}/commands", {"argv": ["python3", "-c", INSIDE, *words], "wait": True, "timeout_s": 300})
+        done = api.json(
+            "POST",
+            f"/api/v1/sandboxes/{box['id']}/commands",
+            {"argv": ["python3", "-c", INSIDE, *words], "wait": True, "timeout_s": 300},
+        )
         if done["exit_code"] != 0:
             sys.exit(f"bench: {done}")
         through = json.loads(done["stdout"])

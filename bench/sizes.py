@@ -10,19 +10,27 @@ import argparse
 import subprocess
 import sys
 
-PYTHON = ("import os, multiprocessing; "
-          "print(os.cpu_count(), len(os.sched_getaffinity(0)), multiprocessing.cpu_count())")
-NODE = ("const os = require('os'), mib = (bytes) => Math.round(bytes / 2 ** 20); "
-        "console.log(os.cpus().length, os.availableParallelism?.(), mib(os.totalmem()), "
-        "mib(process.constrainedMemory?.()), "
-        "mib(require('v8').getHeapStatistics().heap_size_limit))")
-JAVA = ("java -XX:+PrintFlagsFinal -version 2>/dev/null | "
-        "awk '/ MaxHeapSize / {print int($4 / 1048576)}'; "
-        "java -XshowSettings:system -version 2>&1 | "
-        "sed -n 's/ *Effective CPU Count: //p; s/ *Memory Limit: //p'")
+PYTHON = (
+    "import os, multiprocessing; "
+    "print(os.cpu_count(), len(os.sched_getaffinity(0)), multiprocessing.cpu_count())"
+)
+NODE = (
+    "const os = require('os'), mib = (bytes) => Math.round(bytes / 2 ** 20); "
+    "console.log(os.cpus().length, os.availableParallelism?.(), mib(os.totalmem()), "
+    "mib(process.constrainedMemory?.()), "
+    "mib(require('v8').getHeapStatistics().heap_size_limit))"
+)
+JAVA = (
+    "java -XX:+PrintFlagsFinal -version 2>/dev/null | "
+    "awk '/ MaxHeapSize / {print int($4 / 1048576)}'; "
+    "java -XshowSettings:system -version 2>&1 | "
+    "sed -n 's/ *Effective CPU Count: //p; s/ *Memory Limit: //p'"
+)
 ONLINE = "cd /sys/devices/system/cpu; cat online; ls -d cpu[0-9]* | wc -l"
-TOP = ("top -bn1 -1 | grep -o '%Cpu[0-9]' | wc -l; "
-       "top -bn1 -Em | sed -n 's/^MiB Mem *: *\\([0-9.]*\\) total.*/\\1/p'")
+TOP = (
+    "top -bn1 -1 | grep -o '%Cpu[0-9]' | wc -l; "
+    "top -bn1 -Em | sed -n 's/^MiB Mem *: *\\([0-9.]*\\) total.*/\\1/p'"
+)
 V1 = "cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes cpu/cpu.cfs_quota_us"
 ROWS = (
     ("`nproc`", "nproc"),
@@ -33,18 +41,23 @@ ROWS = (
     ("`lscpu`: CPU(s)", "lscpu | sed -n 's/^CPU(s): *//p'"),
     ("Python: `os.cpu_count()`, affinity, `multiprocessing`", f"python3 -c '{PYTHON}'"),
     ("Go: `NumCPU`, `GOMAXPROCS`", "/tmp/gosize"),
-    ("Node: `cpus()`, `availableParallelism`, `totalmem`, `constrainedMemory`, heap, MiB",
-     f'node -e "{NODE}"'),
+    (
+        "Node: `cpus()`, `availableParallelism`, `totalmem`, `constrainedMemory`, heap, MiB",
+        f'node -e "{NODE}"',
+    ),
     ("Java: `MaxHeapSize` MiB, CPUs, memory limit", JAVA),
-    ("`/proc/meminfo`: `MemTotal` MiB",
-     "awk '/^MemTotal/ {print int($2 / 1024)}' /proc/meminfo"),
+    ("`/proc/meminfo`: `MemTotal` MiB", "awk '/^MemTotal/ {print int($2 / 1024)}' /proc/meminfo"),
     ("`free -m`: total, available", "free -m | awk '/^Mem/ {print $2, $7}'"),
     ("`top`: CPUs, memory MiB", TOP),
-    ("`/sys/fs/cgroup`: `memory.max`, `cpu.max`",
-     "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max"),
+    (
+        "`/sys/fs/cgroup`: `memory.max`, `cpu.max`",
+        "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max",
+    ),
     ("the same by v1's names", V1),
-    ("`sysconf(_SC_PHYS_PAGES)`, which asks sysinfo(2), MiB",
-     "echo $(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1048576))"),
+    (
+        "`sysconf(_SC_PHYS_PAGES)`, which asks sysinfo(2), MiB",
+        "echo $(($(getconf _PHYS_PAGES) * $(getconf PAGESIZE) / 1048576))",
+    ),
     ("`nproc --all`: possible CPUs", "nproc --all"),
     ("`df -h /`: size, available", "df -h / | awk 'NR == 2 {print $2, $4}'"),
 )

@@ -38,7 +38,9 @@ inline int listen_and_tell() {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener, 16) != 0) give_up("listen");
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::listen(listener, 16) != 0)
+    give_up("listen");
   ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
   std::printf("%d\n", ntohs(address.sin_port));
   std::fflush(stdout);
@@ -56,7 +58,8 @@ inline int dial(std::uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   set_options(fd);
   const sockaddr_in address = loopback(port);
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) give_up("connect");
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    give_up("connect");
   return fd;
 }
 

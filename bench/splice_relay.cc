@@ -1,7 +1,9 @@
-// A minimal relay in user space: splice(2) between two TCP connections, a blocking thread for each direction, and no look at the
-// bytes. Its cost is the reference for Cay's ways in, which add as many hops.
+// A minimal relay in user space: splice(2) between two TCP connections, a blocking thread for each
+// direction, and no look at the bytes. Its cost is the reference for Cay's ways in, which add as
+// many hops.
 //
-//     bench_splice_relay PORT      listens on a free port of 127.0.0.1, which it prints, and passes on to PORT
+//     bench_splice_relay PORT      listens on a free port of 127.0.0.1, which it prints, and passes
+//     on to PORT
 #include <fcntl.h>
 #include <signal.h>
 
@@ -21,7 +23,8 @@ void pass(int from, int to) {
     ssize_t got = ::splice(from, nullptr, ends[1], nullptr, kMost, SPLICE_F_MOVE);
     if (got <= 0) break;
     while (got > 0) {
-      const ssize_t gone = ::splice(ends[0], nullptr, to, nullptr, static_cast<std::size_t>(got), SPLICE_F_MOVE);
+      const ssize_t gone =
+          ::splice(ends[0], nullptr, to, nullptr, static_cast<std::size_t>(got), SPLICE_F_MOVE);
       if (gone <= 0) break;
       got -= gone;
     }

@@ -36,9 +36,16 @@ from loopback import ADDRESS, echo, serve  # noqa: E402
 from measured import commit, head, machine  # noqa: E402
 
 # Name, figure, comparison, and aim. One of the first two is enough.
-AIMS = [("gate", "gbit_per_core", "at least", 5.0), ("gate", "share", "at least", 0.5),
-        ("gate", "added_p50_ms", "at most", 0.2), ("http", "gbit_per_core", "at least", 5.0), ("http", "added_p50_ms", "at most", 0.2),
-        ("tls", "gbit_per_core", "at least", 5.0), ("hello", "added_p50_ms", "at most", 0.2), ("filter", "overhead_at_most", "at most", 0.05)]
+AIMS = [
+    ("gate", "gbit_per_core", "at least", 5.0),
+    ("gate", "share", "at least", 0.5),
+    ("gate", "added_p50_ms", "at most", 0.2),
+    ("http", "gbit_per_core", "at least", 5.0),
+    ("http", "added_p50_ms", "at most", 0.2),
+    ("tls", "gbit_per_core", "at least", 5.0),
+    ("hello", "added_p50_ms", "at most", 0.2),
+    ("filter", "overhead_at_most", "at most", 0.05),
+]
 CLIENT = r"""
 import json, socket, sys, time
 address, bulk, echo, size, count = sys.argv[1], *map(int, sys.argv[2:])
@@ -116,7 +123,22 @@ class Servers:
 
     def begin_asked(self, directory):
         """Ports by how they are asked; and one on 127.0.0.1 that is asked as "tls" is."""
-        words = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={NAME}", "-keyout", "key.pem", "-out", "cert.pem"]
+        words = [
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={NAME}",
+            "-keyout",
+            "key.pem",
+            "-out",
+            "cert.pem",
+        ]
         subprocess.run(["openssl", "req", *words], check=True, capture_output=True, cwd=directory)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(directory / "cert.pem", directory / "key.pem")
@@ -124,8 +146,11 @@ class Servers:
         def answer_tls(peer):
             with contextlib.suppress(OSError):  # who said a ClientHello alone is gone
                 self.answer(context.wrap_socket(peer, server_side=True))
+
         tls = serve(answer_tls)
-        return {"http": serve(self.answer), "hello": tls, "tls": tls}, serve(answer_tls, "127.0.0.1")
+        return {"http": serve(self.answer), "hello": tls, "tls": tls}, serve(
+            answer_tls, "127.0.0.1"
+        )
 
     @staticmethod
     def answer(peer):
@@ -177,7 +202,9 @@ def in_turns(host, box, rounds, size, outside, one, many):
     """Words of Python's: many connections `outside`; then inside one with `size` bytes, and `many`. Gives the gate's figures, and what outside and that one told, of each turn."""
     plain, through, told, cpu = [], [], [], 0.0
     for turn in range(rounds + 1):
-        direct = json.loads(subprocess.run([sys.executable, *outside], check=True, capture_output=True).stdout)
+        direct = json.loads(
+            subprocess.run([sys.executable, *outside], check=True, capture_output=True).stdout
+        )
         pids = gates_of(host.daemon)
         if not pids:
             sys.exit("bench: no gate of this daemon's is found")
@@ -195,15 +222,31 @@ def in_turns(host, box, rounds, size, outside, one, many):
         through += json.loads(connecting["stdout"])[0]
         told.append((direct, json.loads(alone["stdout"])))
     moved = rounds * size
-    return {"bytes": moved, "gate_cpu_s": cpu, "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9, "plain_p50_ms": statistics.median(plain) * 1e3,
-            "gate_p50_ms": statistics.median(through) * 1e3, "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3,
-            "plain_p10_ms": tenth(plain) * 1e3, "gate_p10_ms": tenth(through) * 1e3, "connections": len(through)}, told
+    return {
+        "bytes": moved,
+        "gate_cpu_s": cpu,
+        "gbit_per_core": moved * 8 / max(cpu, 0.01) / 1e9,
+        "plain_p50_ms": statistics.median(plain) * 1e3,
+        "gate_p50_ms": statistics.median(through) * 1e3,
+        "added_p50_ms": (statistics.median(through) - statistics.median(plain)) * 1e3,
+        "plain_p10_ms": tenth(plain) * 1e3,
+        "gate_p10_ms": tenth(through) * 1e3,
+        "connections": len(through),
+    }, told
 
 
 def gate_figures(host, rounds, size):
     servers, box = Servers(), places.Sandbox(host, "bench-gate", policy="open")
     words = ["-c", CLIENT, ADDRESS, str(servers.bulk), str(servers.echo)]
-    found, told = in_turns(host, box, rounds, size, [*words, str(size), "200"], [*words, str(size), "0"], [*words, "0", "200"])
+    found, told = in_turns(
+        host,
+        box,
+        rounds,
+        size,
+        [*words, str(size), "200"],
+        [*words, str(size), "0"],
+        [*words, "0", "200"],
+    )
     box.close()
     return {**found, "share": statistics.median(direct[1] / alone[1] for direct, alone in told)}
 
@@ -211,15 +254,31 @@ def gate_figures(host, rounds, size):
 def asked_figures(host, rounds, size):
     """As gate_figures, by rules that name the host."""
     ports, local = Servers().begin_asked(host.directory)
-    box = places.Sandbox(host, "bench-asked", policy=f"http://{NAME}:{ports['http']},https://{NAME}:{ports['tls']}")
+    box = places.Sandbox(
+        host, "bench-asked", policy=f"http://{NAME}:{ports['http']},https://{NAME}:{ports['tls']}"
+    )
     found = {}
     for how, port in ports.items():
-        size_of = {"http": size, "hello": 0, "tls": size // 4}[how]  # TLS's own work is the client's and the server's
-        count = "80" if how == "hello" else "200"  # a sandbox opens so many a second, and these take little time
+        size_of = {"http": size, "hello": 0, "tls": size // 4}[
+            how
+        ]  # TLS's own work is the client's and the server's
+        count = (
+            "80" if how == "hello" else "200"
+        )  # a sandbox opens so many a second, and these take little time
         many = ["-c", ASKING, how, ADDRESS, NAME, str(port), "0", count]
-        found[how], _ = in_turns(host, box, rounds, size_of, many, ["-c", ASKING, how, NAME, NAME, str(port), str(size_of), "0"], many)
+        found[how], _ = in_turns(
+            host,
+            box,
+            rounds,
+            size_of,
+            many,
+            ["-c", ASKING, how, NAME, NAME, str(port), str(size_of), "0"],
+            many,
+        )
     # The control: the names are what counts.
-    refused = box.command(["python3", "-c", ASKING, "http", ADDRESS, "other.cay.test", str(ports["http"]), "0", "1"])
+    refused = box.command(
+        ["python3", "-c", ASKING, "http", ADDRESS, "other.cay.test", str(ports["http"]), "0", "1"]
+    )
     if refused["exit_code"] == 0 and "403" not in refused["stdout"]:
         sys.exit(f"bench: another name goes through, too: {refused}")
     box.close()
@@ -230,13 +289,20 @@ def relay_figures(host, rounds, direct, local):
     """What "tls" takes outside, directly and through a bare relay."""
     program = host.directory / "relay"
     compiler = next(filter(shutil.which, ("clang++-19", "clang++", "g++")))
-    subprocess.run([compiler, "-O2", "-std=c++20", "-pthread", "-o", program, ROOT / "bench/splice_relay.cc"], check=True)
+    subprocess.run(
+        [compiler, "-O2", "-std=c++20", "-pthread", "-o", program, ROOT / "bench/splice_relay.cc"],
+        check=True,
+    )
     took = {}
     with subprocess.Popen([program, str(local)], stdout=subprocess.PIPE, text=True) as relay:
         ways = {"plain": (ADDRESS, direct), "relay": ("127.0.0.1", int(relay.stdout.readline()))}
         for _ in range(rounds):
             for way, (address, port) in ways.items():
-                done = subprocess.run([sys.executable, "-c", ASKING, "tls", address, NAME, str(port), "0", "200"], check=True, capture_output=True)
+                done = subprocess.run(
+                    [sys.executable, "-c", ASKING, "tls", address, NAME, str(port), "0", "200"],
+                    check=True,
+                    capture_output=True,
+                )
                 took.setdefault(way, []).extend(json.loads(done.stdout)[0])
         relay.kill()
     plain, relayed = (statistics.median(took[way]) * 1e3 for way in ways)
@@ -245,7 +311,12 @@ def relay_figures(host, rounds, direct, local):
 
 def build_once(box, lifted):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([*places.StandIn(box, lifted).words(), "sh", "-c", BUILD], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [*places.StandIn(box, lifted).words(), "sh", "-c", BUILD],
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if done.returncode != 0:
         sys.exit(f"bench: the build ended with {done.returncode}: {done.stderr[-500:]!r}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -254,7 +325,11 @@ def build_once(box, lifted):
 
 def filter_figures(host, rounds):
     box = places.Sandbox(host, "bench-filter", limits={"memory_bytes": 1 << 30})
-    kinds = {"with": (), "without": ("filter",), "again": ()}  # "again": the same against the same, which tells what this run can tell at all
+    kinds = {
+        "with": (),
+        "without": ("filter",),
+        "again": (),
+    }  # "again": the same against the same, which tells what this run can tell at all
     took = {kind: [] for kind in kinds}
     for turn in range(rounds + 1):
         for kind in random.sample(list(kinds), 3):
@@ -262,18 +337,36 @@ def filter_figures(host, rounds):
             if turn:
                 took[kind].append(seconds)
     # The control: that the filter is there, and that it is gone.
-    seccomp = {lifted: subprocess.run([*places.StandIn(box, lifted).words(), "grep", "^Seccomp:", "/proc/self/status"], capture_output=True, text=True,
-                                      check=True).stdout.split()[1] for lifted in kinds.values()}
+    seccomp = {
+        lifted: subprocess.run(
+            [*places.StandIn(box, lifted).words(), "grep", "^Seccomp:", "/proc/self/status"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()[1]
+        for lifted in kinds.values()
+    }
     if seccomp != {(): "2", ("filter",): "0"}:
         sys.exit(f"bench: the two are not what they should be: {seccomp}")
     box.close()
+
     def beyond(one, other):
         return statistics.median(took[one]) / statistics.median(took[other]) - 1
+
     ratios = [one / other for one, other in zip(took["with"] + took["again"], 2 * took["without"])]
     noise = abs(beyond("with", "again"))
-    overhead = statistics.median(took["with"] + took["again"]) / statistics.median(took["without"]) - 1
-    return {"with_s": statistics.median(took["with"] + took["again"]), "without_s": statistics.median(took["without"]), "overhead": overhead,
-            "overhead_paired": statistics.median(ratios) - 1, "noise": noise, "overhead_at_most": overhead + noise, "rounds": rounds}
+    overhead = (
+        statistics.median(took["with"] + took["again"]) / statistics.median(took["without"]) - 1
+    )
+    return {
+        "with_s": statistics.median(took["with"] + took["again"]),
+        "without_s": statistics.median(took["without"]),
+        "overhead": overhead,
+        "overhead_paired": statistics.median(ratios) - 1,
+        "noise": noise,
+        "overhead_at_most": overhead + noise,
+        "rounds": rounds,
+    }
 
 
 def judged(found):
@@ -284,25 +377,39 @@ def judged(found):
         value = found[which][what]
         reached = value <= limit if how == "at most" else value >= limit
         either = " (the one above is enough)" if what == "share" and by_core else ""
-        lines.append(f"aim: {which}, {what} {value:.3f}, {how} {limit}: {'reached' if reached else 'not reached'}{either}")
+        lines.append(
+            f"aim: {which}, {what} {value:.3f}, {how} {limit}: {'reached' if reached else 'not reached'}{either}"
+        )
     return lines
 
 
 def told(found):
     gate, call = found["gate"], found["filter"]
-    bulk = {how: f"{one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the gate's ({one['gate_cpu_s']:.2f} s of CPU); "
-            for how, one in found.items() if how in ("http", "tls")}
-    asked = [f"by rules that name the host, {how}: {bulk.get(how, '')}a connection with "
-             f"a byte of an answer, {one['connections']} times: plain p50 {one['plain_p50_ms']:.3f} ms, through the gate p50 {one['gate_p50_ms']:.3f} ms; "
-             f"p10 {one['plain_p10_ms']:.3f} and {one['gate_p10_ms']:.3f} ms" for how, one in found.items() if how in ("http", "hello", "tls")]
+    bulk = {
+        how: f"{one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the gate's ({one['gate_cpu_s']:.2f} s of CPU); "
+        for how, one in found.items()
+        if how in ("http", "tls")
+    }
+    asked = [
+        f"by rules that name the host, {how}: {bulk.get(how, '')}a connection with "
+        f"a byte of an answer, {one['connections']} times: plain p50 {one['plain_p50_ms']:.3f} ms, through the gate p50 {one['gate_p50_ms']:.3f} ms; "
+        f"p10 {one['plain_p10_ms']:.3f} and {one['gate_p10_ms']:.3f} ms"
+        for how, one in found.items()
+        if how in ("http", "hello", "tls")
+    ]
     relay = found["relay"]
-    asked += [f"tls, outside: plain p50 {relay['plain_p50_ms']:.3f} ms, through a bare relay p50 {relay['relay_p50_ms']:.3f} ms: it adds {relay['added_p50_ms']:.3f} ms"]
-    return [f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: {gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
-            f"({gate['gate_cpu_s']:.2f} s of CPU), {gate['share'] * 100:.0f} % of plain loopback",
-            f"connect, one byte and back, {gate['connections']} times: plain p50 {gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms; "
-            f"p10 {gate['plain_p10_ms']:.3f} and {gate['gate_p10_ms']:.3f} ms", *asked,
-            f"a build, {call['rounds']} rounds each: CPU with the filter {call['with_s']:.3f} s, without {call['without_s']:.3f} s: "
-            f"{call['overhead'] * 100:+.1f} % (pair by pair {call['overhead_paired'] * 100:+.1f} %; the same against the same {call['noise'] * 100:.1f} %)"]
+    asked += [
+        f"tls, outside: plain p50 {relay['plain_p50_ms']:.3f} ms, through a bare relay p50 {relay['relay_p50_ms']:.3f} ms: it adds {relay['added_p50_ms']:.3f} ms"
+    ]
+    return [
+        f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: {gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
+        f"({gate['gate_cpu_s']:.2f} s of CPU), {gate['share'] * 100:.0f} % of plain loopback",
+        f"connect, one byte and back, {gate['connections']} times: plain p50 {gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms; "
+        f"p10 {gate['plain_p10_ms']:.3f} and {gate['gate_p10_ms']:.3f} ms",
+        *asked,
+        f"a build, {call['rounds']} rounds each: CPU with the filter {call['with_s']:.3f} s, without {call['without_s']:.3f} s: "
+        f"{call['overhead'] * 100:+.1f} % (pair by pair {call['overhead_paired'] * 100:+.1f} %; the same against the same {call['noise'] * 100:.1f} %)",
+    ]
 
 
 class Host:
@@ -314,7 +421,9 @@ class Host:
         tempfile.tempdir = str(self.directory)
         self.stand_in = self.directory / "stand_in"
         compiler = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")))
-        subprocess.run([compiler, "-O1", "-o", self.stand_in, ROOT / "tests/escape/stand_in.c"], check=True)
+        subprocess.run(
+            [compiler, "-O1", "-o", self.stand_in, ROOT / "tests/escape/stand_in.c"], check=True
+        )
         settings = self.directory / "cay.toml"
         settings.write_text('[network]\nnetworks = ["198.18.7.1"]\n')
         self.daemon = new_daemon("--config", str(settings))
@@ -338,19 +447,44 @@ def main():
         os.environ["CAY_BENCH_WALLS"] = "1"
         handle, hosts = tempfile.mkstemp(prefix="cay-bench-hosts-")
         os.chmod(hosts, 0o644)
-        os.execvp("unshare", ["unshare", "--net", "--mount", "sh", "-c", f'ip link set lo up && ip address add {ADDRESS}/32 dev lo && '
-                              f'grep -v {NAME} /etc/hosts >"$1" && echo {ADDRESS} {NAME} >>"$1" && mount --bind "$1" /etc/hosts && shift && exec "$@"', "sh", hosts,
-                              sys.executable, *sys.argv])
+        os.execvp(
+            "unshare",
+            [
+                "unshare",
+                "--net",
+                "--mount",
+                "sh",
+                "-c",
+                f"ip link set lo up && ip address add {ADDRESS}/32 dev lo && "
+                f'grep -v {NAME} /etc/hosts >"$1" && echo {ADDRESS} {NAME} >>"$1" && mount --bind "$1" /etc/hosts && shift && exec "$@"',
+                "sh",
+                hosts,
+                sys.executable,
+                *sys.argv,
+            ],
+        )
     before = machine()
     host = Host()
     try:
-        found = {"gate": gate_figures(host, arguments.rounds, arguments.mib << 20), **asked_figures(host, arguments.rounds, arguments.mib << 20), "filter": filter_figures(host, arguments.rounds)}
+        found = {
+            "gate": gate_figures(host, arguments.rounds, arguments.mib << 20),
+            **asked_figures(host, arguments.rounds, arguments.mib << 20),
+            "filter": filter_figures(host, arguments.rounds),
+        }
     finally:
         host.close()
-    text = head() + before + "\n" + "\n".join([*told(found), *judged(found)]) + f"\nload after: {' '.join(f'{one:.2f}' for one in os.getloadavg())}\n"
+    text = (
+        head()
+        + before
+        + "\n"
+        + "\n".join([*told(found), *judged(found)])
+        + f"\nload after: {' '.join(f'{one:.2f}' for one in os.getloadavg())}\n"
+    )
     print(text, end="")
     arguments.target.with_suffix(".txt").write_text(text)
-    arguments.target.with_suffix(".json").write_text(json.dumps({"commit": commit(), **found}, indent=1) + "\n")
+    arguments.target.with_suffix(".json").write_text(
+        json.dumps({"commit": commit(), **found}, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":

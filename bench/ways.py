@@ -117,7 +117,14 @@ class Programs:
         self.all = []
 
     def start(self, *argv, env=None):
-        one = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
+        one = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=env,
+        )
         self.all.append(one)
         line = one.stdout.readline().strip()
         if not line:
@@ -137,28 +144,94 @@ def ways_of(api, box, programs):
     url = f"http://{host}:{port}"
     cay = os.environ.get("CAY_PROGRAM") or shutil.which("cay")
     own = pathlib.Path(cay or "cay").resolve().parent / "bench"
-    local = lambda name, *argv, **more: Way(name, "127.0.0.1", programs.start(*argv, **more)).ready()
+    local = lambda name, *argv, **more: Way(
+        name, "127.0.0.1", programs.start(*argv, **more)
+    ).ready()
 
     out = [local(PLAIN, sys.executable, "-c", SERVER, "0")]
     if (own / "bench_splice_relay").exists():
-        out.append(local("  through one bare splice relay", own / "bench_splice_relay", str(out[0].connection.port)))
-        out.append(local("  through two bare splice relays", own / "bench_splice_relay", str(out[1].connection.port)))
+        out.append(
+            local(
+                "  through one bare splice relay",
+                own / "bench_splice_relay",
+                str(out[0].connection.port),
+            )
+        )
+        out.append(
+            local(
+                "  through two bare splice relays",
+                own / "bench_splice_relay",
+                str(out[1].connection.port),
+            )
+        )
     if (own / "bench_yamux_peer").exists():
         peer = programs.start(own / "bench_yamux_peer", str(out[0].connection.port))
-        out.append(local("  through yamux alone", own / "bench_yamux_client", str(peer), "/", "none", str(PORT)))
-    api.json("POST", f"/api/v1/sandboxes/{box}/commands",
-             {"argv": ["python3", "-c", SERVER, str(PORT)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
+        out.append(
+            local(
+                "  through yamux alone",
+                own / "bench_yamux_client",
+                str(peer),
+                "/",
+                "none",
+                str(PORT),
+            )
+        )
+    api.json(
+        "POST",
+        f"/api/v1/sandboxes/{box}/commands",
+        {
+            "argv": ["python3", "-c", SERVER, str(PORT)],
+            "wait": False,
+            "timeout_s": 0,
+            "idle_timeout_s": -1,
+        },
+    )
     link = api.json("POST", f"/api/v1/sandboxes/{box}/links", {"port": PORT})
-    out.append(Way("  through its link", host, port, {"Host": f"{box}--{PORT}.localhost", "X-Cay-Service-Token": link["token"]}).ready())
+    out.append(
+        Way(
+            "  through its link",
+            host,
+            port,
+            {"Host": f"{box}--{PORT}.localhost", "X-Cay-Service-Token": link["token"]},
+        ).ready()
+    )
     if cay:
-        out.append(local("  through cay tunnel", cay, "tunnel", "--json", box, f"0:{PORT}",
-                         env={**os.environ, "CAY_URL": url, "CAY_API_KEY": api.key}))
+        out.append(
+            local(
+                "  through cay tunnel",
+                cay,
+                "tunnel",
+                "--json",
+                box,
+                f"0:{PORT}",
+                env={**os.environ, "CAY_URL": url, "CAY_API_KEY": api.key},
+            )
+        )
     if (own / "bench_yamux_client").exists():
-        out.append(local("  through yamux, a compiled client", own / "bench_yamux_client", str(port), f"/v2/sandboxes/dp/{box}/tunnel",
-                         api.key, str(PORT)))
+        out.append(
+            local(
+                "  through yamux, a compiled client",
+                own / "bench_yamux_client",
+                str(port),
+                f"/v2/sandboxes/dp/{box}/tunnel",
+                api.key,
+                str(PORT),
+            )
+        )
     if importlib.util.find_spec("langsmith"):
-        out.append(local("  through yamux, LangSmith's Python", sys.executable, "-c", LANGSMITH, f"{url}/v2/sandboxes", api.key, box, str(PORT),
-                         env={**os.environ, "LANGSMITH_TRACING": "false"}))
+        out.append(
+            local(
+                "  through yamux, LangSmith's Python",
+                sys.executable,
+                "-c",
+                LANGSMITH,
+                f"{url}/v2/sandboxes",
+                api.key,
+                box,
+                str(PORT),
+                env={**os.environ, "LANGSMITH_TRACING": "false"},
+            )
+        )
     return out
 
 
@@ -178,17 +251,35 @@ def services(api, count):
         rows = []
         for way in ways:
             values = sorted(small[way])
-            row = {"name": f"{way.name}: GET of 2 bytes", "n": len(values), "unit": "ms", "p50": statistics.median(values) * 1e3,
-                   "p99": values[min(len(values) - 1, int(len(values) * 0.99))] * 1e3}
+            row = {
+                "name": f"{way.name}: GET of 2 bytes",
+                "n": len(values),
+                "unit": "ms",
+                "p50": statistics.median(values) * 1e3,
+                "p99": values[min(len(values) - 1, int(len(values) * 0.99))] * 1e3,
+            }
             row["added_p50_ms"] = row["p50"] - rows[0]["p50"] if rows else 0.0
-            print(f"{row['name']:<52} p50 {row['p50']:8.3f} ms, added {row['added_p50_ms']:6.3f}   p99 {row['p99']:8.3f} ms   n={row['n']}")
+            print(
+                f"{row['name']:<52} p50 {row['p50']:8.3f} ms, added {row['added_p50_ms']:6.3f}   p99 {row['p99']:8.3f} ms   n={row['n']}"
+            )
             rows.append(row)
         for verb in ("GET", "PUT"):
             for way in ways:
                 rate = SIZE / statistics.median(large[verb, way]) / (1 << 20)
-                share = statistics.median(plain / this for plain, this in zip(large[verb, ways[0]], large[verb, way]))
-                rows.append({"name": f"{way.name}: {verb} of 256 MiB", "unit": "MiB/s", "value": rate, "share": share})
-                print(f"{rows[-1]['name']:<52} {rate:8.0f} MiB/s, {100 * share:3.0f} % of the plain copy")
+                share = statistics.median(
+                    plain / this for plain, this in zip(large[verb, ways[0]], large[verb, way])
+                )
+                rows.append(
+                    {
+                        "name": f"{way.name}: {verb} of 256 MiB",
+                        "unit": "MiB/s",
+                        "value": rate,
+                        "share": share,
+                    }
+                )
+                print(
+                    f"{rows[-1]['name']:<52} {rate:8.0f} MiB/s, {100 * share:3.0f} % of the plain copy"
+                )
         return rows
     finally:
         programs.end()

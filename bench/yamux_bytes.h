@@ -1,5 +1,6 @@
-// The parts of both ends of a LangSmith tunnel in the bench: yamux frames in binary WebSocket messages (protocol reference,
-// section 5). Blocking, and with as few copies as the kernel allows: the cost of such an end is the protocol's own.
+// The parts of both ends of a LangSmith tunnel in the bench: yamux frames in binary WebSocket
+// messages (protocol reference, section 5). Blocking, and with as few copies as the kernel allows:
+// the cost of such an end is the protocol's own.
 #pragma once
 #include <fcntl.h>
 
@@ -20,7 +21,8 @@ enum Type : std::uint8_t { kData = 0, kWindowUpdate = 1, kPing = 2 };
 enum Flag : std::uint16_t { kSyn = 1, kAck = 2, kFin = 4, kRst = 8 };
 
 inline void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<char>((value >> shift) & 0xff));
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+    out.push_back(static_cast<char>((value >> shift) & 0xff));
 }
 
 inline std::uint64_t number(const char* at, std::size_t bytes) {
@@ -74,7 +76,8 @@ inline void apply_mask(char* bytes, std::size_t size, const char* key, std::uint
     word ^= wide;
     std::memcpy(bytes + i, &word, 8);
   }
-  for (std::size_t rest = 0; i < size; ++i, ++rest) bytes[i] = static_cast<char>(bytes[i] ^ turned[rest % 4]);
+  for (std::size_t rest = 0; i < size; ++i, ++rest)
+    bytes[i] = static_cast<char>(bytes[i] ^ turned[rest % 4]);
 }
 
 // The bytes that the other side allows.
@@ -120,7 +123,9 @@ class Splice {
     ::close(ends_[0]);
     ::close(ends_[1]);
   }
-  ssize_t take(int from, std::size_t most) { return ::splice(from, nullptr, ends_[1], nullptr, most, SPLICE_F_MOVE); }
+  ssize_t take(int from, std::size_t most) {
+    return ::splice(from, nullptr, ends_[1], nullptr, most, SPLICE_F_MOVE);
+  }
   bool give(int to, std::size_t size) {
     while (size > 0) {
       const ssize_t gone = ::splice(ends_[0], nullptr, to, nullptr, size, SPLICE_F_MOVE);

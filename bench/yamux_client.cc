@@ -1,8 +1,9 @@
-// A client of the LangSmith tunnel in compiled code: what the daemon's side of that tunnel gives apart from what the vendor's
-// Python client costs. A blocking thread for each direction, a session for each local connection, and the window that all
-// known clients have.
+// A client of the LangSmith tunnel in compiled code: what the daemon's side of that tunnel gives
+// apart from what the vendor's Python client costs. A blocking thread for each direction, a session
+// for each local connection, and the window that all known clients have.
 //
-//     bench_yamux_client DAEMON_PORT PATH KEY REMOTE_PORT     prints the port of 127.0.0.1 that it listens on
+//     bench_yamux_client DAEMON_PORT PATH KEY REMOTE_PORT     prints the port of 127.0.0.1 that it
+//     listens on
 #include <signal.h>
 
 #include <thread>
@@ -34,7 +35,8 @@ struct Session {
   }
 };
 
-// Reads messages until the peer ends, and passes the stream's bytes on to `local`. The first one is the tunnel's answer.
+// Reads messages until the peer ends, and passes the stream's bytes on to `local`. The first one is
+// the tunnel's answer.
 void pass_down(Session& session, int local) {
   Splice through;
   std::size_t read = 0;  // of the stream, and not granted again yet
@@ -88,7 +90,8 @@ void pass_up(int local, Session& session) {
     if (got <= 0) break;
     const auto size = static_cast<std::size_t>(got);
     session.credit.give(room - size);
-    const std::string frame = header(kData, 0, size), message = message_head(kHeader + size, Mask::kOn);
+    const std::string frame = header(kData, 0, size),
+                      message = message_head(kHeader + size, Mask::kOn);
     char* const at = buffer.data() + kHeads - kHeader;
     std::memcpy(at, frame.data(), kHeader);
     apply_mask(at, kHeader + size, kKey, 0);
@@ -99,14 +102,17 @@ void pass_up(int local, Session& session) {
   session.send(header(kData, kFin, 0));
 }
 
-void serve(int local, std::uint16_t port, const std::string& path, const std::string& key, std::uint16_t remote) {
+void serve(int local, std::uint16_t port, const std::string& path, const std::string& key,
+           std::uint16_t remote) {
   Session session{dial(port), {}, {}};
-  const std::string upgrade = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + key +
-                              "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                              "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+  const std::string upgrade =
+      "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: " + key +
+      "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
   send_all(session.socket, upgrade.data(), upgrade.size());
   std::string answer;  // byte by byte: what follows it is the session's
-  for (char byte = 0; !answer.ends_with("\r\n\r\n") && ::recv(session.socket, &byte, 1, 0) == 1;) answer.push_back(byte);
+  for (char byte = 0; !answer.ends_with("\r\n\r\n") && ::recv(session.socket, &byte, 1, 0) == 1;)
+    answer.push_back(byte);
   if (answer.starts_with("HTTP/1.1 101")) {
     std::string request;
     put(request, 1, 1);
@@ -134,5 +140,8 @@ int main(int argc, char** argv) {
   const int listener = listen_and_tell();
   const auto port = static_cast<std::uint16_t>(std::atoi(argv[1]));
   const auto remote = static_cast<std::uint16_t>(std::atoi(argv[4]));
-  for (;;) std::thread(serve, next_client(listener), port, std::string(argv[2]), std::string(argv[3]), remote).detach();
+  for (;;)
+    std::thread(serve, next_client(listener), port, std::string(argv[2]), std::string(argv[3]),
+                remote)
+        .detach();
 }

@@ -1,6 +1,6 @@
-// A minimal daemon's side of a LangSmith tunnel: the same frames for bench_yamux_client, and behind them a connection to PORT of
-// 127.0.0.1, whatever port the request names. A blocking thread for each direction, and no checks. Its throughput is what the
-// protocol leaves on this machine.
+// A minimal daemon's side of a LangSmith tunnel: the same frames for bench_yamux_client, and behind
+// them a connection to PORT of 127.0.0.1, whatever port the request names. A blocking thread for
+// each direction, and no checks. Its throughput is what the protocol leaves on this machine.
 //
 //     bench_yamux_peer PORT      prints the port of 127.0.0.1 that it listens on
 #include <signal.h>
@@ -14,7 +14,8 @@ namespace {
 
 using namespace cay::bench;  // NOLINT(google-build-using-namespace)
 
-constexpr std::size_t kTheirWindow = 1 << 20;  // what the client may send ahead: the peer's own choice
+constexpr std::size_t kTheirWindow =
+    1 << 20;  // what the client may send ahead: the peer's own choice
 constexpr std::size_t kBuffer = 512 * 1024;
 
 struct Session {
@@ -40,7 +41,9 @@ void pass_down(Session& session) {
     session.credit.give(room - size);
     const std::string heads = message_head(kHeader + size, Mask::kOff) + header(kData, 0, size);
     const std::lock_guard lock(session.writing);
-    if (::send(session.client, heads.data(), heads.size(), MSG_MORE) < 0 || !through.give(session.client, size)) return;
+    if (::send(session.client, heads.data(), heads.size(), MSG_MORE) < 0 ||
+        !through.give(session.client, size))
+      return;
   }
   session.send(header(kData, kFin, 0));
 }
@@ -51,7 +54,7 @@ void pass_up(Session& session) {
   std::uint64_t message = 0, of_message = 0;  // bytes that are left of it, and that have been seen
   std::size_t frame = 0;                      // bytes that are left of its payload
   char key[4] = {};
-  std::size_t skip = 3;                       // the port of the request
+  std::size_t skip = 3;  // the port of the request
   std::string head;
   for (;;) {
     const ssize_t got = ::recv(session.client, buffer.data() + held, buffer.size() - held, 0);
@@ -71,7 +74,8 @@ void pass_up(Session& session) {
         at += 2 + more + 4;
         continue;
       }
-      const std::size_t here = std::min<std::size_t>({have, message, frame > 0 ? frame : kHeader - head.size()});
+      const std::size_t here =
+          std::min<std::size_t>({have, message, frame > 0 ? frame : kHeader - head.size()});
       apply_mask(&buffer[at], here, key, of_message);
       of_message += here;
       message -= here;
@@ -104,11 +108,14 @@ void pass_up(Session& session) {
 
 void serve(int client, std::uint16_t port) {
   std::string request;
-  for (char byte = 0; !request.ends_with("\r\n\r\n") && ::recv(client, &byte, 1, 0) == 1;) request.push_back(byte);
-  const std::string answer = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  for (char byte = 0; !request.ends_with("\r\n\r\n") && ::recv(client, &byte, 1, 0) == 1;)
+    request.push_back(byte);
+  const std::string answer =
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
   send_all(client, answer.data(), answer.size());
   Session session{client, dial(port), {}, {}};
-  session.send(header(kWindowUpdate, kAck, kTheirWindow - kWindow) + header(kData, 0, 1) + std::string(1, '\0'));
+  session.send(header(kWindowUpdate, kAck, kTheirWindow - kWindow) + header(kData, 0, 1) +
+               std::string(1, '\0'));
   session.credit.take(1);
   std::thread down(pass_down, std::ref(session));
   pass_up(session);

@@ -23,7 +23,11 @@ def main():
     cay, version = sys.argv[1:3]
     top = help_of(cay)
     # Subcommands are the indented first words after the line that announces them.
-    commands = re.findall(r"^  ([a-z][a-z-]+)\s{2,}\S", top[re.search(r"^(Sub)?commands:", top, re.M | re.I).end():], re.M)
+    commands = re.findall(
+        r"^  ([a-z][a-z-]+)\s{2,}\S",
+        top[re.search(r"^(Sub)?commands:", top, re.M | re.I).end() :],
+        re.M,
+    )
     print(f'.TH CAY 1 "" "cay {version}" "User Commands"')
     print(".SH NAME\ncay \\- isolated Linux computers for agents, on this machine")
     print(".SH SYNOPSIS\n.B cay\nCOMMAND [OPTIONS]")
@@ -31,8 +35,10 @@ def main():
     print(".SH COMMANDS")
     for command in dict.fromkeys(commands):
         print(f".SS cay {escaped(command)}\n" + verbatim(help_of(cay, command)), end="")
-    print(".SH FILES\n.TP\n/etc/cay/cay.toml\nsettings of the daemon\n.TP\n/var/lib/cay\nits state and the sandboxes' disks"
-          "\n.TP\n/run/cay\nlocks of uid ranges, shared by all instances of the host")
+    print(
+        ".SH FILES\n.TP\n/etc/cay/cay.toml\nsettings of the daemon\n.TP\n/var/lib/cay\nits state and the sandboxes' disks"
+        "\n.TP\n/run/cay\nlocks of uid ranges, shared by all instances of the host"
+    )
     print(".SH SEE ALSO\nThe documents in /usr/share/doc/cay.")
 
 

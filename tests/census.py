@@ -12,7 +12,10 @@ def processes_of(instance):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             proc = pathlib.Path("/proc") / pid
-            if instance in (proc / "cgroup").read_text() or instance.encode() in (proc / "cmdline").read_bytes():
+            if (
+                instance in (proc / "cgroup").read_text()
+                or instance.encode() in (proc / "cmdline").read_bytes()
+            ):
                 found.append(pid)
         except OSError:
             continue
@@ -38,7 +41,9 @@ def _namespaces(pids):
 
 
 def _loops(data):
-    lines = subprocess.run(["losetup", "-n", "-l", "-O", "BACK-FILE"], capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run(
+        ["losetup", "-n", "-l", "-O", "BACK-FILE"], capture_output=True, text=True
+    ).stdout.splitlines()
     return sum(str(data) in line for line in lines)
 
 
@@ -108,7 +113,9 @@ def _held(launchers, data):
 
 
 def _files(path):
-    return sum(len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root)
+    return sum(
+        len(dirs) + len(files) for root, dirs, files in os.walk(path) if "/layers" not in root
+    )
 
 
 # The files that the gate itself keeps there, once its process was started.
@@ -123,12 +130,23 @@ REMEMBERED = {"event", "usage_retired"}
 
 def census(daemon):
     with daemon.http() as http:
-        http.get("/api/v1/usage")  # the meter retires the rows of those that are gone when it is asked, or at its next tick
+        http.get(
+            "/api/v1/usage"
+        )  # the meter retires the rows of those that are gone when it is asked, or at its next tick
     data = pathlib.Path(daemon.data)
     instance = (data / "instance").read_text().strip()
     db = sqlite3.connect(f"file:{data / 'state.db'}?mode=ro", uri=True)
-    tables = [row[0] for row in db.execute("select name from sqlite_master where type='table' and name not like 'sqlite%'")]
-    rows = {table: db.execute(f"select count(*) from {table}").fetchone()[0] for table in tables if table not in REMEMBERED}
+    tables = [
+        row[0]
+        for row in db.execute(
+            "select name from sqlite_master where type='table' and name not like 'sqlite%'"
+        )
+    ]
+    rows = {
+        table: db.execute(f"select count(*) from {table}").fetchone()[0]
+        for table in tables
+        if table not in REMEMBERED
+    }
     db.close()
     pids, launchers = processes_of(instance), launchers_of(instance)
     return {
@@ -139,7 +157,11 @@ def census(daemon):
         "disks": len(disks(data, launchers)),
         "held by the launcher": _held(launchers, data),
         "loops": _loops(data),
-        "data files": sum(_files(data / part) for part in ("run", "gate", "rules", "spool", "sandboxes") if (data / part).exists())
+        "data files": sum(
+            _files(data / part)
+            for part in ("run", "gate", "rules", "spool", "sandboxes")
+            if (data / part).exists()
+        )
         - sum((data / "gate" / name).exists() for name in GATES_OWN),
         "rows": rows,
     }

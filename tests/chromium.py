@@ -13,5 +13,11 @@ THERE = INSTALLED is not None or (TREE / BINARY).exists()
 
 def libraries(tree):
     """LD_LIBRARY_PATH where the tree lies there."""
-    return ":".join(f"{tree}/{name}" for name in (
-        "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"))
+    return ":".join(
+        f"{tree}/{name}"
+        for name in (
+            "usr/lib/x86_64-linux-gnu",
+            "lib/x86_64-linux-gnu",
+            "usr/lib/x86_64-linux-gnu/pulseaudio",
+        )
+    )

@@ -12,14 +12,18 @@ from harness import AS_ROOT, new_daemon, slow
 
 
 def pytest_configure(config):
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to end, it still ends its daemons
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # told to end, it still ends its daemons
     config.addinivalue_line("markers", "heavy: moves a lot of data; left out under sanitizers")
 
 
 def pytest_collection_modifyitems(items):
     if AS_ROOT and subprocess.run([*AS_ROOT, "true"], capture_output=True).returncode != 0:
         for item in items:
-            item.add_marker(pytest.mark.skip(reason="the launcher needs root, or sudo that asks nothing"))
+            item.add_marker(
+                pytest.mark.skip(reason="the launcher needs root, or sudo that asks nothing")
+            )
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +32,10 @@ def in_time():
     limit = int(os.environ.get("CAY_TEST_SECONDS", "1200"))
 
     def over(*_):
-        pytest.fail(f"the test did not end within {limit} s")  # not for any `except Exception` on the way
+        pytest.fail(
+            f"the test did not end within {limit} s"
+        )  # not for any `except Exception` on the way
+
     before = signal.signal(signal.SIGALRM, over)
     signal.alarm(limit)
     yield

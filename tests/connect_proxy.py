@@ -32,9 +32,13 @@ class ConnectProxy:
                 head += got
             self.heads.append(head)
             method, target, _ = head.split(b"\r\n", 1)[0].split(b" ")
-            fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n\r\n")[0].split(b"\r\n")[1:])
+            fields = dict(
+                line.split(b": ", 1) for line in head.split(b"\r\n\r\n")[0].split(b"\r\n")[1:]
+            )
             if self.authorization and fields.get(b"Proxy-Authorization") != self.authorization:
-                client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n")
+                client.sendall(
+                    b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n"
+                )
                 return
             self.asked.append(target.decode())
             name, port = target.decode().rsplit(":", 1)

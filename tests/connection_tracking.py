@@ -11,7 +11,9 @@ BOUNDING = ("untracked", "bound")  # chains
 
 
 def in_namespace(pid, *words):
-    return subprocess.run(["nsenter", f"--net=/proc/{pid}/ns/net", *words], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["nsenter", f"--net=/proc/{pid}/ns/net", *words], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def entries(pid):
@@ -26,6 +28,7 @@ def unbound(pid):
 def flood():
     """Empty datagrams to ports where nobody is: for a program inside."""
     import socket
+
     for number in range(20):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             one.bind(("127.0.0.1", 0))
@@ -40,6 +43,7 @@ def flood():
 def flood_outwards():
     """The same to name servers everywhere, which is redirected."""
     import socket
+
     for _ in range(4):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             for number in range(10_000):
@@ -51,7 +55,20 @@ def flood_outwards():
 
 
 def message(kind, flags, family, resource, attributes=b""):
-    return struct.pack("=IHHIIBBH", 20 + len(attributes), kind, flags | 1, 0, 0, family, 0, socket.htons(resource)) + attributes
+    return (
+        struct.pack(
+            "=IHHIIBBH",
+            20 + len(attributes),
+            kind,
+            flags | 1,
+            0,
+            0,
+            family,
+            0,
+            socket.htons(resource),
+        )
+        + attributes
+    )
 
 
 def text(kind, word):

@@ -3,9 +3,13 @@ import json
 import pathlib
 import re
 
-DOCUMENT = json.loads((pathlib.Path(__file__).resolve().parent.parent / "src/api/native/openapi.json").read_text())
-ROUTES = [(re.compile("^" + re.sub(r"\{[^}]+\}", "[^/]+", path) + "$"), path) for path in
-          sorted(DOCUMENT["paths"], key=lambda path: path.count("{"))]
+DOCUMENT = json.loads(
+    (pathlib.Path(__file__).resolve().parent.parent / "src/api/native/openapi.json").read_text()
+)
+ROUTES = [
+    (re.compile("^" + re.sub(r"\{[^}]+\}", "[^/]+", path) + "$"), path)
+    for path in sorted(DOCUMENT["paths"], key=lambda path: path.count("{"))
+]
 seen = set()  # (path, method, status): what the tests exercised
 
 
@@ -18,12 +22,24 @@ def _resolve(node):
     return node
 
 
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "null": type(None),
+}
 
 
 def members_of(schema):
     """Properties and required names, those of allOf included; None: any member."""
-    properties, required, open_ended = dict(schema.get("properties", {})), set(schema.get("required", ())), False
+    properties, required, open_ended = (
+        dict(schema.get("properties", {})),
+        set(schema.get("required", ())),
+        False,
+    )
     for part in schema.get("allOf", ()):
         more, names, anything = members_of(_resolve(part))
         properties.update(more)
@@ -38,10 +54,20 @@ def complaints(value, schema, where):
     schema = _resolve(schema)
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    fits = [kind for kind in kinds if isinstance(value, TYPES[kind]) and not (isinstance(value, bool) and kind in ("integer", "number"))]
+    fits = [
+        kind
+        for kind in kinds
+        if isinstance(value, TYPES[kind])
+        and not (isinstance(value, bool) and kind in ("integer", "number"))
+    ]
     if kinds and not fits:
         return [f"{where} is {value!r}, not {kinds}"]
-    if "const" in schema and value != schema["const"] or "enum" in schema and value not in schema["enum"]:
+    if (
+        "const" in schema
+        and value != schema["const"]
+        or "enum" in schema
+        and value not in schema["enum"]
+    ):
         return [f"{where} is {value!r}"]
     out = []
     if isinstance(value, list):
@@ -74,16 +100,25 @@ def check(response):
                 assert status == "405", f"{method} {path} answered {status}, but is not documented"
                 return
             responses = operations[method]["responses"]
-            assert status in responses, f"{method} {path} answered {status}, which is not documented"
+            assert (
+                status in responses
+            ), f"{method} {path} answered {status}, which is not documented"
             seen.add((path, method, status))
             declared = _resolve(responses[status]).get("content", {})
             kind = response.headers.get("content-type", "").split(";")[0]
             if kind == "application/json" and "application/json" in declared:
                 response.read()
-                wrong = complaints(response.json(), declared["application/json"].get("schema", {}), "answer") if response.content else []
+                wrong = (
+                    complaints(
+                        response.json(), declared["application/json"].get("schema", {}), "answer"
+                    )
+                    if response.content
+                    else []
+                )
                 assert not wrong, f"{method} {path} {status}: {wrong}: {response.text[:500]}"
             if declared and kind and int(response.headers.get("content-length", "1")) > 0:
-                assert kind in declared or "*/*" in declared or "application/octet-stream" in declared, \
-                    f"{method} {path} {status}: {kind} is not one of {list(declared)}"
+                assert (
+                    kind in declared or "*/*" in declared or "application/octet-stream" in declared
+                ), f"{method} {path} {status}: {kind} is not one of {list(declared)}"
             return
     assert status == "404", f"{raw} answered {status}, but no such route is documented"

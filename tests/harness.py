@@ -35,7 +35,9 @@ SANITIZED = BUILD.name in ("asan", "tsan")
 START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
 # The launcher needs root; the daemon and its tests do not.
 AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="compares with what root may do or see on the host")
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="compares with what root may do or see on the host"
+)
 
 
 class Result:
@@ -65,26 +67,57 @@ class Daemon:
         env = {**os.environ, **self.extra}
         env.pop("CAY_API_KEY", None)
         if AS_ROOT:
-            subprocess.run([*AS_ROOT, self.program, "launcher", "--data", self.data, "--daemon-uid", str(os.getuid()), "--daemon-gid",
-                            str(os.getgid()), "--detach"], check=True, timeout=60)
+            subprocess.run(
+                [
+                    *AS_ROOT,
+                    self.program,
+                    "launcher",
+                    "--data",
+                    self.data,
+                    "--daemon-uid",
+                    str(os.getuid()),
+                    "--daemon-gid",
+                    str(os.getgid()),
+                    "--detach",
+                ],
+                check=True,
+                timeout=60,
+            )
         log = open(self.log, "ab")
         self.process = subprocess.Popen(
-            [*self.prefix, self.program, "serve", "--listen", listen, "--data", self.data, *self.args],
-            stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, env=env)
+            [
+                *self.prefix,
+                self.program,
+                "serve",
+                "--listen",
+                listen,
+                "--data",
+                self.data,
+                *self.args,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
+            env=env,
+        )
         log.close()
         limit, seen = time.monotonic() + START_LIMIT, b""
         while True:
             found = re.search(rb"^cay: listening on (http\S+)$", seen, re.M)
             if found:
                 break
-            ready, _, _ = select.select([self.process.stdout], [], [], max(0, limit - time.monotonic()))
+            ready, _, _ = select.select(
+                [self.process.stdout], [], [], max(0, limit - time.monotonic())
+            )
             chunk = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not chunk:
                 where = _where(self.process.pid)
                 self.process.kill()
                 self.process.wait()
-                raise RuntimeError(f"the daemon did not come up: {seen!r}; it was {where}\n"
-                                   f"{self.log.read_text(errors='replace')[-4000:]}")
+                raise RuntimeError(
+                    f"the daemon did not come up: {seen!r}; it was {where}\n"
+                    f"{self.log.read_text(errors='replace')[-4000:]}"
+                )
             seen += chunk
         self.url = found.group(1).decode()
         self.port = int(self.url.rsplit(":", 1)[1])
@@ -105,19 +138,35 @@ class Daemon:
 
     @property
     def env(self):
-        return {"CAY_URL": self.url, "CAY_API_KEY": self.key, "LANGSMITH_ENDPOINT": self.url,
-                "LANGSMITH_API_KEY": self.key}
+        return {
+            "CAY_URL": self.url,
+            "CAY_API_KEY": self.key,
+            "LANGSMITH_ENDPOINT": self.url,
+            "LANGSMITH_API_KEY": self.key,
+        }
 
     def http(self, **kwargs):
         # An undocumented answer of the native API fails the test that got it; an older build had another document.
         hooks = [documented.check] if self.program == CAY else []
-        return httpx.Client(base_url=self.url, headers={"X-Api-Key": self.key}, timeout=slow(60), verify=self.verify,
-                            event_hooks={"response": hooks}, **kwargs)
+        return httpx.Client(
+            base_url=self.url,
+            headers={"X-Api-Key": self.key},
+            timeout=slow(60),
+            verify=self.verify,
+            event_hooks={"response": hooks},
+            **kwargs,
+        )
 
     def cli(self, *args, stdin=None, timeout=60, env=None, program=CAY):
         words = (one if isinstance(one, bytes) else str(one) for one in args)
-        done = subprocess.run([program, *words], input=stdin, stdin=None if stdin is not None else subprocess.DEVNULL,
-                              capture_output=True, timeout=slow(timeout), env={**os.environ, **self.env, **(env or {})})
+        done = subprocess.run(
+            [program, *words],
+            input=stdin,
+            stdin=None if stdin is not None else subprocess.DEVNULL,
+            capture_output=True,
+            timeout=slow(timeout),
+            env={**os.environ, **self.env, **(env or {})},
+        )
         return Result(done)
 
     def close(self, keep_log=False):
@@ -127,10 +176,18 @@ class Daemon:
                 for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
                     http.delete(f"/api/v1/sandboxes/{box['id']}")
             self.terminate()
-        subprocess.run([*AS_ROOT, CAY, "launcher", "--data", self.data, "--stop"], check=False, timeout=slow(60))
+        subprocess.run(
+            [*AS_ROOT, CAY, "launcher", "--data", self.data, "--stop"],
+            check=False,
+            timeout=slow(60),
+        )
         keep_snapshot(self.data)
         if AS_ROOT and self.data.exists():
-            subprocess.run([*AS_ROOT, "rm", "-rf", "--one-file-system", self.data], check=False, timeout=slow(60))
+            subprocess.run(
+                [*AS_ROOT, "rm", "-rf", "--one-file-system", self.data],
+                check=False,
+                timeout=slow(60),
+            )
         shutil.rmtree(self.data, ignore_errors=True)
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         found = "AddressSanitizer" in text or "runtime error:" in text
@@ -174,7 +231,9 @@ def keep_snapshot(data):
 
 @atexit.register
 def remove_spare_snapshots():
-    subprocess.run(["rm", "-rf", *(spare.parent for spare in spare_snapshots)], check=False)  # shutil.rmtree takes minutes
+    subprocess.run(
+        ["rm", "-rf", *(spare.parent for spare in spare_snapshots)], check=False
+    )  # shutil.rmtree takes minutes
 
 
 def wait_until(condition, what, limit=20.0):
@@ -227,7 +286,9 @@ def processes_of(box_id):
             cgroup = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
         except OSError:
             continue
-        if box_id in cgroup and (_stat(pid) or "Z")[0] != "Z":  # what has ended waits for whoever adopted it
+        if (
+            box_id in cgroup and (_stat(pid) or "Z")[0] != "Z"
+        ):  # what has ended waits for whoever adopted it
             found[int(pid)] = cgroup
     return found
 

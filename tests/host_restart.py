@@ -17,7 +17,9 @@ def guardian(daemon):
 
 def tops(daemon):
     name = "cay-" + (daemon.data / "instance").read_text().strip()
-    return [pathlib.Path(root) / name for root, dirs, _ in os.walk("/sys/fs/cgroup") if name in dirs]
+    return [
+        pathlib.Path(root) / name for root, dirs, _ in os.walk("/sys/fs/cgroup") if name in dirs
+    ]
 
 
 def turn_off(daemon, keepers, meanwhile=lambda: None):
@@ -49,6 +51,13 @@ def turn_on(daemon, folder, boot_id="11111111-2222-4333-8444-555555555555"):
     fake.write_text(boot_id + "\n")
     # A second /proc without that cover, or the kernel lets no sandbox mount one of its own.
     (folder / "proc").mkdir(exist_ok=True)
-    daemon.prefix = ["unshare", "-m", "sh", "-c", f'mount -t proc proc {folder}/proc && '
-                     f'mount --bind {fake} /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
+    daemon.prefix = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        f"mount -t proc proc {folder}/proc && "
+        f'mount --bind {fake} /proc/sys/kernel/random/boot_id && exec "$@"',
+        "sh",
+    ]
     daemon.start(listen=f"127.0.0.1:{daemon.port}")

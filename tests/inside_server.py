@@ -55,13 +55,17 @@ def serve(listener, behave):
                 behave(c)
             except OSError:
                 pass
+
     while True:
         threading.Thread(target=one, args=(listener.accept()[0],), daemon=True).start()
 
 
 def main():
     first = int(sys.argv[1])
-    listeners = [socket.create_server(("127.0.0.1", first + i), backlog=0 if i == 6 else 256) for i in range(8)]
+    listeners = [
+        socket.create_server(("127.0.0.1", first + i), backlog=0 if i == 6 else 256)
+        for i in range(8)
+    ]
     for listener, behave in zip(listeners, (echo, digest, greet, stuck, broken, flood, None, peer)):
         if behave is not None:
             threading.Thread(target=serve, args=(listener, behave), daemon=True).start()

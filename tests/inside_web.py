@@ -90,19 +90,23 @@ class Handler(Answering):
         if path == "/":
             self.answer(PAGE.format(host=self.headers["Host"]).encode(), "text/html")
         elif path == "/headers":
-            body = {"method": self.command, "path": self.path, "headers": [[k, v] for k, v in self.headers.items()],
-                    "peer": self.client_address[0]}
+            body = {
+                "method": self.command,
+                "path": self.path,
+                "headers": [[k, v] for k, v in self.headers.items()],
+                "peer": self.client_address[0],
+            }
             self.answer(json.dumps(body).encode(), "application/json")
         elif path == "/bytes":
             self.send_response(200)
             self.send_header("Content-Length", query)
             self.end_headers()
             for at in range(0, int(query), len(BLOCK)):
-                self.wfile.write(BLOCK[:int(query) - at])
+                self.wfile.write(BLOCK[: int(query) - at])
         elif path == "/chunked":
             self.begin_chunks("application/octet-stream")
             for at in range(0, int(query), len(BLOCK)):
-                self.chunk(BLOCK[:int(query) - at])
+                self.chunk(BLOCK[: int(query) - at])
             self.chunk(b"")
         elif path == "/events":
             self.begin_chunks("text/event-stream")
@@ -131,7 +135,9 @@ class Handler(Answering):
             for piece in self.pieces():
                 seen.update(piece)
                 size += len(piece)
-            self.answer(json.dumps({"size": size, "sha256": seen.hexdigest()}).encode(), "application/json")
+            self.answer(
+                json.dumps({"size": size, "sha256": seen.hexdigest()}).encode(), "application/json"
+            )
         elif path == "/early":
             self.answer(b"no", status=413, Connection="close")
             self.close_connection = True
@@ -158,19 +164,33 @@ class Handler(Answering):
     do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = do_HEAD = do_OPTIONS = do
 
     def websocket(self):
-        accept = hashlib.sha1(self.headers["Sec-WebSocket-Key"].encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
-        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                         b"Sec-WebSocket-Accept: " + base64.b64encode(accept) + b"\r\n\r\n")
+        accept = hashlib.sha1(
+            self.headers["Sec-WebSocket-Key"].encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        ).digest()
+        self.wfile.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: " + base64.b64encode(accept) + b"\r\n\r\n"
+        )
         self.close_connection = True
         while True:
             first, second = self.rfile.read(2)
             size = second & 127
             if size > 125:
-                size = struct.unpack(">H" if size == 126 else ">Q", self.rfile.read(2 if size == 126 else 8))[0]
+                size = struct.unpack(
+                    ">H" if size == 126 else ">Q", self.rfile.read(2 if size == 126 else 8)
+                )[0]
             mask = self.rfile.read(4)
             data = self.rfile.read(size)
-            data = (int.from_bytes(data, "big") ^ int.from_bytes((mask * (size // 4 + 1))[:size], "big")).to_bytes(size, "big")
-            head = bytes([first]) + (bytes([size]) if size < 126 else struct.pack(">BH", 126, size) if size < 65536 else struct.pack(">BQ", 127, size))
+            data = (
+                int.from_bytes(data, "big") ^ int.from_bytes((mask * (size // 4 + 1))[:size], "big")
+            ).to_bytes(size, "big")
+            head = bytes([first]) + (
+                bytes([size])
+                if size < 126
+                else struct.pack(">BH", 126, size)
+                if size < 65536
+                else struct.pack(">BQ", 127, size)
+            )
             self.wfile.write(head + data)
             self.wfile.flush()
             if first & 15 == 8:

@@ -24,11 +24,16 @@ def audit(daemon):
 
 def last_line_is(daemon, target):
     """A line is written just after its answer was sent."""
-    wait_until(lambda: json.loads(audit(daemon).read_text().splitlines()[-1]).get("target") == target, "the last request is written down")
+    wait_until(
+        lambda: json.loads(audit(daemon).read_text().splitlines()[-1]).get("target") == target,
+        "the last request is written down",
+    )
 
 
 def cay_key(daemon, *words, command="key"):
-    return subprocess.run([daemon.program, command, "--data", daemon.data, *words], capture_output=True, text=True)
+    return subprocess.run(
+        [daemon.program, command, "--data", daemon.data, *words], capture_output=True, text=True
+    )
 
 
 def key(daemon, *words):
@@ -53,7 +58,14 @@ def ask(daemon, method, path, with_key, body=None):
     except urllib.error.HTTPError as error:
         text = error.read()
         reason = re.search(rb'"reason": ?"(\w+)"', text)
-        return error.code, reason.group(1).decode() if reason else TOO_SMALL if TOO_SMALL.encode() in text or b"has the scope" in text else None
+        return (
+            error.code,
+            reason.group(1).decode()
+            if reason
+            else TOO_SMALL
+            if TOO_SMALL.encode() in text or b"has the scope" in text
+            else None,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +83,14 @@ def boxes(host):
 
 @pytest.fixture(scope="module")
 def keys(host, boxes):
-    yield {scope: key(host, "create", f"k-{scope}", *(["--sandbox", boxes["mine"]] if scope == "use" else ["--scope", scope])) for scope in SCOPES}
+    yield {
+        scope: key(
+            host,
+            "create",
+            f"k-{scope}",
+            *(["--sandbox", boxes["mine"]] if scope == "use" else ["--scope", scope]),
+        )
+        for scope in SCOPES
+    }
     for scope in SCOPES:
         key(host, "remove", f"k-{scope}")

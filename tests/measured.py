@@ -10,10 +10,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 def commit():
     def git(*words):
-        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", ROOT, *words], capture_output=True, text=True, check=False
+        ).stdout.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ":!docs")
-    return (git("rev-parse", "--short=12", "HEAD") or "no commit") + (" with changes" if changed else "")
+    return (git("rev-parse", "--short=12", "HEAD") or "no commit") + (
+        " with changes" if changed else ""
+    )
 
 
 def machine():

@@ -23,11 +23,17 @@ class Notes:
         notes = self
 
         class Server(http.server.ThreadingHTTPServer):
-            address_family, daemon_threads, request_queue_size = socket.AF_INET6 if ":" in address else socket.AF_INET, True, 128
+            address_family, daemon_threads, request_queue_size = (
+                socket.AF_INET6 if ":" in address else socket.AF_INET,
+                True,
+                128,
+            )
 
             def finish_request(self, request, client_address):
                 notes.connections += 1
-                with contextlib.suppress(OSError), (context.wrap_socket(request, server_side=True) if context else request) as stream:
+                with contextlib.suppress(OSError), (
+                    context.wrap_socket(request, server_side=True) if context else request
+                ) as stream:
                     self.RequestHandlerClass(stream, client_address, self)
 
             def handle_error(self, request, client_address):
@@ -56,7 +62,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path, _, part = self.path.partition("?")
         if path.startswith("/notes/"):
             begin, end = part.split("-")
-            return self.answer(self.notes.kept.get(path, b"")[int(begin):int(end)])
+            return self.answer(self.notes.kept.get(path, b"")[int(begin) : int(end)])
         return self.answer(b"ok", more=UNASKED if path == "/twice" else b"")
 
     do_DELETE = do_OPTIONS = do_GET

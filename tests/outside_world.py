@@ -15,9 +15,9 @@ import threading
 
 from notes_server import Notes
 
-V4, V6 = "198.18.7.1", "fdca:7e57::7"   # the operator lists their networks
-UNLISTED = "198.18.9.1"                 # a special range, and not listed
-OWN = "45.45.45.45"                     # not special; an address of this host, and so not for sandboxes
+V4, V6 = "198.18.7.1", "fdca:7e57::7"  # the operator lists their networks
+UNLISTED = "198.18.9.1"  # a special range, and not listed
+OWN = "45.45.45.45"  # not special; an address of this host, and so not for sandboxes
 HOSTS = f"""127.0.0.1 localhost loop.gate.test
 {V4} allowed.gate.test other.gate.test bulk.gate.test
 {V6} allowed.gate.test other.gate.test bulk.gate.test
@@ -53,7 +53,10 @@ class World:
         self.notes = Notes()
 
     def address(self, text):
-        subprocess.run(["ip", "address", "add", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=True)
+        subprocess.run(
+            ["ip", "address", "add", f"{text}/{128 if ':' in text else 32}", "dev", "lo"],
+            check=True,
+        )
         self.added.append(text)
 
     def serve(self, address, port, handle, context=None):
@@ -63,7 +66,9 @@ class World:
 
         def one(connection):
             try:
-                with (context.wrap_socket(connection, server_side=True) if context else connection) as stream:
+                with (
+                    context.wrap_socket(connection, server_side=True) if context else connection
+                ) as stream:
                     handle(stream)
             except OSError:
                 pass
@@ -77,8 +82,26 @@ class World:
 
     def certificate(self):
         key, cert = self.directory / "key.pem", self.directory / "cert.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gate.test", "-keyout", key,
-                        "-out", cert], check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=gate.test",
+                "-keyout",
+                key,
+                "-out",
+                cert,
+            ],
+            check=True,
+            capture_output=True,
+        )
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(cert, key)
         return context
@@ -101,12 +124,18 @@ class World:
                 rest += part
             head, _, rest = rest.partition(b"\r\n\r\n")
             self.heads.append(head)
-            fields = {line.split(b":", 1)[0].lower(): line.split(b":", 1)[1].strip() for line in head.split(b"\r\n")[1:]}
+            fields = {
+                line.split(b":", 1)[0].lower(): line.split(b":", 1)[1].strip()
+                for line in head.split(b"\r\n")[1:]
+            }
             while len(rest) < int(fields.get(b"content-length", 0)):
                 rest += stream.recv(65536)
-            rest = rest[int(fields.get(b"content-length", 0)):]
+            rest = rest[int(fields.get(b"content-length", 0)) :]
             if b"upgrade" in fields and b"/switch" in head:
-                stream.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n" + rest)
+                stream.sendall(
+                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n"
+                    + rest
+                )
                 return echo(stream)
             body = b"hello " + fields.get(b"host", b"?")
             stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -147,15 +176,22 @@ class World:
 
     def stop(self):
         for server in self.servers:
-            if isinstance(server, socketserver.BaseServer):  # its loop would go on over the closed socket, and take a processor
+            if isinstance(
+                server, socketserver.BaseServer
+            ):  # its loop would go on over the closed socket, and take a processor
                 server.shutdown()
                 server.server_close()
                 continue
             with contextlib.suppress(OSError):
-                server.shutdown(socket.SHUT_RDWR)  # or who waits in accept() keeps it, and its address, alive
+                server.shutdown(
+                    socket.SHUT_RDWR
+                )  # or who waits in accept() keeps it, and its address, alive
             server.close()
         for text in self.added:
-            subprocess.run(["ip", "address", "del", f"{text}/{128 if ':' in text else 32}", "dev", "lo"], check=False)
+            subprocess.run(
+                ["ip", "address", "del", f"{text}/{128 if ':' in text else 32}", "dev", "lo"],
+                check=False,
+            )
         self.lock.close()
 
     @property
@@ -169,7 +205,7 @@ class World:
     def with_etc(self, *names):
         """Words before `cay serve`: these files of /etc are the test's, for it and all that it starts."""
         binds = " && ".join(f"mount --bind {self.directory}/{name} /etc/{name}" for name in names)
-        return ["unshare", "-m", "sh", "-c", f"{binds} && exec \"$@\"", "sh"]
+        return ["unshare", "-m", "sh", "-c", f'{binds} && exec "$@"', "sh"]
 
     @contextlib.contextmanager
     def nameserver(self):
@@ -181,7 +217,9 @@ class World:
                 yield made
             finally:
                 with contextlib.suppress(OSError):
-                    made.shutdown(socket.SHUT_RDWR)  # or who waits in recvfrom() keeps it, and its address, alive
+                    made.shutdown(
+                        socket.SHUT_RDWR
+                    )  # or who waits in recvfrom() keeps it, and its address, alive
 
 
 def http(stream):
@@ -191,9 +229,18 @@ def http(stream):
         if not got:
             return
         head += got
-    host = next((line.split(b":", 1)[1].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"host:")), b"?")
+    host = next(
+        (
+            line.split(b":", 1)[1].strip()
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"host:")
+        ),
+        b"?",
+    )
     body = b"hello " + host
-    stream.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    stream.sendall(
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    )
 
 
 def echo(stream):

@@ -7,8 +7,12 @@ from harness import wait_until
 class ServiceGroup:
     def __init__(self, daemon):
         """Before the daemon's start: everything that `serve` starts is in the group."""
-        mounts = [line.split() for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()]
-        root = next(pathlib.Path(words[4]) for words in mounts if words[words.index("-") + 1] == "cgroup2")
+        mounts = [
+            line.split() for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
+        ]
+        root = next(
+            pathlib.Path(words[4]) for words in mounts if words[words.index("-") + 1] == "cgroup2"
+        )
         self.path = root / daemon.data.parent.name
         self.path.mkdir()
         daemon.prefix = ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]

@@ -17,9 +17,18 @@ def start_server(http, ref, source, port):
     """Runs a Python server inside, and returns when it says that it is up."""
     base = f"/api/v1/sandboxes/{ref}"
     http.put(f"{base}/files", params={"path": "/tmp/server.py"}, content=source).raise_for_status()
-    body = {"argv": ["python3", "/tmp/server.py", str(port)], "wait": False, "timeout_s": 0, "idle_timeout_s": -1}
+    body = {
+        "argv": ["python3", "/tmp/server.py", str(port)],
+        "wait": False,
+        "timeout_s": 0,
+        "idle_timeout_s": -1,
+    }
     command = http.post(f"{base}/commands", json=body).json()
-    with http.stream("GET", f"{base}/commands/{command['id']}/output", params={"stream": "stdout", "follow": "true"}) as out:
+    with http.stream(
+        "GET",
+        f"{base}/commands/{command['id']}/output",
+        params={"stream": "stdout", "follow": "true"},
+    ) as out:
         assert next(out.iter_bytes()) == b"up\n"
     return command["id"]
 
@@ -57,12 +66,23 @@ def service(daemon, link):
 
 
 def client(daemon, link, token=True, **headers):
-    headers = {"Host": f"{host_of(link)}:{daemon.port}", **({TOKEN: link["token"]} if token else {}), **headers}
+    headers = {
+        "Host": f"{host_of(link)}:{daemon.port}",
+        **({TOKEN: link["token"]} if token else {}),
+        **headers,
+    }
     return httpx.Client(base_url=daemon.url, headers=headers, timeout=slow(60))
 
 
 def websocket(daemon, link, token=True, **headers):
     headers = {**({TOKEN: link["token"]} if token else {}), **headers}
     sock = socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(30))
-    return connect(f"ws://{host_of(link)}:{daemon.port}/ws", sock=sock, additional_headers=headers, max_size=8 << 20, compression=None,
-                   proxy=None, open_timeout=slow(30))
+    return connect(
+        f"ws://{host_of(link)}:{daemon.port}/ws",
+        sock=sock,
+        additional_headers=headers,
+        max_size=8 << 20,
+        compression=None,
+        proxy=None,
+        open_timeout=slow(30),
+    )

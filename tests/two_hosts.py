@@ -58,8 +58,11 @@ def two_hosts():
     try:
         there = _fresh()
         here = _fresh()
-        lines = (f"link add cay0 type veth peer name cay1 netns /proc/{os.getpid()}/fd/{there}", f"addr add {CLIENT}/24 dev cay0",
-                 "link set cay0 up")
+        lines = (
+            f"link add cay0 type veth peer name cay1 netns /proc/{os.getpid()}/fd/{there}",
+            f"addr add {CLIENT}/24 dev cay0",
+            "link set cay0 up",
+        )
         for line in lines:
             subprocess.run(["ip", *line.split()], check=True)
         hosts = Hosts(there)
@@ -95,7 +98,11 @@ class SlowWire:
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
 
     def _carry(self, client):
-        selector, waiting, asking = selectors.DefaultSelector(), [], False  # waiting: (due, to, bytes), oldest first
+        selector, waiting, asking = (
+            selectors.DefaultSelector(),
+            [],
+            False,
+        )  # waiting: (due, to, bytes), oldest first
         with contextlib.suppress(OSError), client, socket.create_connection(self.target) as server:
             for one, other in ((client, server), (server, client)):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -59,7 +59,9 @@ class Box:
             self.rules(*rules)
 
     def rules(self, *rules):
-        done = self.daemon.cli("proxy", self.name, "--rules", "-", "--json", stdin=json.dumps(rules).encode())
+        done = self.daemon.cli(
+            "proxy", self.name, "--rules", "-", "--json", stdin=json.dumps(rules).encode()
+        )
         assert done.code == 0, done
         return json.loads(done.text)
 
@@ -67,23 +69,40 @@ class Box:
         return self.daemon.cli("exec", self.name, "--", "sh", "-c", line, timeout=timeout)
 
     def python(self, program, timeout=60):
-        return self.daemon.cli("exec", "-e", "PYTHONPATH=/opt/sdk", self.name, "--", "python3", "-c", program, timeout=timeout)
+        return self.daemon.cli(
+            "exec",
+            "-e",
+            "PYTHONPATH=/opt/sdk",
+            self.name,
+            "--",
+            "python3",
+            "-c",
+            program,
+            timeout=timeout,
+        )
 
     def opens(self, program, what):
         """Begins a program, waits for its line "open", and gives what reads all of its lines so far."""
-        command = self.daemon.cli("exec", "-d", self.name, "--", "python3", "-c", program).text.strip()
+        command = self.daemon.cli(
+            "exec", "-d", self.name, "--", "python3", "-c", program
+        ).text.strip()
 
         def lines():
             return self.daemon.cli("logs", self.name, command).text.splitlines()
+
         wait_until(lambda: lines() == ["open"], what)
         return lines
 
     def curl(self, url, *more):
         """(status, body); the exit code where there is no answer."""
         words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in more)
-        got = self.sh(f"curl -sS -m 30 -o /tmp/body -w '%{{http_code}}' {words} '{url}'; code=$?; echo; cat /tmp/body 2>/dev/null; rm -f /tmp/body; exit $code")
+        got = self.sh(
+            f"curl -sS -m 30 -o /tmp/body -w '%{{http_code}}' {words} '{url}'; code=$?; echo; cat /tmp/body 2>/dev/null; rm -f /tmp/body; exit $code"
+        )
         status, _, body = got.text.partition("\n")
-        return (int(status), body) if got.code == 0 else (-got.code, got.err.decode(errors="replace"))
+        return (
+            (int(status), body) if got.code == 0 else (-got.code, got.err.decode(errors="replace"))
+        )
 
     def json(self, url, *more):
         status, body = self.curl(url, *more)
@@ -91,21 +110,36 @@ class Box:
         return json.loads(body)
 
     def token(self):
-        return self.sh("env | sed -n 's/.*=\\(.*cay-token-[0-9A-Za-z]*\\).*/\\1/p' | head -n 1").text.strip()
+        return self.sh(
+            "env | sed -n 's/.*=\\(.*cay-token-[0-9A-Za-z]*\\).*/\\1/p' | head -n 1"
+        ).text.strip()
 
     def net(self):
         return json.loads(self.daemon.cli("net", "--json", self.name).text)["items"]
 
     def line(self, when=lambda item: True, **facts):
         """That has these facts, once `when` is true of it: counts and bytes are written down later than what was decided."""
+
         def find():
-            return next((item for item in self.net() if all(item[key] == value for key, value in facts.items()) and when(item)), None)
+            return next(
+                (
+                    item
+                    for item in self.net()
+                    if all(item[key] == value for key, value in facts.items()) and when(item)
+                ),
+                None,
+            )
+
         return wait_until(find, f"a line with {facts}")
 
     def sdk(self, *names):
-        done = self.daemon.cli("cp", "-", f"{self.name}:/tmp/sdk.tar", stdin=sdk_tree(*names), timeout=120)
+        done = self.daemon.cli(
+            "cp", "-", f"{self.name}:/tmp/sdk.tar", stdin=sdk_tree(*names), timeout=120
+        )
         assert done.code == 0, done
-        done = self.sh("mkdir -p /opt/sdk && tar -xf /tmp/sdk.tar -C /opt/sdk && rm /tmp/sdk.tar", timeout=120)
+        done = self.sh(
+            "mkdir -p /opt/sdk && tar -xf /tmp/sdk.tar -C /opt/sdk && rm /tmp/sdk.tar", timeout=120
+        )
         assert done.code == 0, done
 
     def close(self):
@@ -143,7 +177,9 @@ def parts(daemon, word):
 
 def both(daemon, word):
     """Who starts `cay WORD` and who serves. Right after a start or an end there is, for a moment, the first alone."""
-    return wait_until(lambda: len(found := parts(daemon, word)) == 2 and found, f"both parts of the {word}")
+    return wait_until(
+        lambda: len(found := parts(daemon, word)) == 2 and found, f"both parts of the {word}"
+    )
 
 
 def serving(daemon, word):
@@ -157,7 +193,9 @@ def brokers(daemon):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    with standing(VaultWorld(tmp_path_factory.mktemp("vault-world"), "sk-live-" + os.urandom(24).hex())) as made:
+    with standing(
+        VaultWorld(tmp_path_factory.mktemp("vault-world"), "sk-live-" + os.urandom(24).hex())
+    ) as made:
         yield made
 
 

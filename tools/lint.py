@@ -163,12 +163,17 @@ def check_promises():
 
     def exists(test):
         path = test.split(" ")[0].split("::")[0]
-        return any((ROOT / base / path).exists() or any((ROOT / base).glob(path)) for base in ("tests", "."))
+        return any(
+            (ROOT / base / path).exists() or any((ROOT / base).glob(path))
+            for base in ("tests", ".")
+        )
 
     promises = tomllib.loads((ROOT / "tests/promises.toml").read_text("utf-8"))["promise"]
     complaints = list(promise_complaints(promises, exists))
     ids = {one["id"] for one in promises}
-    for number, test in re.findall(r"^\| ([A-Z]\d+) \|.*\| `([^`]+)` \|$", (ROOT / "SPEC.md").read_text("utf-8"), re.M):
+    for number, test in re.findall(
+        r"^\| ([A-Z]\d+) \|.*\| `([^`]+)` \|$", (ROOT / "SPEC.md").read_text("utf-8"), re.M
+    ):
         if number not in ids:
             complaints.append(f"SPEC.md has {number}, which tests/promises.toml lacks")
         if not exists(test):
@@ -240,6 +245,12 @@ if __name__ == "__main__":
     self_complaints = self_check() + plain_words.self_check()
     if "--self" in sys.argv:
         sys.exit(self_complaints)
-    complaints = self_complaints + check_tree() + check_reasons() + check_promises() + plain_words.check_change()
+    complaints = (
+        self_complaints
+        + check_tree()
+        + check_reasons()
+        + check_promises()
+        + plain_words.check_change()
+    )
     print(f"lint: {complaints} complaints")
     sys.exit(1 if complaints else 0)

@@ -18,14 +18,18 @@ constexpr std::uint64_t kBytesOfTenant = 16 << 20;  // nine of these
 
 Result<server::LineFile> opened(const std::string& data_dir, const std::string& name) {
   auto file = server::LineFile::open(data_dir + "/" + name, {});
-  if (!file) return Error{Code::kUnavailable, "audit_failed", name + " cannot be written: " + file.error().message, 0};
+  if (!file)
+    return Error{Code::kUnavailable, "audit_failed",
+                 name + " cannot be written: " + file.error().message, 0};
   return file;
 }
 
 std::string omitted_line(UnixMillis at, std::uint64_t count) {
   const std::string text = std::to_string(count) + (count == 1 ? " request" : " requests");
-  return codec::write(codec::json::object{
-      {"at", codec::rfc3339(at)}, {"event", "omitted"}, {"omitted", count}, {"message", text + " omitted"}});
+  return codec::write(codec::json::object{{"at", codec::rfc3339(at)},
+                                          {"event", "omitted"},
+                                          {"omitted", count},
+                                          {"message", text + " omitted"}});
 }
 
 }  // namespace
@@ -87,18 +91,28 @@ Result<void> AuditLog::append(Lines& lines, const std::string& text) {
   if (lines.to) return lines.to->append(text);
   const std::string path = data_dir_ + "/" + lines.name;
   // Its directory, and that of all tenants; what cannot be made cannot be opened.
-  for (auto end = path.find('/', data_dir_.size() + 1); end != std::string::npos; end = path.find('/', end + 1)) ::mkdir(path.substr(0, end).c_str(), 0700);
+  for (auto end = path.find('/', data_dir_.size() + 1); end != std::string::npos;
+       end = path.find('/', end + 1))
+    ::mkdir(path.substr(0, end).c_str(), 0700);
   CAY_TRY(auto file, server::LineFile::open(path, {.bytes = kBytesOfTenant}));
   return file.append(text);
 }
 
-// No request waits for room or fails for want of it. A line that does not fit is counted, and the count is logged.
+// No request waits for room or fails for want of it. A line that does not fit is counted, and the
+// count is logged.
 void AuditLog::write(Lines& lines, const std::string& line) {
   std::string told;
-  if (lines.missing > 0) told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())}, {"lines_missing", lines.missing}}) + "\n";
+  if (lines.missing > 0)
+    told = codec::write(codec::json::object{{"at", codec::rfc3339(system_clock().wall())},
+                                            {"lines_missing", lines.missing}}) +
+           "\n";
   const auto written = append(lines, told + line);
-  if (written && lines.missing > 0) spdlog::error("{} is written again: {} lines are missing", lines.name, std::exchange(lines.missing, 0));
-  if (!written && lines.missing++ == 0) spdlog::error("{}: {}: lines are missing from now on, until there is room", lines.name, written.error().message);
+  if (written && lines.missing > 0)
+    spdlog::error("{} is written again: {} lines are missing", lines.name,
+                  std::exchange(lines.missing, 0));
+  if (!written && lines.missing++ == 0)
+    spdlog::error("{}: {}: lines are missing from now on, until there is room", lines.name,
+                  written.error().message);
 }
 
 }  // namespace cay::app

@@ -1,8 +1,8 @@
-// AuditLog: one line of JSON for each request in DATA/audit.log: the caller, the action, its origin and
-// its result. A request that lasts or may change something has one more line at its beginning.
+// AuditLog: one line of JSON for each request in DATA/audit.log: the caller, the action, its origin
+// and its result. A request that lasts or may change something has one more line at its beginning.
 //
-// A line is in the file (not yet on the disk) before the next request of its connection is read. The
-// line of a beginning is there before its handler acts. No line has a key, a query or a body.
+// A line is in the file (not yet on the disk) before the next request of its connection is read.
+// The line of a beginning is there before its handler acts. No line has a key, a query or a body.
 //
 // Changes are also in a file of their own, which only changes of the same tenant can fill:
 // DATA/audit-changes/TENANT/create.log or use.log, by the key's scope. The host's own keys have
@@ -23,14 +23,17 @@ namespace cay::app {
 
 class AuditLog {
  public:
-  // The files are made with mode 0600; past 64 MiB each becomes NAME.1.log, and so on to NAME.8.log; those of a tenant past 16 MiB.
+  // The files are made with mode 0600; past 64 MiB each becomes NAME.1.log, and so on to
+  // NAME.8.log; those of a tenant past 16 MiB.
   static Result<std::unique_ptr<AuditLog>> open(const std::string& data_dir);
 
-  // Returns whether the request got a line. The next line is preceded by the number of omitted ones.
+  // Returns whether the request got a line. The next line is preceded by the number of omitted
+  // ones.
   bool note(server::AccessRecord record);
 
  private:
-  // One file. It stays open where `to` has it; those of tenants are opened for each line, for there may be many.
+  // One file. It stays open where `to` has it; those of tenants are opened for each line, for there
+  // may be many.
   struct Lines {
     std::string name;
     std::optional<server::LineFile> to;

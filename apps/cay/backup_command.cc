@@ -36,9 +36,7 @@ class Scratch {
   explicit Scratch(std::string path) : path_(std::move(path)) {}
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    ::unlink(path_.c_str());
-  }
+  ~Scratch() { ::unlink(path_.c_str()); }
 
  private:
   std::string path_;
@@ -60,15 +58,20 @@ Result<UniqueFd> open_part(const std::string& part) {
   if (!out) return Error::from_errno(errno, "make " + part);
   struct stat found{};
   if (::fstat(out.get(), &found) != 0) return Error::from_errno(errno, "look at " + part);
-  if (found.st_uid != ::geteuid() || !S_ISREG(found.st_mode) || found.st_nlink > 1 || (found.st_mode & 077) != 0) {
-    return Error{Code::kAlreadyExists, "file_exists", part + " exists, and no backup made it: choose another name", 0};
+  if (found.st_uid != ::geteuid() || !S_ISREG(found.st_mode) || found.st_nlink > 1 ||
+      (found.st_mode & 077) != 0) {
+    return Error{Code::kAlreadyExists, "file_exists",
+                 part + " exists, and no backup made it: choose another name", 0};
   }
   if (::flock(out.get(), LOCK_EX | LOCK_NB) != 0) {
-    return Error{Code::kConflict, "backup_runs", "another backup writes " + part + ": wait for its end", 0};
+    return Error{Code::kConflict, "backup_runs",
+                 "another backup writes " + part + ": wait for its end", 0};
   }
   struct stat named{};
-  if (::lstat(part.c_str(), &named) != 0 || named.st_ino != found.st_ino || named.st_dev != found.st_dev) {
-    return Error{Code::kConflict, "backup_runs", "another backup has just ended with " + part + ": try again", 0};
+  if (::lstat(part.c_str(), &named) != 0 || named.st_ino != found.st_ino ||
+      named.st_dev != found.st_dev) {
+    return Error{Code::kConflict, "backup_runs",
+                 "another backup has just ended with " + part + ": try again", 0};
   }
   if (::ftruncate(out.get(), 0) != 0) return Error::from_errno(errno, "empty " + part);
   return out;
@@ -89,8 +92,9 @@ class Backup {
     CAY_TRY(const UniqueFd out, open_part(part));
     Scratch unfinished(part);
     CAY_TRY(tar_, TarWriter::create(out.get()));
-    // As of one moment; what is made later is not in the backup, what is deleted later has no disk in it.
-    // The copy lies beside the backup: the data directory is the daemon's, who might put something in its place.
+    // As of one moment; what is made later is not in the backup, what is deleted later has no disk
+    // in it. The copy lies beside the backup: the data directory is the daemon's, who might put
+    // something in its place.
     const std::string copy = options_.file + ".db";
     for (const char* left : {"", "-journal", "-wal", "-shm"}) ::unlink((copy + left).c_str());
     CAY_CHECK(store::copy_database(options_.data + "/state.db", copy));
@@ -104,7 +108,8 @@ class Backup {
     for (const char* name : {"keys", "tls/cert.pem", "tls/key.pem", "vault/keyring"}) {
       CAY_CHECK(add_file(options_.data + "/" + name, name));
     }
-    if (options_.with_api_key) {  // in clear, and it administers the host: of all others only hashes are kept
+    if (options_.with_api_key) {  // in clear, and it administers the host: of all others only
+                                  // hashes are kept
       CAY_CHECK(add_file(options_.data + "/api-key", "api-key"));
     }
     tell_of_secrets();
@@ -123,8 +128,10 @@ class Backup {
     }
     CAY_CHECK(tar_->close());
     if (::fsync(out.get()) != 0) return Error::from_errno(errno, "write " + part);
-    if (::link(part.c_str(), options_.file.c_str()) != 0) return Error::from_errno(errno, "make " + options_.file);
-    for (const std::string& warning : tar_->warnings()) std::fprintf(stderr, "cay backup: %s\n", warning.c_str());
+    if (::link(part.c_str(), options_.file.c_str()) != 0)
+      return Error::from_errno(errno, "make " + options_.file);
+    for (const std::string& warning : tar_->warnings())
+      std::fprintf(stderr, "cay backup: %s\n", warning.c_str());
     return {};
   }
 
@@ -132,8 +139,9 @@ class Backup {
   void tell_of_secrets() const {
     if (::faccessat(data_.get(), "vault/keyring", F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
     const bool file = ::faccessat(data_.get(), "vault/key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-    std::printf("%-24s sealed. To open them a restore needs %s, which is not in the backup: keep a copy elsewhere\n", "secrets",
-                file ? (options_.data + "/vault/key").c_str() : "the vault's passphrase");
+    std::printf(
+        "%-24s sealed. To open them a restore needs %s, which is not in the backup: keep a copy elsewhere\n",
+        "secrets", file ? (options_.data + "/vault/key").c_str() : "the vault's passphrase");
   }
 
   // Keys that stand in the settings themselves are in the backup with them.
@@ -141,7 +149,9 @@ class Backup {
     Config settings;
     if (options_.config.empty() || !load_config(options_.config, settings)) return;
     if (!settings.langsmith.key.empty()) {
-      std::printf("%-24s hold langsmith.upstream_key in clear, and so does the backup: langsmith.upstream_key_file keeps it out\n", "settings");
+      std::printf(
+          "%-24s hold langsmith.upstream_key in clear, and so does the backup: langsmith.upstream_key_file keeps it out\n",
+          "settings");
     }
   }
 
@@ -183,7 +193,8 @@ class Backup {
     for (auto& row : rows) now[row.id] = std::move(row);
     for (const auto& sandbox : sandboxes_) {
       const auto found = now.find(sandbox.id);
-      const bool woke = found != now.end() && (runs(found->second) || found->second.stopped_at != sandbox.stopped_at);
+      const bool woke = found != now.end() &&
+                        (runs(found->second) || found->second.stopped_at != sandbox.stopped_at);
       if (woke && !disks_.pooled) return runs_here(sandbox.name);
       if (woke || runs(sandbox)) ran_.insert(sandbox.id);
     }
@@ -193,11 +204,16 @@ class Backup {
   Result<void> add_manifest() {
     boost::json::array items;
     for (const auto& sandbox : sandboxes_) {
-      items.push_back({{"id", sandbox.id}, {"name", sandbox.name}, {"state", sandbox.state},
+      items.push_back({{"id", sandbox.id},
+                       {"name", sandbox.name},
+                       {"state", sandbox.state},
                        {"consistency", ran_.contains(sandbox.id) ? "crash" : "stopped"}});
     }
-    const boost::json::object manifest{{"format", kFormat}, {"cay", CAY_VERSION}, {"schema", store::schema_version()},
-                                       {"taken_at", system_clock().wall()}, {"with_snapshots", !options_.without_snapshots},
+    const boost::json::object manifest{{"format", kFormat},
+                                       {"cay", CAY_VERSION},
+                                       {"schema", store::schema_version()},
+                                       {"taken_at", system_clock().wall()},
+                                       {"with_snapshots", !options_.without_snapshots},
                                        {"sandboxes", std::move(items)}};
     return tar_->add_bytes("cay-backup.json", boost::json::serialize(manifest));
   }
@@ -206,7 +222,8 @@ class Backup {
     auto bytes = os::read_file(AT_FDCWD, path, kMaxFile);
     if (!bytes && bytes.error().os_errno == ENOENT) return {};
     if (!bytes) return std::move(bytes).error();
-    if (bytes->size() >= kMaxFile) return Error{Code::kUnsupported, "file_too_large", path + " is larger than 64 MiB", 0};
+    if (bytes->size() >= kMaxFile)
+      return Error{Code::kUnsupported, "file_too_large", path + " is larger than 64 MiB", 0};
     return tar_->add_bytes(name, *bytes);
   }
 
@@ -218,10 +235,12 @@ class Backup {
 
   Result<void> add_sandbox(const store::StoredSandbox& sandbox) {
     auto record = os::read_file(data_.get(), "sandboxes/" + sandbox.id + "/record");
-    const bool gone = (!record && record.error().os_errno == ENOENT) || (disks_.pooled && !frozen_.contains(sandbox.id));
+    const bool gone = (!record && record.error().os_errno == ENOENT) ||
+                      (disks_.pooled && !frozen_.contains(sandbox.id));
     if (gone) {
       // Deleted between two looks, or never confirmed: a row alone, which a restore leaves out.
-      std::printf("%-24s has no disk, or was deleted meanwhile: not in the backup\n", sandbox.name.c_str());
+      std::printf("%-24s has no disk, or was deleted meanwhile: not in the backup\n",
+                  sandbox.name.c_str());
       return {};
     }
     if (!record) return std::move(record).error();
@@ -233,7 +252,9 @@ class Backup {
     }
     if (spool || spool.error().os_errno == ENOENT) {
       std::printf("%-24s %s\n", sandbox.name.c_str(),
-                  ran_.contains(sandbox.id) ? "runs: its disk as of one moment, as after a power cut (crash-consistent)" : "does not run: consistent");
+                  ran_.contains(sandbox.id)
+                      ? "runs: its disk as of one moment, as after a power cut (crash-consistent)"
+                      : "does not run: consistent");
       return {};
     }
     return std::move(spool).error();
@@ -275,13 +296,15 @@ class Backup {
   std::optional<TarWriter> tar_;
   std::vector<store::StoredSandbox> sandboxes_;
   std::map<std::string, DiskStore::Frozen> frozen_;  // by sandbox; let go before the disks
-  std::set<std::string> ran_;  // when their disks were taken
+  std::set<std::string> ran_;                        // when their disks were taken
 };
 
 }  // namespace
 
 int backup_command(int argc, char** argv) {
-  CLI::App app{"Everything of a data directory in one file: records, keys, settings, disks, output, snapshots.", "cay backup"};
+  CLI::App app{
+      "Everything of a data directory in one file: records, keys, settings, disks, output, snapshots.",
+      "cay backup"};
   app.footer(
       "The daemon goes on meanwhile. A sandbox that runs is taken as of one moment, as after a power cut; `cay drain --stop`\n"
       "before, and it is consistent to its programs, too. The file holds every file and the hashes of keys: keep it as you keep them.\n"
@@ -290,16 +313,26 @@ int backup_command(int argc, char** argv) {
       "  sudo cay backup /srv/backup/cay-$(date +%F).tar.zst\n"
       "  sudo cay backup --without-snapshots FILE      smaller; a restore takes them from this data directory (--snapshots-of)");
   Options options;
-  app.add_option("--config", options.config, "settings to take along (default /etc/cay/cay.toml if it is there)");
-  app.add_option("--data", options.data, "the data directory (default: that of the settings, else " + default_data_dir() + ")");
-  app.add_flag("--without-snapshots", options.without_snapshots, "leave out what sandboxes boot from");
-  app.add_flag("--with-api-key", options.with_api_key, "with DATA/api-key in clear: whoever reads the backup may then administer the host");
+  app.add_option("--config", options.config,
+                 "settings to take along (default /etc/cay/cay.toml if it is there)");
+  app.add_option(
+      "--data", options.data,
+      "the data directory (default: that of the settings, else " + default_data_dir() + ")");
+  app.add_flag("--without-snapshots", options.without_snapshots,
+               "leave out what sandboxes boot from");
+  app.add_flag("--with-api-key", options.with_api_key,
+               "with DATA/api-key in clear: whoever reads the backup may then administer the host");
   app.add_option("FILE", options.file, "the file to make")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
   const auto say = [](const Error& error) { return fail("cay backup", error); };
-  if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
-  if (auto settled = settle_data_dir(options.config, options.data); !settled) return say(settled.error());
-  if (::access(options.file.c_str(), F_OK) == 0) return say({Code::kAlreadyExists, "file_exists", options.file + " exists: choose another name", 0});
+  if (::geteuid() != 0)
+    return say({Code::kPermissionDenied, "needs_root",
+                "disks hold files of every user: run it with sudo", 0});
+  if (auto settled = settle_data_dir(options.config, options.data); !settled)
+    return say(settled.error());
+  if (::access(options.file.c_str(), F_OK) == 0)
+    return say(
+        {Code::kAlreadyExists, "file_exists", options.file + " exists: choose another name", 0});
   auto done = Backup(std::move(options)).run();
   return done ? 0 : say(done.error());
 }

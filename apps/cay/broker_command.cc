@@ -31,7 +31,8 @@ Result<void> probe(const std::string& data, pid_t process, bool confined) {
 }  // namespace
 
 int broker_command(int argc, char** argv) {
-  CLI::App app{"Keeps the key to secrets, and uses them for sandboxes. Needs no privilege.", "cay broker"};
+  CLI::App app{"Keeps the key to secrets, and uses them for sandboxes. Needs no privilege.",
+               "cay broker"};
   app.footer(
       "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user `cay-broker`, or one that owns nothing.\n"
       "Examples:\n"
@@ -47,11 +48,16 @@ int broker_command(int argc, char** argv) {
   app.add_flag("--stop", stop, "end the broker of this data directory");
   pid_t probed = 0;
   bool unconfined = false;
-  app.add_option("--probe", probed)->group("");  // what is still possible from within its confinement: of this process, and of the data directory
+  app.add_option("--probe", probed)
+      ->group("");  // what is still possible from within its confinement: of this process, and of
+                    // the data directory
   app.add_flag("--unconfined", unconfined)->group("");  // ... and the control
-  app.add_option("--serve", serve)->group("");  // what it becomes itself: settings and directory are open already
+  app.add_option("--serve", serve)
+      ->group("");  // what it becomes itself: settings and directory are open already
   if (const auto over = parse_words(app, argc, argv)) return *over;
-  if (!serve.empty()) return run_broker_guardian(serve == "always" ? vault::Life::kAlways : vault::Life::kWhileNeeded);
+  if (!serve.empty())
+    return run_broker_guardian(serve == "always" ? vault::Life::kAlways
+                                                 : vault::Life::kWhileNeeded);
   Config config;
   if (!file.empty()) {
     if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());

@@ -1,5 +1,6 @@
-// The broker's process: who it runs as, how it is started, and that a daemon has one, as the gate's (gate_process.h). It holds its settings
-// and the directory DATA/vault, and is the only one that can open what is in there.
+// The broker's process: who it runs as, how it is started, and that a daemon has one, as the gate's
+// (gate_process.h). It holds its settings and the directory DATA/vault, and is the only one that
+// can open what is in there.
 #pragma once
 #include <string>
 
@@ -10,16 +11,24 @@
 
 namespace cay::app {
 
-// Only the user who starts the broker may read its identity: a digest of the proxy's password is in it.
-inline constexpr Role kBroker{.word = "broker", .directory = "vault", .user = "cay-broker", .uid = 0x70000003 /* beside the gate's */,
-                              .socket = vault::kDaemonSocket, .lock_mode = 0600, .worker = "cay-broker-w", .watcher = "cay-watch-brok"};
+// Only the user who starts the broker may read its identity: a digest of the proxy's password is in
+// it.
+inline constexpr Role kBroker{.word = "broker",
+                              .directory = "vault",
+                              .user = "cay-broker",
+                              .uid = 0x70000003 /* beside the gate's */,
+                              .socket = vault::kDaemonSocket,
+                              .lock_mode = 0600,
+                              .worker = "cay-broker-w",
+                              .watcher = "cay-watch-brok"};
 
 struct BrokerOptions {
   vault::Settings settings;  // its data directory and who may speak with it included
   DaemonUser user;           // who the broker becomes
 };
 
-// Returns the broker's user. For a data directory in use it is the owner of the keys there, else role_user().
+// Returns the broker's user. For a data directory in use it is the owner of the keys there, else
+// role_user().
 Result<DaemonUser> broker_user_of(const std::string& data);
 
 // Replaces this process by the broker. Returns only an error.

@@ -47,7 +47,8 @@ template <class T>
 Setter number(T& target, std::int64_t low) {
   return [&target, low](const toml::node& node) -> Result<void> {
     const auto value = node.value_exact<std::int64_t>();
-    if (!value || *value < low || static_cast<std::uint64_t>(*value) > std::numeric_limits<T>::max()) {
+    if (!value || *value < low ||
+        static_cast<std::uint64_t>(*value) > std::numeric_limits<T>::max()) {
       return wrong("a whole number from " + std::to_string(low));
     }
     target = static_cast<T>(*value);
@@ -124,7 +125,8 @@ std::map<std::string, Setter> settings(Config& config) {
       {"network.upstream_proxy", text(config.network.upstream_proxy)},
       {"network.no_proxy", texts(config.network.no_proxy)},
       {"network.socket_memory_bytes", number(config.network.socket_memory_bytes, 16 << 20)},
-      {"network.socket_memory_total_bytes", number(config.network.socket_memory_total_bytes, 64 << 20)},
+      {"network.socket_memory_total_bytes",
+       number(config.network.socket_memory_total_bytes, 64 << 20)},
       {"network.sandbox_sent_bytes", number(config.network.sandbox_sent_bytes, 0)},
       {"network.sandbox_received_bytes", number(config.network.sandbox_received_bytes, 0)},
       {"network.host_authorities", flag(config.network.host_authorities)},
@@ -150,7 +152,9 @@ std::map<std::string, Setter> settings(Config& config) {
 
 // [policy.NAME]
 Result<void> load_policies(const toml::node& node, std::map<std::string, NetworkConfig::Own>& own) {
-  const auto bad = [](const std::string& what) { return Error{Code::kInvalidArgument, "bad_config", what, 0}; };
+  const auto bad = [](const std::string& what) {
+    return Error{Code::kInvalidArgument, "bad_config", what, 0};
+  };
   const auto* all = node.as_table();
   if (all == nullptr) return bad("policies are sections, as [policy.corp]");
   for (const auto& [name, one] : *all) {
@@ -158,11 +162,15 @@ Result<void> load_policies(const toml::node& node, std::map<std::string, Network
     const auto* section = one.as_table();
     if (section == nullptr) return bad("'" + prefix + "' must be a [section]");
     NetworkConfig::Own& to = own[std::string(name.str())];
-    const std::map<std::string, Setter> known = {{"about", text(to.about)}, {"default", text(to.otherwise)}, {"order", text(to.order)},
-                                                 {"rules", texts(to.rules)}, {"add", texts(to.add)}};
+    const std::map<std::string, Setter> known = {{"about", text(to.about)},
+                                                 {"default", text(to.otherwise)},
+                                                 {"order", text(to.order)},
+                                                 {"rules", texts(to.rules)},
+                                                 {"add", texts(to.add)}};
     for (const auto& [key, value] : *section) {
       const auto setting = known.find(std::string(key.str()));
-      if (setting == known.end()) return bad("unknown setting '" + prefix + "." + std::string(key.str()) + "'");
+      if (setting == known.end())
+        return bad("unknown setting '" + prefix + "." + std::string(key.str()) + "'");
       auto set = setting->second(value);
       if (!set) return std::move(set).error().while_doing(prefix + "." + std::string(key.str()));
     }
@@ -194,13 +202,15 @@ Result<void> load_config(const std::string& path, Config& config) {
     const std::string prefix(section_name.str());
     if (prefix == "webhooks" || prefix == "policy") continue;
     if (section == nullptr) {
-      return Error{Code::kInvalidArgument, "bad_config", path + ": '" + prefix + "' must be a [section]", 0};
+      return Error{Code::kInvalidArgument, "bad_config",
+                   path + ": '" + prefix + "' must be a [section]", 0};
     }
     for (const auto& [name, node] : *section) {
       const std::string full = prefix + "." + std::string(name.str());
       const auto setting = known.find(full);
       if (setting == known.end()) {
-        return Error{Code::kInvalidArgument, "bad_config", path + ": unknown setting '" + full + "'", 0};
+        return Error{Code::kInvalidArgument, "bad_config",
+                     path + ": unknown setting '" + full + "'", 0};
       }
       auto set = setting->second(node);
       if (!set) return std::move(set).error().while_doing(path + ": " + full);
@@ -210,7 +220,9 @@ Result<void> load_config(const std::string& path, Config& config) {
 }
 
 Result<void> choose_data_dir(std::string& config, std::string& data) {
-  if (config.empty() && data.empty() && std::getenv("CAY_DATA") == nullptr && ::access(kInstalledSettings, R_OK) == 0) config = kInstalledSettings;
+  if (config.empty() && data.empty() && std::getenv("CAY_DATA") == nullptr &&
+      ::access(kInstalledSettings, R_OK) == 0)
+    config = kInstalledSettings;
   if (data.empty() && !config.empty()) {
     Config settings;
     CAY_CHECK(load_config(config, settings));
@@ -223,7 +235,8 @@ Result<void> choose_data_dir(std::string& config, std::string& data) {
 Result<void> settle_data_dir(std::string& config, std::string& data) {
   CAY_CHECK(choose_data_dir(config, data));
   char real[PATH_MAX];
-  if (::realpath(data.c_str(), real) == nullptr) return Error::from_errno(errno, "find the data directory " + data);
+  if (::realpath(data.c_str(), real) == nullptr)
+    return Error::from_errno(errno, "find the data directory " + data);
   data = real;
   return {};
 }

@@ -21,16 +21,20 @@ constexpr const char* kPrefix = ".backup-";  // never a sandbox's id: the launch
 Result<DiskStore> DiskStore::open(const std::string& data) {
   DiskStore store;
   if (const auto pid = launcher_pid(data)) {
-    CAY_TRY(store.dir, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(*pid) + "/root" + data + "/store"));
+    CAY_TRY(store.dir,
+            os::open_dir(AT_FDCWD, "/proc/" + std::to_string(*pid) + "/root" + data + "/store"));
   } else if (::access((data + "/pool.img").c_str(), F_OK) == 0) {
     // The launcher serves the daemon's user, whoever starts it.
     struct stat owner{};
     if (::stat(data.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + data);
-    return Error{Code::kUnavailable, "launcher_not_running",
-                 "the disks of " + data + " are in a pool that its launcher mounts: start it first (systemctl start cay-launcher, or "
-                 "cay launcher --data " + data + " --daemon-uid " + std::to_string(owner.st_uid) + " --daemon-gid " +
-                     std::to_string(owner.st_gid) + " --detach)",
-                 0};
+    return Error{
+        Code::kUnavailable, "launcher_not_running",
+        "the disks of " + data +
+            " are in a pool that its launcher mounts: start it first (systemctl start cay-launcher, or "
+            "cay launcher --data " +
+            data + " --daemon-uid " + std::to_string(owner.st_uid) + " --daemon-gid " +
+            std::to_string(owner.st_gid) + " --detach)",
+        0};
   } else {
     CAY_TRY(store.dir, os::open_dir(AT_FDCWD, data + "/store"));
   }
@@ -41,7 +45,8 @@ Result<DiskStore> DiskStore::open(const std::string& data) {
 Result<void> DiskStore::lock() const {
   if (::flock(dir.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return Error::from_errno(errno, "lock the disks");
-  return Error{Code::kConflict, "backup_runs", "another backup of this data directory is under way: wait for its end", 0};
+  return Error{Code::kConflict, "backup_runs",
+               "another backup of this data directory is under way: wait for its end", 0};
 }
 
 Result<void> DiskStore::remove_leftovers() const {

@@ -1,5 +1,5 @@
-// DiskStore: the sandboxes' disks as the launcher sees them. The pool is mounted in the launcher's mount
-// namespace only; root reaches it through /proc.
+// DiskStore: the sandboxes' disks as the launcher sees them. The pool is mounted in the launcher's
+// mount namespace only; root reaches it through /proc.
 #pragma once
 #include <string>
 #include <utility>

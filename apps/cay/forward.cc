@@ -29,39 +29,59 @@ constexpr Millis kInfoAgain{15'000};  // after it did not answer
 using api::langsmith::Passing;
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::any_of(names, [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
+  return std::ranges::any_of(
+      names, [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
 }
 
-// What is not here stays here: keys, cookies, words of proxies, and what tells a server to take a request for another one.
+// What is not here stays here: keys, cookies, words of proxies, and what tells a server to take a
+// request for another one.
 bool goes_up(std::string_view name, Passing what) {
-  static constexpr std::string_view kAlways[] = {"Accept", "Accept-Encoding", "Content-Encoding", "Content-Type", "User-Agent"};
+  static constexpr std::string_view kAlways[] = {"Accept", "Accept-Encoding", "Content-Encoding",
+                                                 "Content-Type", "User-Agent"};
   // Which workspace, and so whose: not for those who may only post.
-  static constexpr std::string_view kOfAnything[] = {"If-Match", "If-None-Match", "Langsmith-Project", "Range", "X-Organization-Id", "X-Tenant-Id"};
+  static constexpr std::string_view kOfAnything[] = {"If-Match",          "If-None-Match",
+                                                     "Langsmith-Project", "Range",
+                                                     "X-Organization-Id", "X-Tenant-Id"};
   return is_one_of(name, kAlways) || (what == Passing::kAnything && is_one_of(name, kOfAnything));
 }
 
 // Hop-by-hop; and what is between the upstream and us.
 bool comes_down(std::string_view name) {
-  static constexpr std::string_view kNever[] = {"Connection", "Content-Length", "Keep-Alive", "Location", "Proxy-Authenticate", "Set-Cookie",
-                                                "TE", "Trailer", "Transfer-Encoding", "Upgrade", "WWW-Authenticate"};
+  static constexpr std::string_view kNever[] = {"Connection",
+                                                "Content-Length",
+                                                "Keep-Alive",
+                                                "Location",
+                                                "Proxy-Authenticate",
+                                                "Set-Cookie",
+                                                "TE",
+                                                "Trailer",
+                                                "Transfer-Encoding",
+                                                "Upgrade",
+                                                "WWW-Authenticate"};
   return !is_one_of(name, kNever);
 }
 
 Error not_for(const TenantId& tenant) {
-  return {Code::kPermissionDenied, "upstream_not_for_tenant",
-          "keys of the tenant '" + tenant.get() + "' may not use [langsmith] upstream: whoever runs the daemon names it in upstream_tenants", 0};
+  return {
+      Code::kPermissionDenied, "upstream_not_for_tenant",
+      "keys of the tenant '" + tenant.get() +
+          "' may not use [langsmith] upstream: whoever runs the daemon names it in upstream_tenants",
+      0};
 }
 
 // Whoever followed it would take a key of Cay's there.
 Error is_redirect() {
-  return {Code::kUnavailable, "upstream_redirects",
-          "[langsmith] upstream answered with a redirect, which is neither followed nor passed on: it would take a key to another host", 0};
+  return {
+      Code::kUnavailable, "upstream_redirects",
+      "[langsmith] upstream answered with a redirect, which is neither followed nor passed on: it would take a key to another host",
+      0};
 }
 
 std::optional<std::uint64_t> length_of(const http::RequestHead& head) {
   const auto text = head.headers.get("Content-Length");
   std::uint64_t length = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), length).ec != std::errc()) return std::nullopt;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), length).ec != std::errc())
+    return std::nullopt;
   return length;
 }
 
@@ -85,7 +105,8 @@ http::Response answered(http::Response got) {
   return out;
 }
 
-asio::awaitable<void> pass_on(std::shared_ptr<To> to, std::shared_ptr<http::Exchange> exchange, Passing what) {
+asio::awaitable<void> pass_on(std::shared_ptr<To> to, std::shared_ptr<http::Exchange> exchange,
+                              Passing what) {
   const TenantId& tenant = exchange->principal().tenant;
   if (std::ranges::find(to->tenants, tenant.get()) == to->tenants.end()) {
     auto refusal = api::langsmith::both_ways(403, "Forbidden", not_for(tenant));
@@ -95,7 +116,8 @@ asio::awaitable<void> pass_on(std::shared_ptr<To> to, std::shared_ptr<http::Exch
   http::ClientRequest request;
   request.method = exchange->head().method;
   request.target = exchange->head().target;
-  if (what == Passing::kRuns) request.target.resize(std::min(request.target.find('?'), request.target.size()));
+  if (what == Passing::kRuns)
+    request.target.resize(std::min(request.target.find('?'), request.target.size()));
   for (const auto& [name, value] : exchange->head().headers.items()) {
     if (goes_up(name, what)) request.headers.add(name, value);
   }
@@ -110,8 +132,9 @@ asio::awaitable<void> pass_on(std::shared_ptr<To> to, std::shared_ptr<http::Exch
     response = answered(*std::move(got));
   } else {
     spdlog::warn("traces are not passed on: {}", got.error().message);
-    response = api::langsmith::envelope(502, "ConnectionError",
-                                        "the traces could not be passed on to [langsmith] upstream: " + got.error().message, "");
+    response = api::langsmith::envelope(
+        502, "ConnectionError",
+        "the traces could not be passed on to [langsmith] upstream: " + got.error().message, "");
   }
   co_await exchange->respond(std::move(response));
 }
@@ -167,9 +190,12 @@ Result<std::unique_ptr<http::Client>> client_of(asio::any_io_executor loop,
 }  // namespace
 
 Result<void> settle_upstream(LangsmithUpstream& upstream) {
-  const auto wrong = [](const std::string& why) { return Error{Code::kInvalidArgument, "bad_config", "langsmith." + why, 0}; };
+  const auto wrong = [](const std::string& why) {
+    return Error{Code::kInvalidArgument, "bad_config", "langsmith." + why, 0};
+  };
   if (!upstream.key.empty() && !upstream.key_file.empty()) {
-    return wrong("upstream_key and langsmith.upstream_key_file are both set: leave the key to the file");
+    return wrong(
+        "upstream_key and langsmith.upstream_key_file are both set: leave the key to the file");
   }
   if (!upstream.key_file.empty()) {
     CAY_TRY(upstream.key, read_secret_file("langsmith.upstream_key_file", upstream.key_file));
@@ -178,7 +204,8 @@ Result<void> settle_upstream(LangsmithUpstream& upstream) {
     return wrong("upstream_key, or the file's, has a character in it that no key has");
   }
   for (const std::string& tenant : upstream.tenants) {
-    if (!is_valid_name(tenant)) return wrong("upstream_tenants: '" + tenant + "' is no tenant's name");
+    if (!is_valid_name(tenant))
+      return wrong("upstream_tenants: '" + tenant + "' is no tenant's name");
   }
   return {};
 }
@@ -187,7 +214,9 @@ Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream&
   if (upstream.url.empty()) return Forwarder();
   CAY_TRY(auto client, client_of(std::move(loop), upstream, kUpstreamLimit));
   auto to = std::make_shared<To>(std::move(client), upstream.key, upstream.tenants);
-  return Forwarder([to](std::shared_ptr<http::Exchange> exchange, Passing what) { return pass_on(to, std::move(exchange), what); });
+  return Forwarder([to](std::shared_ptr<http::Exchange> exchange, Passing what) {
+    return pass_on(to, std::move(exchange), what);
+  });
 }
 
 Result<Ingestion> ingestion(asio::any_io_executor loop, const LangsmithUpstream& upstream) {

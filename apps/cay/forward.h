@@ -10,14 +10,17 @@
 
 namespace cay::app {
 
-using Forwarder = std::function<asio::awaitable<void>(std::shared_ptr<http::Exchange>, api::langsmith::Passing)>;
+using Forwarder =
+    std::function<asio::awaitable<void>(std::shared_ptr<http::Exchange>, api::langsmith::Passing)>;
 
 using Ingestion = std::function<asio::awaitable<codec::json::object>()>;
 
-// Reads the key, where a file has it, as whoever we are now. kInvalidArgument (bad_config): both are set, or one cannot be used.
+// Reads the key, where a file has it, as whoever we are now. kInvalidArgument (bad_config): both
+// are set, or one cannot be used.
 Result<void> settle_upstream(LangsmithUpstream& upstream);
 
-// An empty function when no upstream is set. kInvalidArgument for a URL or a CA file that cannot be used.
+// An empty function when no upstream is set. kInvalidArgument for a URL or a CA file that cannot be
+// used.
 Result<Forwarder> forwarder(asio::any_io_executor loop, const LangsmithUpstream& upstream);
 
 // Returns LangsmithConfig::ingestion, which reads the upstream's /info without a key, and keeps it

@@ -19,7 +19,6 @@
 namespace cay::app {
 namespace {
 
-
 int say(const Error& error) { return fail("cay gate", error); }
 
 Result<void> probe(const std::string& data, pid_t process, bool confined) {
@@ -33,7 +32,9 @@ Result<void> probe(const std::string& data, pid_t process, bool confined) {
 }  // namespace
 
 int gate_command(int argc, char** argv) {
-  CLI::App app{"The way out of sandboxes: their connections and names, as their policies allow. Needs no privilege.", "cay gate"};
+  CLI::App app{
+      "The way out of sandboxes: their connections and names, as their policies allow. Needs no privilege.",
+      "cay gate"};
   app.footer(
       "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user `cay-gate`, or one that owns nothing.\n"
       "Examples:\n"
@@ -48,11 +49,15 @@ int gate_command(int argc, char** argv) {
   app.add_flag("--stop", stop, "end the gate of this data directory");
   pid_t probed = 0;
   bool unconfined = false;
-  app.add_option("--probe", probed)->group("");  // what is still possible from within its confinement: of this process, and of the data directory
+  app.add_option("--probe", probed)
+      ->group("");  // what is still possible from within its confinement: of this process, and of
+                    // the data directory
   app.add_flag("--unconfined", unconfined)->group("");  // ... and the control
-  app.add_option("--serve", serve)->group("");  // what it becomes itself: settings and directory are open already
+  app.add_option("--serve", serve)
+      ->group("");  // what it becomes itself: settings and directory are open already
   if (const auto over = parse_words(app, argc, argv)) return *over;
-  if (!serve.empty()) return run_gate_guardian(serve == "always" ? gate::Life::kAlways : gate::Life::kWhileNeeded);
+  if (!serve.empty())
+    return run_gate_guardian(serve == "always" ? gate::Life::kAlways : gate::Life::kWhileNeeded);
   Config config;
   if (!file.empty()) {
     if (auto loaded = load_config(file, config); !loaded) return say(loaded.error());
@@ -74,7 +79,8 @@ int gate_command(int argc, char** argv) {
   if (!data) return say(data.error());
   auto network = settle_network(config.network);
   if (!network) return say(network.error());
-  return say(become_gate({gate_settings(*network, data->path), *becoming, of_daemon->gid}, gate::Life::kAlways));
+  return say(become_gate({gate_settings(*network, data->path), *becoming, of_daemon->gid},
+                         gate::Life::kAlways));
 }
 
 }  // namespace cay::app

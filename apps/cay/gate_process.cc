@@ -37,10 +37,13 @@ std::string gate_identity(const gate::Settings& settings) {
 Error become_gate(const GateOptions& options, gate::Life life) {
   const auto go = [&]() -> Result<void> {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
-    CAY_TRY(const UniqueFd directory, launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
+    CAY_TRY(const UniqueFd directory,
+            launcher::open_gate_directory(data.get(), options.user.uid, options.daemon_gid));
     CAY_TRY(const UniqueFd rules, launcher::open_rules_directory(data.get(), options.user.gid));
-    CAY_TRY(const UniqueFd settings, settings_file("cay-gate-settings", wire::encode(options.settings)));
-    return exec_role({"cay", "gate", "--data", options.settings.data, "--serve", life == gate::Life::kAlways ? "always" : "while-needed"},
+    CAY_TRY(const UniqueFd settings,
+            settings_file("cay-gate-settings", wire::encode(options.settings)));
+    return exec_role({"cay", "gate", "--data", options.settings.data, "--serve",
+                      life == gate::Life::kAlways ? "always" : "while-needed"},
                      {settings.get(), directory.get(), rules.get()}, options.user);
   };
   return go().error();
@@ -55,15 +58,20 @@ int run_gate_guardian(gate::Life life) {
   if (!settings) return refuse_to_serve(kGate, "its settings cannot be read");
   tell_identity(lock, gate_identity(*settings));
   for (const int directory : {kDirectory, kRules}) ::fcntl(directory, F_SETFD, FD_CLOEXEC);
-  return stand_guard(kGate, {.serve = [&](UniqueFd asks) { return gate::run_gate({*settings, kDirectory, kRules, life, asks.release()}); },
-                             .answer = [](int asked) { return gate::answer_dial(asked, kDirectory); }});
+  return stand_guard(
+      kGate, {.serve =
+                  [&](UniqueFd asks) {
+                    return gate::run_gate({*settings, kDirectory, kRules, life, asks.release()});
+                  },
+              .answer = [](int asked) { return gate::answer_dial(asked, kDirectory); }});
 }
 
 Result<UniqueFd> watch_gate(const GateOptions& options) {
-  return watch_role({.role = kGate,
-                     .data = options.settings.data,
-                     .identity = gate_identity(options.settings),
-                     .become = [&options] { return become_gate(options, gate::Life::kWhileNeeded); }});
+  return watch_role(
+      {.role = kGate,
+       .data = options.settings.data,
+       .identity = gate_identity(options.settings),
+       .become = [&options] { return become_gate(options, gate::Life::kWhileNeeded); }});
 }
 
 }  // namespace cay::app

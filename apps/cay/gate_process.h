@@ -1,5 +1,5 @@
-// The gate's process: who it runs as, how it is started, and that a daemon has one. It holds nothing but its settings and the directory
-// DATA/gate, and reads DATA/rules.
+// The gate's process: who it runs as, how it is started, and that a daemon has one. It holds
+// nothing but its settings and the directory DATA/gate, and reads DATA/rules.
 #pragma once
 #include <sys/types.h>
 
@@ -13,8 +13,14 @@
 namespace cay::app {
 
 // The daemon's group may read its lock, and so what it goes by.
-inline constexpr Role kGate{.word = "gate", .directory = "gate", .user = "cay-gate", .uid = 0x70000002 /* beside the daemon's (data_dir.cc) */,
-                            .socket = "gate.sock", .lock_mode = 0640, .worker = "cay-gate-w", .watcher = "cay-watch-gate"};
+inline constexpr Role kGate{.word = "gate",
+                            .directory = "gate",
+                            .user = "cay-gate",
+                            .uid = 0x70000002 /* beside the daemon's (data_dir.cc) */,
+                            .socket = "gate.sock",
+                            .lock_mode = 0640,
+                            .worker = "cay-gate-w",
+                            .watcher = "cay-watch-gate"};
 
 struct GateOptions {
   gate::Settings settings;  // its data directory included

@@ -14,7 +14,7 @@ struct LauncherOptions {
   std::string instance;  // DATA/instance
   uid_t daemon_uid = 0;  // who may connect
   gid_t daemon_gid = 0;
-  uid_t gate_uid = 0;    // whom keepers lend sandboxes' sockets
+  uid_t gate_uid = 0;         // whom keepers lend sandboxes' sockets
   std::string cgroup_parent;  // empty: the root of each hierarchy
 };
 
@@ -32,14 +32,17 @@ Result<void> start_launcher(const LauncherOptions& options);
 // longer than its guardian needs to replace a worker that hangs is itself replaced.
 Result<void> start_or_mend_launcher(const LauncherOptions& options);
 
-// Returns once the launcher that answers there has looked through DATA: what it does not know it removes until then. It greets
-// nobody sooner (launcher/worker.cc). launcher_failed with its last words if that takes longer than a minute.
+// Returns once the launcher that answers there has looked through DATA: what it does not know it
+// removes until then. It greets nobody sooner (launcher/worker.cc). launcher_failed with its last
+// words if that takes longer than a minute.
 Result<void> await_adoption(const std::string& data);
 
-// Ends a running launcher; sandboxes live on. kNotFound if none answers. One that does not end by itself in 10 s is killed.
+// Ends a running launcher; sandboxes live on. kNotFound if none answers. One that does not end by
+// itself in 10 s is killed.
 Result<void> stop_launcher(const std::string& data);
 
-// Replaces this process by the launcher (`cay launcher`, under a supervisor). Returns only an error.
+// Replaces this process by the launcher (`cay launcher`, under a supervisor). Returns only an
+// error.
 Result<void> become_launcher(const LauncherOptions& options);
 
 // The same for the process that keeps the cgroup it was started in (launcher/holder.h).

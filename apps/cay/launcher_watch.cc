@@ -59,7 +59,9 @@ void watch(const LauncherOptions& options, int twin) {
 }  // namespace
 
 Result<UniqueFd> watch_launcher(const LauncherOptions& options) {
-  return start_watcher({.name = "cay-watch", .capabilities = launcher::capability_bits(), .watch = [&options](int twin) { watch(options, twin); }});
+  return start_watcher({.name = "cay-watch",
+                        .capabilities = launcher::capability_bits(),
+                        .watch = [&options](int twin) { watch(options, twin); }});
 }
 
 }  // namespace cay::app

@@ -1,5 +1,6 @@
-// LauncherWatch: the one part of `cay serve` that stays root if root started it. A pair of processes
-// starts the launcher again when it dies, and each other. They take no input and end with the daemon.
+// LauncherWatch: the one part of `cay serve` that stays root if root started it. A pair of
+// processes starts the launcher again when it dies, and each other. They take no input and end with
+// the daemon.
 #pragma once
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -7,7 +8,8 @@
 
 namespace cay::app {
 
-// As start_watcher() (watcher.h). A launcher that was ended on purpose (`cay launcher --stop`) is left alone until somebody starts it again.
+// As start_watcher() (watcher.h). A launcher that was ended on purpose (`cay launcher --stop`) is
+// left alone until somebody starts it again.
 Result<UniqueFd> watch_launcher(const LauncherOptions& options);
 
 }  // namespace cay::app

@@ -33,22 +33,26 @@ std::string login_name() {
 Result<void> make_for_owner(const std::string& dir, const std::string& path) {
   struct stat of{};
   if (::stat(dir.c_str(), &of) != 0) return Error::from_errno(errno, "look at " + dir);
-  const UniqueFd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd made(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!made && errno == EEXIST) return {};
-  if (!made || (::geteuid() == 0 && ::fchown(made.get(), of.st_uid, of.st_gid) != 0)) return Error::from_errno(errno, "make " + path);
+  if (!made || (::geteuid() == 0 && ::fchown(made.get(), of.st_uid, of.st_gid) != 0))
+    return Error::from_errno(errno, "make " + path);
   return {};
 }
 
 }  // namespace
 
 Result<void> note_locally(const std::string& data_dir, codec::json::object what) {
-  codec::json::object line{{"at", codec::rfc3339(system_clock().wall())}, {"local_user", name_of(::getuid())}};
+  codec::json::object line{{"at", codec::rfc3339(system_clock().wall())},
+                           {"local_user", name_of(::getuid())}};
   if (const std::string login = login_name(); !login.empty()) line["login"] = login;
   for (auto& [name, value] : what) line[name] = value;
   for (const char* name : {"/audit.log", "/audit-changes.log"}) {
     const std::string path = data_dir + name;
     CAY_CHECK(make_for_owner(data_dir, path));
-    CAY_TRY(auto file, server::LineFile::open(path, {.bytes = std::numeric_limits<std::uint64_t>::max()}));
+    CAY_TRY(auto file,
+            server::LineFile::open(path, {.bytes = std::numeric_limits<std::uint64_t>::max()}));
     CAY_CHECK(file.append(codec::write(line)));
   }
   return {};

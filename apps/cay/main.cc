@@ -30,20 +30,33 @@ int serve_command(int argc, char** argv) {
       "  sudo cay serve                                  on 127.0.0.1:8787, state in /var/lib/cay\n"
       "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
       "  sudo cay serve --config /etc/cay/cay.toml");
-  std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key, policy;
+  std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key,
+      policy;
   std::vector<std::string> proxies;
   bool stop = false, insecure = false, tls = false;
-  app.add_option("--config", file, "TOML file of settings (docs/operator.md)")->check(CLI::ExistingFile);
-  app.add_option("--listen", listen, "ADDRESS:PORT (default 127.0.0.1:8787; port 0 takes a free one)");
-  app.add_option("--data", data, "where state is kept (default " + cay::app::default_data_dir() + ")");
-  app.add_option("--run-as", run_as, "user that the daemon becomes when root starts it (default cay, if there is one)");
+  app.add_option("--config", file, "TOML file of settings (docs/operator.md)")
+      ->check(CLI::ExistingFile);
+  app.add_option("--listen", listen,
+                 "ADDRESS:PORT (default 127.0.0.1:8787; port 0 takes a free one)");
+  app.add_option("--data", data,
+                 "where state is kept (default " + cay::app::default_data_dir() + ")");
+  app.add_option("--run-as", run_as,
+                 "user that the daemon becomes when root starts it (default cay, if there is one)");
   app.add_option("--public-url", public_url, "how clients see this daemon, as https://cay.example");
-  app.add_option("--trusted-proxy", proxies, "address or network whose X-Forwarded-* is believed; repeatable")->allow_extra_args(false);
-  app.add_option("--service-domain", service_domain, "domain of services, one host each: ID--PORT.DOMAIN (default localhost)");
-  app.add_flag("--tls", tls, "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, for clients to trust");
-  app.add_option("--tls-cert", tls_cert, "certificate chain to serve https with (PEM); read again when it changes");
+  app.add_option("--trusted-proxy", proxies,
+                 "address or network whose X-Forwarded-* is believed; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--service-domain", service_domain,
+                 "domain of services, one host each: ID--PORT.DOMAIN (default localhost)");
+  app.add_flag(
+      "--tls", tls,
+      "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, for clients to trust");
+  app.add_option("--tls-cert", tls_cert,
+                 "certificate chain to serve https with (PEM); read again when it changes");
   app.add_option("--tls-key", tls_key, "its key (PEM)");
-  app.add_option("--default-policy", policy, "what sandboxes may reach that ask for nothing else: a policy (cay policy ls), or rules (default packages)");
+  app.add_option(
+      "--default-policy", policy,
+      "what sandboxes may reach that ask for nothing else: a policy (cay policy ls), or rules (default packages)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");
@@ -75,16 +88,19 @@ int serve_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   cay::os::fill_standard_streams();
-  const std::vector<cay::cli::Hook> ours = {{"serve", "run the daemon", serve_command},
-                                            {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
-                                            {"gate", "the way out of sandboxes", cay::app::gate_command},
-                                            {"broker", "keeps the key to secrets", cay::app::broker_command},
-                                            {"backup", "everything of a data directory in one file", cay::app::backup_command},
-                                            {"restore", "a backup into a new data directory", cay::app::restore_command},
-                                            {"install", "this program as a service of the machine", cay::app::install_command},
-                                            {"uninstall", "take it away again", cay::app::uninstall_command},
-                                            {"key", "make, list and remove API keys", cay::app::key_command, "keys"}};
-  const bool is_ours = argc > 1 && std::any_of(ours.begin(), ours.end(), [&](const auto& one) { return one.is_called(argv[1]); });
+  const std::vector<cay::cli::Hook> ours = {
+      {"serve", "run the daemon", serve_command},
+      {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
+      {"gate", "the way out of sandboxes", cay::app::gate_command},
+      {"broker", "keeps the key to secrets", cay::app::broker_command},
+      {"backup", "everything of a data directory in one file", cay::app::backup_command},
+      {"restore", "a backup into a new data directory", cay::app::restore_command},
+      {"install", "this program as a service of the machine", cay::app::install_command},
+      {"uninstall", "take it away again", cay::app::uninstall_command},
+      {"key", "make, list and remove API keys", cay::app::key_command, "keys"}};
+  const bool is_ours = argc > 1 && std::any_of(ours.begin(), ours.end(), [&](const auto& one) {
+                         return one.is_called(argv[1]);
+                       });
   if (argc > 1 && !is_ours) cay::app::follow_installed_settings();
   return cay::cli::run(argc, argv, ours);
 }

@@ -7,7 +7,7 @@
 namespace cay::app {
 
 struct PackagedFile {
-  const char* path;     // where it goes
+  const char* path;  // where it goes
   mode_t mode;
   bool settings;        // the operator's, once it is there
   const char* content;  // "/usr/bin/cay" in it is where the package puts the program

@@ -32,15 +32,18 @@ Result<std::string> instance_in(const std::string& data) {
   if (!text && text.error().os_errno != ENOENT) return std::move(text).error();
   std::string id = text ? text->substr(0, text->find('\n')) : std::string();
   if (!id.empty() && id.find_first_not_of("0123456789abcdef") == std::string::npos) return id;
-  return Error{Code::kInvalidArgument, "bad_data_dir", data + " has no instance file: it is no data directory of Cay's", 0};
+  return Error{Code::kInvalidArgument, "bad_data_dir",
+               data + " has no instance file: it is no data directory of Cay's", 0};
 }
 
-// Returns true if no start got further in `data` than to make it and its `run`, as where a unit never
-// came up. Such a directory is removed by rmdir alone, which removes nothing that anybody put there.
+// Returns true if no start got further in `data` than to make it and its `run`, as where a unit
+// never came up. Such a directory is removed by rmdir alone, which removes nothing that anybody put
+// there.
 bool never_begun(const std::string& data) {
   const auto empty = [](const fs::path& path) {
     std::error_code failed;
-    return fs::is_directory(fs::symlink_status(path, failed)) && fs::is_empty(path, failed) && !failed;
+    return fs::is_directory(fs::symlink_status(path, failed)) && fs::is_empty(path, failed) &&
+           !failed;
   };
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(data, failed)) {
@@ -50,8 +53,10 @@ bool never_begun(const std::string& data) {
 }
 
 Result<void> remove_never_begun(const std::string& data) {
-  if (::rmdir((data + "/run").c_str()) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + data + "/run");
-  if (::rmdir(data.c_str()) != 0 && errno != EBUSY /* a volume of its own */) return Error::from_errno(errno, "remove " + data);
+  if (::rmdir((data + "/run").c_str()) != 0 && errno != ENOENT)
+    return Error::from_errno(errno, "remove " + data + "/run");
+  if (::rmdir(data.c_str()) != 0 && errno != EBUSY /* a volume of its own */)
+    return Error::from_errno(errno, "remove " + data);
   return {};
 }
 
@@ -67,7 +72,8 @@ std::vector<fs::path> groups_of(const std::string& instance) {
   auto mountinfo = os::read_file(AT_FDCWD, "/proc/self/mountinfo", 4 << 20);
   if (!mountinfo) return found;
   const os::CgroupLayout layout = os::cgroup_layout_of(*mountinfo);
-  for (const std::string& mount : std::set<std::string>{layout.v2, layout.memory, layout.cpu, layout.cpuacct, layout.pids}) {
+  for (const std::string& mount :
+       std::set<std::string>{layout.v2, layout.memory, layout.cpu, layout.cpuacct, layout.pids}) {
     if (mount.empty()) continue;
     for (const char* parent : {"", "/cay.slice/cay-sandboxes.service"}) {
       fs::path group = mount + parent + "/cay-" + instance;
@@ -78,7 +84,8 @@ std::vector<fs::path> groups_of(const std::string& instance) {
   return found;
 }
 
-// True when nothing is left. Groups can only be removed from the leaves up, once their processes are gone.
+// True when nothing is left. Groups can only be removed from the leaves up, once their processes
+// are gone.
 bool remove_group(const fs::path& group) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(group, failed)) {
@@ -87,8 +94,8 @@ bool remove_group(const fs::path& group) {
   return ::rmdir(group.c_str()) == 0 || errno == ENOENT;
 }
 
-// Also kills processes that are in no v2 group of ours, such as a child of the launcher that is about
-// to end with it. v1 groups have no cgroup.kill, nor do v2 groups before Linux 5.14.
+// Also kills processes that are in no v2 group of ours, such as a child of the launcher that is
+// about to end with it. v1 groups have no cgroup.kill, nor do v2 groups before Linux 5.14.
 void kill_group(const fs::path& group) {
   if (os::write_file(AT_FDCWD, group / "cgroup.kill", "1")) return;
   std::error_code failed;
@@ -109,7 +116,8 @@ Result<void> end_sandboxes(const std::string& instance) {
     }
     if (gone) return {};
     if (std::chrono::steady_clock::now() > end) {
-      return Error{Code::kDeadlineExceeded, "end_takes_long", "the kernel still holds processes of sandboxes: try again", 0};
+      return Error{Code::kDeadlineExceeded, "end_takes_long",
+                   "the kernel still holds processes of sandboxes: try again", 0};
     }
     ::usleep(kPauseMicros);
   }
@@ -118,22 +126,26 @@ Result<void> end_sandboxes(const std::string& instance) {
 // Whether another instance lives on this host: what is in /run/cay, it goes by.
 bool others_live() {
   auto pids = os::open_dir(AT_FDCWD, "/proc");
-  const auto names = pids ? os::list_dir(pids->get()) : Result<std::vector<std::string>>(std::move(pids).error());
+  const auto names =
+      pids ? os::list_dir(pids->get()) : Result<std::vector<std::string>>(std::move(pids).error());
   if (!names) return true;
   for (const std::string& name : *names) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto stat = os::read_file(pids->get(), name + "/stat");
     if (!stat) continue;  // it has ended
     const auto begin = stat->find('('), end = stat->rfind(')');
-    if (begin == std::string::npos || end == std::string::npos || end + 2 >= stat->size()) return true;
+    if (begin == std::string::npos || end == std::string::npos || end + 2 >= stat->size())
+      return true;
     const std::string comm = stat->substr(begin + 1, end - begin - 1);
     const char state = stat->at(end + 2);
-    if ((comm.starts_with("cay-launcher") || comm == "cay-keeper") && state != 'Z' && state != 'X') return true;
+    if ((comm.starts_with("cay-launcher") || comm == "cay-keeper") && state != 'Z' && state != 'X')
+      return true;
   }
   return false;
 }
 
-// The locks of uid ranges (launcher/slots.h) and the empty directory that keepers sit in: shared by all instances.
+// The locks of uid ranges (launcher/slots.h) and the empty directory that keepers sit in: shared by
+// all instances.
 Result<void> remove_runtime_dir() {
   const UniqueFd locks(::open("/run/cay/slots/locks", O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   struct flock whole{};

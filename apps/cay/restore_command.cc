@@ -41,14 +41,16 @@ constexpr std::int64_t kFormat = 3;
 constexpr const char* kIncoming = "state.db.incoming";
 
 Error not_a_backup(const std::string& why) {
-  return {Code::kInvalidArgument, "not_a_backup", "this is no backup of Cay's, or a damaged one: " + why, 0};
+  return {Code::kInvalidArgument, "not_a_backup",
+          "this is no backup of Cay's, or a damaged one: " + why, 0};
 }
 
 Error needs_snapshots() {
-  return {Code::kInvalidArgument, "needs_snapshots",
-          "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of DIR, the data directory that it was made of, wherever "
-          "it lies now",
-          0};
+  return {
+      Code::kInvalidArgument, "needs_snapshots",
+      "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of DIR, the data directory that it was made of, wherever "
+      "it lies now",
+      0};
 }
 
 struct Manifest {
@@ -57,19 +59,23 @@ struct Manifest {
 };
 
 // `snapshots_told`: where they are, should the backup have none.
-Result<Manifest> check_manifest(const std::string& name, const std::string& bytes, bool snapshots_told) {
+Result<Manifest> check_manifest(const std::string& name, const std::string& bytes,
+                                bool snapshots_told) {
   if (name != "cay-backup.json") return not_a_backup("it does not begin with cay-backup.json");
   boost::json::error_code failed;
   const auto parsed = boost::json::parse(bytes, failed);
   const auto* object = failed ? nullptr : parsed.if_object();
   const auto* format = object != nullptr ? object->if_contains("format") : nullptr;
   const auto* taken = object != nullptr ? object->if_contains("taken_at") : nullptr;
-  if (format == nullptr || !format->is_int64() || taken == nullptr || !taken->is_int64()) return not_a_backup("cay-backup.json cannot be read");
+  if (format == nullptr || !format->is_int64() || taken == nullptr || !taken->is_int64())
+    return not_a_backup("cay-backup.json cannot be read");
   if (format->get_int64() > kFormat) {
-    return Error{Code::kUnsupported, "backup_too_new", "a newer Cay made this backup: restore it with that one", 0};
+    return Error{Code::kUnsupported, "backup_too_new",
+                 "a newer Cay made this backup: restore it with that one", 0};
   }
   const auto* with = object->if_contains("with_snapshots");
-  if (with != nullptr && with->is_bool() && !with->get_bool() && !snapshots_told) return needs_snapshots();
+  if (with != nullptr && with->is_bool() && !with->get_bool() && !snapshots_told)
+    return needs_snapshots();
   Manifest out{taken->get_int64(), {}};
   const auto* listed = object->if_contains("sandboxes");
   const auto* items = listed != nullptr ? listed->if_array() : nullptr;
@@ -81,7 +87,8 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
   return out;
 }
 
-// Before anything is made. What comes through a pipe cannot be read twice: it is found out on the way.
+// Before anything is made. What comes through a pipe cannot be read twice: it is found out on the
+// way.
 Result<Manifest> check_head(int file, bool snapshots_told) {
   if (::lseek(file, 0, SEEK_CUR) < 0) return Manifest{};
   auto first = first_of_tar(file);
@@ -91,8 +98,8 @@ Result<Manifest> check_head(int file, bool snapshots_told) {
   return manifest;
 }
 
-// The directory to restore into: one that is not there yet, or an empty one. What this run makes in it goes again,
-// unless it is kept; nothing else ever does.
+// The directory to restore into: one that is not there yet, or an empty one. What this run makes in
+// it goes again, unless it is kept; nothing else ever does.
 class Target {
  public:
   static Result<Target> claim(const std::string& path) {
@@ -107,7 +114,9 @@ class Target {
     CAY_CHECK(check_restored(path));
     const bool state = std::find(names.begin(), names.end(), "state.db") != names.end();
     return Error{Code::kAlreadyExists, "data_dir_in_use",
-                 path + (state ? " holds state already" : " is not empty") + ": move it away, or choose another --data", 0};
+                 path + (state ? " holds state already" : " is not empty") +
+                     ": move it away, or choose another --data",
+                 0};
   }
   Target(Target&& other) noexcept : path_(std::exchange(other.path_, {})), before_(other.before_) {}
   Target& operator=(Target&&) = delete;
@@ -131,13 +140,14 @@ class Target {
   void keep() { path_.clear(); }
 
  private:
-  Target(std::string path, std::optional<struct stat> before) : path_(std::move(path)), before_(before) {}
+  Target(std::string path, std::optional<struct stat> before)
+      : path_(std::move(path)), before_(before) {}
   std::string path_;
   std::optional<struct stat> before_;  // of an empty directory that was there
 };
 
-// Where the sandbox of this process's keeper lies (DATA/spool/ID, by the keeper's own descriptor of it, which follows a DATA
-// that was moved); nothing if it is no keeper.
+// Where the sandbox of this process's keeper lies (DATA/spool/ID, by the keeper's own descriptor of
+// it, which follows a DATA that was moved); nothing if it is no keeper.
 std::optional<std::filesystem::path> spool_of_keeper(const std::filesystem::path& process) {
   namespace fs = std::filesystem;
   // By its cgroup, which no guest chooses.
@@ -147,16 +157,20 @@ std::optional<std::filesystem::path> spool_of_keeper(const std::filesystem::path
   for (const auto& fd : fs::directory_iterator(process / "fd", failed)) {
     std::error_code none;
     fs::path target = fs::read_symlink(fd.path(), none);
-    if (!none && target.parent_path().filename() == "spool" && launcher::is_uuid(target.filename().string())) return target;
+    if (!none && target.parent_path().filename() == "spool" &&
+        launcher::is_uuid(target.filename().string()))
+      return target;
   }
   return std::nullopt;
 }
 
-// The data directory where sandboxes of this backup live on without a launcher: nobody would ever end them.
+// The data directory where sandboxes of this backup live on without a launcher: nobody would ever
+// end them.
 std::string abandoned(const std::set<std::string>& ids) {
   std::error_code failed;
   for (const auto& process : std::filesystem::directory_iterator("/proc", failed)) {
-    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    if (process.path().filename().string().find_first_not_of("0123456789") != std::string::npos)
+      continue;
     const auto spool = spool_of_keeper(process.path());
     if (!spool || !ids.contains(spool->filename().string())) continue;
     std::string data = spool->parent_path().parent_path().string();
@@ -165,13 +179,16 @@ std::string abandoned(const std::set<std::string>& ids) {
   return {};
 }
 
-// A helper that is under a supervisor: it goes on, or is started again, whatever becomes of the directory that it serves.
+// A helper that is under a supervisor: it goes on, or is started again, whatever becomes of the
+// directory that it serves.
 struct Supervised {
   const char* word;  // what messages call it
   const char* name;  // of its process
   const char* mark;  // among its words only if it is supervised
 };
-constexpr Supervised kSupervised[] = {{kGate.word, kGate.user, "always"}, {kBroker.word, kBroker.user, "always"}, {"launcher", "cay-launcher", "--cgroup-parent"}};
+constexpr Supervised kSupervised[] = {{kGate.word, kGate.user, "always"},
+                                      {kBroker.word, kBroker.user, "always"},
+                                      {"launcher", "cay-launcher", "--cgroup-parent"}};
 
 bool has_words(const std::string& cmdline, const std::vector<std::string>& words) {
   const std::string bounded = std::string(1, '\0') + cmdline;
@@ -185,20 +202,24 @@ bool has_words(const std::string& cmdline, const std::vector<std::string>& words
 bool of_a_sandbox(const std::filesystem::path& process) {
   const auto status = os::read_file(AT_FDCWD, (process / "status").string());
   const auto at = status ? status->find("\nUid:\t") : std::string::npos;
-  return at == std::string::npos || std::strtoul(status->c_str() + at + 6, nullptr, 10) >= launcher::kKeeperBase;
+  return at == std::string::npos ||
+         std::strtoul(status->c_str() + at + 6, nullptr, 10) >= launcher::kKeeperBase;
 }
 
-// What goes on serving the directory that was at `data`, as a unit does that was not stopped: it holds that one by descriptors, and
-// would neither find the restored one nor let another serve it. "the gate (process 12)"; empty: nothing does.
+// What goes on serving the directory that was at `data`, as a unit does that was not stopped: it
+// holds that one by descriptors, and would neither find the restored one nor let another serve it.
+// "the gate (process 12)"; empty: nothing does.
 std::string left_behind(const std::string& data) {
   std::error_code failed;
   for (const auto& process : std::filesystem::directory_iterator("/proc", failed)) {
     const std::string pid = process.path().filename().string();
-    if (pid.find_first_not_of("0123456789") != std::string::npos || of_a_sandbox(process.path())) continue;
+    if (pid.find_first_not_of("0123456789") != std::string::npos || of_a_sandbox(process.path()))
+      continue;
     const auto name = os::read_file(AT_FDCWD, (process.path() / "comm").string());
     const auto words = os::read_file(AT_FDCWD, (process.path() / "cmdline").string());
     for (const Supervised& one : kSupervised) {
-      const bool is_one = name && words && *name == std::string(one.name) + "\n" && has_words(*words, {"--data", data, one.mark});
+      const bool is_one = name && words && *name == std::string(one.name) + "\n" &&
+                          has_words(*words, {"--data", data, one.mark});
       if (is_one) return std::string("the ") + one.word + " (process " + pid + ")";
     }
   }
@@ -217,12 +238,18 @@ class Restore {
     CAY_TRY(layers_, os::open_dir(data_.get(), "layers"));
     CAY_TRY(records_, os::open_dir(data_.get(), "sandboxes"));
     CAY_TRY(disks_, DiskStore::open(where_.path));
-    CAY_CHECK(extract_tar(file, [this](const std::string& name) { return place(name); },
-                          [this](const std::string& name, std::string bytes) { return take(name, std::move(bytes)); }));
+    CAY_CHECK(extract_tar(
+        file, [this](const std::string& name) { return place(name); },
+        [this](const std::string& name, std::string bytes) {
+          return take(name, std::move(bytes));
+        }));
     if (!manifest_) return not_a_backup("it has no cay-backup.json");
     const std::string incoming = where_.path + "/" + kIncoming;
-    CAY_TRY(without_disk_, store::settle_restored(incoming, {system_clock().wall(), manifest_->taken_at, restored_disks_}));
-    if (::renameat(data_.get(), kIncoming, data_.get(), "state.db") != 0) return Error::from_errno(errno, "put state.db in place");
+    CAY_TRY(without_disk_,
+            store::settle_restored(incoming,
+                                   {system_clock().wall(), manifest_->taken_at, restored_disks_}));
+    if (::renameat(data_.get(), kIncoming, data_.get(), "state.db") != 0)
+      return Error::from_errno(errno, "put state.db in place");
     CAY_CHECK(own("state.db"));
     CAY_TRY(const auto sandboxes, store::sandboxes_in(where_.path + "/state.db"));
     CAY_CHECK(take_snapshots(sandboxes));
@@ -239,9 +266,11 @@ class Restore {
   // What opens the restored keyring.
   Result<void> put_in_vault(const std::string& name, const std::string& bytes) {
     CAY_TRY(const DaemonUser broker, broker_user_of(where_.path));
-    CAY_TRY(const UniqueFd vault, os::ensure_dir(data_.get(), "vault", broker.uid, broker.gid, 0711));
+    CAY_TRY(const UniqueFd vault,
+            os::ensure_dir(data_.get(), "vault", broker.uid, broker.gid, 0711));
     CAY_CHECK(os::replace_file(vault.get(), name, bytes, 0600));
-    if (::fchownat(vault.get(), name.c_str(), broker.uid, broker.gid, AT_SYMLINK_NOFOLLOW) != 0) return Error::from_errno(errno, "own vault/" + name);
+    if (::fchownat(vault.get(), name.c_str(), broker.uid, broker.gid, AT_SYMLINK_NOFOLLOW) != 0)
+      return Error::from_errno(errno, "own vault/" + name);
     return {};
   }
 
@@ -260,16 +289,19 @@ class Restore {
   };
 
   Result<TarPlace> place(const std::string& name) {
-    if (name != "cay-backup.json" && !manifest_) return not_a_backup("it does not begin with cay-backup.json");
+    if (name != "cay-backup.json" && !manifest_)
+      return not_a_backup("it does not begin with cay-backup.json");
     if (name == "state.db") return TarPlace{data_.get(), "", kIncoming, -1};
-    for (const Kind& kind : {Kind{"disks/", &disks_.dir, true}, Kind{"spool/", &spool_, false}, Kind{"layers/", &layers_, false}}) {
+    for (const Kind& kind : {Kind{"disks/", &disks_.dir, true}, Kind{"spool/", &spool_, false},
+                             Kind{"layers/", &layers_, false}}) {
       if (!name.starts_with(kind.prefix)) continue;
       const std::string rest = name.substr(std::string(kind.prefix).size());
       const std::string id = rest.substr(0, rest.find('/'));
       if (!launcher::is_uuid(id)) return not_a_backup("'" + name + "'");
       CAY_TRY(const int dir, directory_of(kind, id));
       std::string below = rest.size() > id.size() ? rest.substr(id.size() + 1) : std::string();
-      return TarPlace{dir, kind.prefix + id, std::move(below), kind.parent == &spool_ ? std::int64_t{user_.gid} : -1};
+      return TarPlace{dir, kind.prefix + id, std::move(below),
+                      kind.parent == &spool_ ? std::int64_t{user_.gid} : -1};
     }
     return TarPlace{};
   }
@@ -317,7 +349,8 @@ class Restore {
     }
     if (name == "tls/cert.pem" || name == "tls/key.pem") {
       CAY_TRY(const UniqueFd tls, os::ensure_dir(data_.get(), "tls", user_.uid, user_.gid, 0700));
-      return os::replace_file(tls.get(), name.substr(4), bytes, name == "tls/key.pem" ? 0600 : 0644);
+      return os::replace_file(tls.get(), name.substr(4), bytes,
+                              name == "tls/key.pem" ? 0600 : 0644);
     }
     if (name == "vault/keyring") {
       CAY_CHECK(put_in_vault("keyring", bytes));
@@ -326,7 +359,8 @@ class Restore {
     }
     // Backups of earlier releases have files that nothing reads any more.
     if (name.starts_with("vault/") && wire::is_former_vault_file(name.substr(6))) return {};
-    if (name == "keys" || name == "api-key") return os::replace_file(data_.get(), name, bytes, 0600);
+    if (name == "keys" || name == "api-key")
+      return os::replace_file(data_.get(), name, bytes, 0600);
     if (name == "cay.toml") {
       settings_ = true;
       return os::replace_file(data_.get(), "cay.toml.restored", bytes, 0600);
@@ -337,13 +371,15 @@ class Restore {
     if (!launcher::is_uuid(id) || !record) return not_a_backup("'" + name + "'");
     record->alive = false;  // its keeper belongs to where the backup was taken
     record->boot_id.clear();
-    if (::mkdirat(records_.get(), id.c_str(), 0700) != 0) return Error::from_errno(errno, "record sandbox " + id);
+    if (::mkdirat(records_.get(), id.c_str(), 0700) != 0)
+      return Error::from_errno(errno, "record sandbox " + id);
     ++count_;
     return launcher::write_record(records_.get(), id, *record);
   }
 
   Result<void> own(const char* name) {
-    if (::fchownat(data_.get(), name, user_.uid, user_.gid, AT_SYMLINK_NOFOLLOW) != 0 && errno != ENOENT) {
+    if (::fchownat(data_.get(), name, user_.uid, user_.gid, AT_SYMLINK_NOFOLLOW) != 0 &&
+        errno != ENOENT) {
       return Error::from_errno(errno, std::string("own ") + name);
     }
     return {};
@@ -368,7 +404,8 @@ int say(const Error& error) { return fail("cay restore", error); }
 int give_up(Error error, Target& target, const std::string& data) {
   const auto undone = target.undo();
   error.message += undone ? ". Nothing was restored: what was made in " + data + " is removed again"
-                          : ". Nothing was restored, and what was made in " + data + " is still there (" + undone.error().message +
+                          : ". Nothing was restored, and what was made in " + data +
+                                " is still there (" + undone.error().message +
                                 "): `sudo cay uninstall --purge --data " + data + "` removes it";
   return say(error);
 }
@@ -386,15 +423,25 @@ int restore_command(int argc, char** argv) {
       "  sudo cay restore --data ./state --run-as alice FILE\n"
       "  sudo cay restore --snapshots-of /var/lib/cay.old FILE    (of a backup that was made --without-snapshots)");
   std::string file, dir, run_as, config, vault_key, snapshots_of;
-  app.add_option("--config", config, "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
-  app.add_option("--data", dir, "the data directory to make (default: that of the settings, else " + default_data_dir() + ")");
+  app.add_option(
+      "--config", config,
+      "the daemon's settings; server.data is read (default /etc/cay/cay.toml if it is there)");
+  app.add_option("--data", dir,
+                 "the data directory to make (default: that of the settings, else " +
+                     default_data_dir() + ")");
   app.add_option("--run-as", run_as, "the daemon's user (default cay, if there is one)");
-  app.add_option("--vault-key", vault_key, "the file that opens the secrets: a copy of DATA/vault/key as it was then")->check(CLI::ExistingFile);
-  app.add_option("--snapshots-of", snapshots_of, "for a backup without snapshots: the data directory that has them, on the same file system")
+  app.add_option("--vault-key", vault_key,
+                 "the file that opens the secrets: a copy of DATA/vault/key as it was then")
+      ->check(CLI::ExistingFile);
+  app.add_option(
+         "--snapshots-of", snapshots_of,
+         "for a backup without snapshots: the data directory that has them, on the same file system")
       ->check(CLI::ExistingDirectory);
   app.add_option("FILE", file, "what `cay backup` made")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
-  if (::geteuid() != 0) return say({Code::kPermissionDenied, "needs_root", "disks hold files of every user: run it with sudo", 0});
+  if (::geteuid() != 0)
+    return say({Code::kPermissionDenied, "needs_root",
+                "disks hold files of every user: run it with sudo", 0});
   if (auto chosen = choose_data_dir(config, dir); !chosen) return say(chosen.error());
   const UniqueFd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!in) return say(Error::from_errno(errno, "open " + file));
@@ -409,27 +456,39 @@ int restore_command(int argc, char** argv) {
   if (!user) return say(user.error());
   if (const std::string left = abandoned(head->sandboxes); !left.empty()) {
     target->keep();
-    return say({Code::kConflict, "sandboxes_live",
-                "sandboxes of this backup still run, of " + left + ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
-                "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data " + left + "` (nothing stays)",
-                0});
+    return say(
+        {Code::kConflict, "sandboxes_live",
+         "sandboxes of this backup still run, of " + left +
+             ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
+             "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data " +
+             left + "` (nothing stays)",
+         0});
   }
   std::error_code unresolved;
-  if (const std::string left = left_behind(std::filesystem::weakly_canonical(dir, unresolved).string()); !left.empty()) {
+  if (const std::string left =
+          left_behind(std::filesystem::weakly_canonical(dir, unresolved).string());
+      !left.empty()) {
     target->keep();
-    return say({Code::kConflict, "units_run",
-                left + " still serves what was at " + dir + " before it was moved away, and would go on to: no way out for sandboxes, no secrets. End all "
-                "units first (`systemctl stop cay cay-gate cay-broker cay-launcher`; without units, what runs it), restore, then `systemctl start cay`",
-                0});
+    return say(
+        {Code::kConflict, "units_run",
+         left + " still serves what was at " + dir +
+             " before it was moved away, and would go on to: no way out for sandboxes, no secrets. End all "
+             "units first (`systemctl stop cay cay-gate cay-broker cay-launcher`; without units, what runs it), restore, then `systemctl start cay`",
+         0});
   }
   auto data = open_data_dir(dir, *user);
   if (!data) return say(data.error());
-  if (launcher_answers(data->path)) return say({Code::kConflict, "launcher_runs", "a launcher serves " + data->path + ": end it first", 0});
+  if (launcher_answers(data->path))
+    return say({Code::kConflict, "launcher_runs",
+                "a launcher serves " + data->path + ": end it first", 0});
   if (auto marked = begin_restore(data->path); !marked) return say(marked.error());
   // Makes the pool and the directories, as at any start.
   auto gate = role_user(kGate, "");
   if (!gate) return say(gate.error());
-  if (auto started = start_launcher({data->path, data->instance, user->uid, user->gid, gate->uid, {}}); !started) return say(started.error());
+  if (auto started =
+          start_launcher({data->path, data->instance, user->uid, user->gid, gate->uid, {}});
+      !started)
+    return say(started.error());
   Restore restore(*data, *user, snapshots_of);
   auto done = await_adoption(data->path);  // or what is restored meanwhile would be swept away
   if (done) done = restore.run(in.get());
@@ -442,21 +501,30 @@ int restore_command(int argc, char** argv) {
   if (!done) return give_up(done.error(), *target, data->path);
   target->keep();
   for (const std::string& name : restore.without_disk()) {
-    std::printf("%s is left out: its disk is not in the backup (it was deleted meanwhile, or never ran).\n", name.c_str());
+    std::printf(
+        "%s is left out: its disk is not in the backup (it was deleted meanwhile, or never ran).\n",
+        name.c_str());
   }
   for (const std::string& name : restore.without_snapshot()) {
-    std::printf("%s cannot start: the snapshot that it boots from is not here. Its disk is.\n", name.c_str());
+    std::printf("%s cannot start: the snapshot that it boots from is not here. Its disk is.\n",
+                name.c_str());
   }
   if (!stopped) return say(stopped.error());
-  std::printf("%zu sandboxes restored to %s, all stopped.\n", restore.sandboxes(), data->path.c_str());
+  std::printf("%zu sandboxes restored to %s, all stopped.\n", restore.sandboxes(),
+              data->path.c_str());
   if (restore.has_new_key()) {
-    std::printf("The first API key is a new one, in %s/api-key: the backup has none. Links that the one before it made are over.\n", data->path.c_str());
+    std::printf(
+        "The first API key is a new one, in %s/api-key: the backup has none. Links that the one before it made are over.\n",
+        data->path.c_str());
   }
   if (restore.has_secrets() && vault_key.empty()) {
-    std::printf("Secrets are sealed: they open by the passphrase of the settings, or by the file that was DATA/vault/key (--vault-key FILE, or put it to\n"
-                "%s/vault/key, mode 0600, with the owner of that directory).\n", data->path.c_str());
+    std::printf(
+        "Secrets are sealed: they open by the passphrase of the settings, or by the file that was DATA/vault/key (--vault-key FILE, or put it to\n"
+        "%s/vault/key, mode 0600, with the owner of that directory).\n",
+        data->path.c_str());
   }
-  if (restore.has_settings()) std::printf("The settings of then are in %s/cay.toml.restored.\n", data->path.c_str());
+  if (restore.has_settings())
+    std::printf("The settings of then are in %s/cay.toml.restored.\n", data->path.c_str());
   return 0;
 }
 

@@ -38,7 +38,9 @@ bool wait_for(pid_t worker, int signals, UniqueFd asked, const Guarded& guarded,
       asked = UniqueFd();
     }
     signalfd_siginfo told{};
-    if (waits[0].revents == 0 || ::read(signals, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) continue;
+    if (waits[0].revents == 0 ||
+        ::read(signals, &told, sizeof told) != static_cast<ssize_t>(sizeof told))
+      continue;
     const int signal = static_cast<int>(told.ssi_signo);
     if (signal == SIGTERM || signal == SIGINT) {
       ::kill(worker, SIGKILL);
@@ -59,7 +61,8 @@ bool wait_for(pid_t worker, int signals, UniqueFd asked, const Guarded& guarded,
 Result<os::SocketPair> socket_for(const Guarded& guarded) {
   if (!guarded.answer) return os::SocketPair();
   CAY_TRY(os::SocketPair made, os::socket_pair());
-  ::fcntl(made.ours.get(), F_SETFL, O_NONBLOCK);  // a worker that takes no answers must not hold us up
+  ::fcntl(made.ours.get(), F_SETFL,
+          O_NONBLOCK);  // a worker that takes no answers must not hold us up
   return made;
 }
 
@@ -108,7 +111,8 @@ int stand_guard(const Role& role, const Guarded& guarded) {
     if (!wait_for(worker, news.get(), std::move(asks->ours), guarded, code)) return code;
     const bool healthy = std::chrono::steady_clock::now() - born > kHealthyLife;
     pause_ms = healthy ? 0 : std::min(kMostPauseMs, pause_ms * 2 + 10);
-    std::fprintf(stderr, "cay %s: the part that serves died; another begins in %d ms\n", role.word, pause_ms);
+    std::fprintf(stderr, "cay %s: the part that serves died; another begins in %d ms\n", role.word,
+                 pause_ms);
     ::poll(nullptr, 0, pause_ms);
   }
 }

@@ -1,4 +1,5 @@
-// RoleGuardian: the process of a gate or a broker that takes no input: it holds the lock, and keeps one that serves alive.
+// RoleGuardian: the process of a gate or a broker that takes no input: it holds the lock, and keeps
+// one that serves alive.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,11 +16,12 @@ void begin_guardian(const Role& role, unsigned mask);
 int refuse_to_serve(const Role& role, const std::string& why);
 
 struct Guarded {
-  // The worker, in a process of its own without the guardian's signals. It returns its exit code. An
-  // exit code of its own stays: it is not needed, or cannot work with its settings. `asks` is its end
-  // of a socket to the guardian, and not valid without `answer`.
+  // The worker, in a process of its own without the guardian's signals. It returns its exit code.
+  // An exit code of its own stays: it is not needed, or cannot work with its settings. `asks` is
+  // its end of a socket to the guardian, and not valid without `answer`.
   std::function<int(UniqueFd asks)> serve;
-  // Answers one question that came by the other end, which never blocks; false: none can come any more. Without it there is no socket.
+  // Answers one question that came by the other end, which never blocks; false: none can come any
+  // more. Without it there is no socket.
   std::function<bool(int asked)> answer = {};
 };
 

@@ -21,27 +21,33 @@ constexpr off_t kMostSettings = 1 << 20;
 Result<void> drop_to(const DaemonUser& user) {
   if (::geteuid() == 0 && user.uid != 0) {
     // A container may refuse this. Then it has nothing to lose by the bounding set: no_new_privs.
-    if (!os::drop_bounding_set() && errno != EPERM) return Error::from_errno(errno, "empty the bounding set");
-    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 || ::setresuid(user.uid, user.uid, user.uid) != 0) {
+    if (!os::drop_bounding_set() && errno != EPERM)
+      return Error::from_errno(errno, "empty the bounding set");
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+        ::setresuid(user.uid, user.uid, user.uid) != 0) {
       return Error::from_errno(errno, "drop root's privileges");
     }
   }
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "no_new_privs");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return Error::from_errno(errno, "no_new_privs");
   return {};
 }
 
 Result<UniqueFd> settings_file(const char* name, const std::string& bytes) {
   UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
   if (!fd) return Error::from_errno(errno, "memfd_create");
-  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) return Error::from_errno(errno, "write the settings");
+  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    return Error::from_errno(errno, "write the settings");
   return fd;
 }
 
 std::optional<std::string> take_settings() {
   struct stat info{};
   std::string bytes;
-  if (::fstat(kRoleSettings, &info) == 0 && info.st_size <= kMostSettings) bytes.resize(static_cast<std::size_t>(info.st_size));
-  if (::pread(kRoleSettings, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return std::nullopt;
+  if (::fstat(kRoleSettings, &info) == 0 && info.st_size <= kMostSettings)
+    bytes.resize(static_cast<std::size_t>(info.st_size));
+  if (::pread(kRoleSettings, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return std::nullopt;
   ::close(kRoleSettings);
   return bytes;
 }

@@ -1,5 +1,5 @@
-// The helpers of the daemon (gate, broker) share how they start: root is dropped, and this program is
-// started again with nothing but its settings and its directory.
+// The helpers of the daemon (gate, broker) share how they start: root is dropped, and this program
+// is started again with nothing but its settings and its directory.
 #pragma once
 #include <fcntl.h>
 
@@ -22,11 +22,12 @@ Result<void> drop_to(const DaemonUser& user);
 
 // `settings` in a file that is memory alone.
 Result<UniqueFd> settings_file(const char* name, const std::string& bytes);
-// Returns the settings that settings_file() left at kRoleSettings and closes it. Nothing: unreadable.
+// Returns the settings that settings_file() left at kRoleSettings and closes it. Nothing:
+// unreadable.
 std::optional<std::string> take_settings();
 
-// Replaces this process by `words` of this program, which finds `left` from kRoleSettings on: settings, directory, and whatever else is its own.
-// Returns only an error.
+// Replaces this process by `words` of this program, which finds `left` from kRoleSettings on:
+// settings, directory, and whatever else is its own. Returns only an error.
 Error exec_role(std::vector<std::string> words, std::vector<int> left, const DaemonUser& user);
 
 }  // namespace cay::app

@@ -19,12 +19,15 @@ namespace {
 
 constexpr int kLookMs = 5;
 constexpr int kFirstLooks = 400;
-constexpr int kRestartLooks = 200;  // then it is started again
+constexpr int kRestartLooks = 200;    // then it is started again
 constexpr int kStoppedLookMs = 2000;  // between looks at whether somebody has stopped the twin
 
-// The capabilities for starting a role (role_process.h), as its unit has them, and CAP_KILL to end one.
-constexpr std::uint64_t kNeeded = os::cap_bit(CAP_SETUID) | os::cap_bit(CAP_SETGID) | os::cap_bit(CAP_SETPCAP) | os::cap_bit(CAP_CHOWN) |
-                                  os::cap_bit(CAP_DAC_OVERRIDE) | os::cap_bit(CAP_FOWNER) | os::cap_bit(CAP_FSETID) | os::cap_bit(CAP_KILL);
+// The capabilities for starting a role (role_process.h), as its unit has them, and CAP_KILL to end
+// one.
+constexpr std::uint64_t kNeeded = os::cap_bit(CAP_SETUID) | os::cap_bit(CAP_SETGID) |
+                                  os::cap_bit(CAP_SETPCAP) | os::cap_bit(CAP_CHOWN) |
+                                  os::cap_bit(CAP_DAC_OVERRIDE) | os::cap_bit(CAP_FOWNER) |
+                                  os::cap_bit(CAP_FSETID) | os::cap_bit(CAP_KILL);
 
 enum class News : std::uint8_t { kNone, kDaemonEnded, kTwinGone, kRole };
 
@@ -38,7 +41,8 @@ News news_within(int twin, int role, int ms) {
   return waits[2].revents != 0 ? News::kRole : News::kNone;
 }
 
-// A helper of another daemon is not ours to replace. We shall not get this directory either (store/data_lock.h).
+// A helper of another daemon is not ours to replace. We shall not get this directory either
+// (store/data_lock.h).
 bool another_daemon_serves(const std::string& data) {
   const UniqueFd lock(::open((data + "/lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
@@ -47,7 +51,8 @@ bool another_daemon_serves(const std::string& data) {
 // Detached from us, and does not wait.
 Result<void> start(const Watched& watched) {
   const std::string word = watched.role.word;
-  const UniqueFd log(::open((watched.data + "/" + word + ".log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd log(::open((watched.data + "/" + word + ".log").c_str(),
+                            O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) return Error::from_errno(errno, "open the log of the " + word);
   const pid_t middle = ::fork();
   if (middle < 0) return Error::from_errno(errno, "fork");
@@ -71,7 +76,9 @@ void watch(const Watched& watched, int twin) {
     if (!held && !role_pid(watched.role, watched.data)) {
       // Its guardian starts another one at once; where that is gone too, we do.
       const auto started = start(watched);
-      if (!started) std::fprintf(stderr, "cay: the %s: %s\n", watched.role.word, started.error().message.c_str());
+      if (!started)
+        std::fprintf(stderr, "cay: the %s: %s\n", watched.role.word,
+                     started.error().message.c_str());
     }
     News news = News::kNone;
     for (int i = 0; i < kRestartLooks && !held && news == News::kNone; ++i) {
@@ -90,22 +97,32 @@ void watch(const Watched& watched, int twin) {
 }  // namespace
 
 Result<UniqueFd> watch_role(const Watched& watched) {
-  // It outlives the daemon. A host that an operator has closed meanwhile must not stay open through it.
+  // It outlives the daemon. A host that an operator has closed meanwhile must not stay open through
+  // it.
   const Role& role = watched.role;
-  if (role_pid(role, watched.data) && role_identity(role, watched.data) != watched.identity && !another_daemon_serves(watched.data)) {
-    std::fprintf(stderr, "cay: the %s goes by other settings, or is of another release: it is replaced, and what is open through it is reset\n",
-                 role.word);
+  if (role_pid(role, watched.data) && role_identity(role, watched.data) != watched.identity &&
+      !another_daemon_serves(watched.data)) {
+    std::fprintf(
+        stderr,
+        "cay: the %s goes by other settings, or is of another release: it is replaced, and what is open through it is reset\n",
+        role.word);
     CAY_CHECK(stop_role(role, watched.data));
   }
-  if (!role_pid(role, watched.data)) { CAY_CHECK(start(watched)); }
-  Result<UniqueFd> held;
-  for (int i = 0; i < kFirstLooks && !(held = hold_role(role, watched.data)); ++i) ::poll(nullptr, 0, kLookMs);
-  // The daemon serves without it: sandboxes' connections wait, the watcher retries, and `cay doctor` reports it.
-  if (!held) {
-    std::fprintf(stderr, "cay: the %s does not answer yet (%s); its last words are in %s/%s.log\n", role.word, held.error().message.c_str(),
-                 watched.data.c_str(), role.word);
+  if (!role_pid(role, watched.data)) {
+    CAY_CHECK(start(watched));
   }
-  return start_watcher({.name = role.watcher, .capabilities = kNeeded, .watch = [&watched](int twin) { watch(watched, twin); }});
+  Result<UniqueFd> held;
+  for (int i = 0; i < kFirstLooks && !(held = hold_role(role, watched.data)); ++i)
+    ::poll(nullptr, 0, kLookMs);
+  // The daemon serves without it: sandboxes' connections wait, the watcher retries, and `cay
+  // doctor` reports it.
+  if (!held) {
+    std::fprintf(stderr, "cay: the %s does not answer yet (%s); its last words are in %s/%s.log\n",
+                 role.word, held.error().message.c_str(), watched.data.c_str(), role.word);
+  }
+  return start_watcher({.name = role.watcher,
+                        .capabilities = kNeeded,
+                        .watch = [&watched](int twin) { watch(watched, twin); }});
 }
 
 }  // namespace cay::app

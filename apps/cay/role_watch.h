@@ -1,5 +1,5 @@
-// RoleWatch: a watcher (watcher.h) of `cay serve` that keeps a gate or a broker running for as long as
-// the daemon lives.
+// RoleWatch: a watcher (watcher.h) of `cay serve` that keeps a gate or a broker running for as long
+// as the daemon lives.
 #pragma once
 #include <functional>
 #include <string>
@@ -13,11 +13,12 @@ namespace cay::app {
 struct Watched {
   const Role& role;
   std::string data;
-  std::string identity;           // what it is to go by: one that goes by something else is replaced
+  std::string identity;  // what it is to go by: one that goes by something else is replaced
   std::function<Error()> become;  // replaces the process that calls it; returns only an error
 };
 
-// Starts it if there is none, and the watcher as start_watcher() does. Returns once what is watched answers, or after 2 s: the watcher goes on trying.
+// Starts it if there is none, and the watcher as start_watcher() does. Returns once what is watched
+// answers, or after 2 s: the watcher goes on trying.
 Result<UniqueFd> watch_role(const Watched& watched);
 
 }  // namespace cay::app

@@ -16,10 +16,14 @@ Result<std::string> read_secret_file(const std::string& setting, const std::stri
   if (!fd) return Error::from_errno(errno, "open " + path).while_doing(setting);
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return Error::from_errno(errno, "look at " + path);
-  const auto wrong = [&](const std::string& why) { return Error{Code::kInvalidArgument, "bad_config", setting + " " + path + " " + why, 0}; };
+  const auto wrong = [&](const std::string& why) {
+    return Error{Code::kInvalidArgument, "bad_config", setting + " " + path + " " + why, 0};
+  };
   constexpr mode_t kOthers = 07;
   if (!S_ISREG(info.st_mode)) return wrong("is no file");
-  if ((info.st_mode & kOthers) != 0) return wrong("can be read or written by everybody: let only the daemon's user read it (chown root:cay, chmod 640)");
+  if ((info.st_mode & kOthers) != 0)
+    return wrong(
+        "can be read or written by everybody: let only the daemon's user read it (chown root:cay, chmod 640)");
   std::array<char, 4096> piece{};
   const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
   if (got < 0) return Error::from_errno(errno, "read " + path);

@@ -64,7 +64,8 @@ core::HostCapacity capacity_of_host(const std::string& disks) {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page = ::sysconf(_SC_PAGESIZE);
   const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
-  if (pages > 0 && page > 0) capacity.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+  if (pages > 0 && page > 0)
+    capacity.memory_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
   if (cpus > 0) capacity.cpu_millicores = static_cast<std::uint32_t>(cpus) * kMilliPerCpu;
   capacity.free_disk_bytes = [disks] {
     struct statvfs facts{};
@@ -74,8 +75,9 @@ core::HostCapacity capacity_of_host(const std::string& disks) {
   return capacity;
 }
 
-// Whether programs of this machine find *.localhost: RFC 6761 says so, and of glibc's sources only these do it. (To ask
-// the resolver would be to wait for it, where it asks a name server that does not answer.)
+// Whether programs of this machine find *.localhost: RFC 6761 says so, and of glibc's sources only
+// these do it. (To ask the resolver would be to wait for it, where it asks a name server that does
+// not answer.)
 bool local_names_resolve() {
   std::ifstream settings("/etc/nsswitch.conf");
   for (std::string line; std::getline(settings, line);) {
@@ -97,40 +99,54 @@ Result<api::ServiceNames> service_names(const Config& config) {
   out.resolves = out.local && local_names_resolve();
   if (out.local) return out;
   out.domain = config.service_domain;
-  const std::string_view labels = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
-  const bool proper = out.domain.find_first_not_of(labels) == std::string::npos && !out.domain.starts_with('.') && !out.domain.ends_with('.');
+  const std::string_view labels =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
+  const bool proper = out.domain.find_first_not_of(labels) == std::string::npos &&
+                      !out.domain.starts_with('.') && !out.domain.ends_with('.');
   if (!proper) {
-    return Error{Code::kInvalidArgument, "bad_service_domain", "the service domain '" + out.domain + "' is not a domain, such as box.example.org", 0};
+    return Error{Code::kInvalidArgument, "bad_service_domain",
+                 "the service domain '" + out.domain + "' is not a domain, such as box.example.org",
+                 0};
   }
   if (config.public_url.empty()) return out;
   const auto begin = config.public_url.find("://");
-  std::string authority = begin == std::string::npos ? config.public_url : config.public_url.substr(begin + 3);
+  std::string authority =
+      begin == std::string::npos ? config.public_url : config.public_url.substr(begin + 3);
   authority = authority.substr(0, authority.find('/'));
   out.scheme = config.public_url.substr(0, begin);
   const auto colon = authority.rfind(':');
-  if (colon != std::string::npos && authority.find(']', colon) == std::string::npos) out.port = authority.substr(colon);
+  if (colon != std::string::npos && authority.find(']', colon) == std::string::npos)
+    out.port = authority.substr(colon);
   const std::string host = server::host_without_port(authority);
   if (out.is_service_host(host) || http::equals_ignoring_case(host, out.domain)) {
     return Error{Code::kInvalidArgument, "bad_service_domain",
-                 "the public URL's host " + host + " may not be in the service domain " + out.domain + ": services could pass for the daemon", 0};
+                 "the public URL's host " + host + " may not be in the service domain " +
+                     out.domain + ": services could pass for the daemon",
+                 0};
   }
   return out;
 }
 
 // Of DATA/keys, and of DATA/api-key.
 using KeysSeen = std::pair<server::FileState, server::FileState>;
-KeysSeen keys_seen_in(const std::string& data) { return {server::state_of(data + "/keys"), server::state_of(data + "/api-key")}; }
+KeysSeen keys_seen_in(const std::string& data) {
+  return {server::state_of(data + "/keys"), server::state_of(data + "/api-key")};
+}
 
 // Made if it is not there yet.
 Result<std::string> own_key(const DataDir& data) {
-  if (const char* given = std::getenv("CAY_API_KEY"); given != nullptr && *given != '\0') return std::string(given);
+  if (const char* given = std::getenv("CAY_API_KEY"); given != nullptr && *given != '\0')
+    return std::string(given);
   return server::ensure_key_file(data.path + "/api-key");
 }
 
 Result<server::KeyRing> keys_of(const DataDir& data, core::Store& store) {
   CAY_TRY(server::KeyRing ring, server::load_keys(data.path + "/keys"));
   CAY_TRY(const std::string first, own_key(data));
-  server::KeyRecord own{.name = "default", .tenant = "default", .hash = server::hash_key(first), .scope = KeyScope::kAdmin};
+  server::KeyRecord own{.name = "default",
+                        .tenant = "default",
+                        .hash = server::hash_key(first),
+                        .scope = KeyScope::kAdmin};
   CAY_TRY(own.since, server::default_key_since(store, own.hash, system_clock().wall()));
   CAY_CHECK(ring.add(std::move(own)));
   return ring;
@@ -149,7 +165,8 @@ Span span_of(const server::AccessRecord& record) {
                      {"http.route", record.route},
                      {"http.response.status_code", std::to_string(record.status)}};
   constexpr int kServerError = 500;
-  if (record.failed || record.status >= kServerError) span.error = "the request failed; request id " + record.request_id;
+  if (record.failed || record.status >= kServerError)
+    span.error = "the request failed; request id " + record.request_id;
   return span;
 }
 
@@ -169,29 +186,38 @@ std::pair<std::string, std::uint16_t> listen_address(const Config& config) {
   const auto colon = config.listen.rfind(':');
   std::string address = config.listen.substr(0, colon);
   if (!address.empty() && address.front() == '[') address = address.substr(1, address.size() - 2);
-  return {std::move(address), static_cast<std::uint16_t>(std::stoul(config.listen.substr(colon + 1)))};
+  return {std::move(address),
+          static_cast<std::uint16_t>(std::stoul(config.listen.substr(colon + 1)))};
 }
 
 // One daemon, from an open data directory to its end.
 class Daemon {
  public:
-  Daemon(asio::io_context& loop, const Config& config, DataDir data, std::unique_ptr<core::Store> store, server::KeyRing keys,
-         KeysSeen keys_seen)
+  Daemon(asio::io_context& loop, const Config& config, DataDir data,
+         std::unique_ptr<core::Store> store, server::KeyRing keys, KeysSeen keys_seen)
       : loop_(loop),
         config_(config),
         data_(std::move(data)),
         store_(std::move(store)),
         keys_(std::move(keys)),
         keys_seen_(keys_seen),
-        runtime_(loop.get_executor(), runtime::NativeConfig{.data = data_.path, .instance = data_.instance, .build = CAY_VERSION,
-                                                             .spool_bytes = config_.sandbox_output_bytes,
-                                                             .disk_reserve = config.core.host.disk_reserve_bytes,
-                                                             .gate_goes_by = gate_identity(gate_settings(config.network, data_.path)),
-                                                             .networks = config_.network.networks,
-                                                             .nested_networks = config_.nested_networks,
-                                                             .prepare = prepare_default(config.network)}),
-        vault_(loop.get_executor(), data_.path, [loop = loop.get_executor(), data = data_.path](SandboxId id) { return runtime::tell_gate(loop, data, std::move(id)); }),
-        core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(), core_config())) {}
+        runtime_(loop.get_executor(),
+                 runtime::NativeConfig{
+                     .data = data_.path,
+                     .instance = data_.instance,
+                     .build = CAY_VERSION,
+                     .spool_bytes = config_.sandbox_output_bytes,
+                     .disk_reserve = config.core.host.disk_reserve_bytes,
+                     .gate_goes_by = gate_identity(gate_settings(config.network, data_.path)),
+                     .networks = config_.network.networks,
+                     .nested_networks = config_.nested_networks,
+                     .prepare = prepare_default(config.network)}),
+        vault_(loop.get_executor(), data_.path,
+               [loop = loop.get_executor(), data = data_.path](SandboxId id) {
+                 return runtime::tell_gate(loop, data, std::move(id));
+               }),
+        core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(),
+                              core_config())) {}
 
   asio::awaitable<void> run() {
     auto served = co_await serve();
@@ -208,12 +234,16 @@ class Daemon {
     }
   }
 
-  // Whoever killed both of a pair of watchers: it is said before it is missed. `loss`: what follows.
+  // Whoever killed both of a pair of watchers: it is said before it is missed. `loss`: what
+  // follows.
   asio::awaitable<void> mind_watcher(UniqueFd watch, std::string name, std::string loss) {
     asio::posix::stream_descriptor pipe(loop_, watch.release());
     boost::system::error_code ignored;
-    co_await pipe.async_wait(asio::posix::stream_descriptor::wait_error, asio::redirect_error(asio::use_awaitable, ignored));
-    spdlog::error("{} was killed: {}. Restart `cay serve` as whoever started it; sandboxes and commands go on meanwhile", name, loss);
+    co_await pipe.async_wait(asio::posix::stream_descriptor::wait_error,
+                             asio::redirect_error(asio::use_awaitable, ignored));
+    spdlog::error(
+        "{} was killed: {}. Restart `cay serve` as whoever started it; sandboxes and commands go on meanwhile",
+        name, loss);
   }
 
   int exit_code() const { return exit_code_; }
@@ -230,18 +260,22 @@ class Daemon {
 
   Task<void> serve() {
     const auto progress = [](std::string sentence) { spdlog::info("{}", sentence); };
-    // Before the core opens: it hears of commands that ended while no daemon was there, whose spans are wanted, too.
+    // Before the core opens: it hears of commands that ended while no daemon was there, whose spans
+    // are wanted, too.
     if (!config_.otlp_endpoint.empty()) {
       api::OtlpConfig tracing;
       tracing.endpoint = config_.otlp_endpoint;
       tracing.ca_file = config_.otlp_ca_file;
       tracing.version = CAY_VERSION;
-      CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing), core_->metrics()));
+      CAY_CO_TRY(tracer_, api::OtlpExporter::create(loop_.get_executor(), std::move(tracing),
+                                                    core_->metrics()));
       core_->on_span([this](Span span) { tracer_->add(std::move(span)); });
       background_.spawn(tracer_->run());
     }
     CAY_CO_CHECK(co_await core_->open(progress));
-    if (config_.audit) { CAY_CO_TRY(audit_, AuditLog::open(data_.path)); }
+    if (config_.audit) {
+      CAY_CO_TRY(audit_, AuditLog::open(data_.path));
+    }
     CAY_CO_TRY(auto names, service_names(config_));
     api::GatewayConfig gateway = gateway_config(std::move(names));
     api::NativeConfig native;
@@ -264,12 +298,15 @@ class Daemon {
       webhooks_.push_back(std::move(made));
     }
 
-    CAY_CO_TRY(auto public_url, server::PublicUrl::create(config_.public_url, config_.trusted_proxies, config_.service_domain));
+    CAY_CO_TRY(auto public_url,
+               server::PublicUrl::create(config_.public_url, config_.trusted_proxies,
+                                         config_.service_domain));
     http::ListenerConfig listening = listener_config();
     CAY_CO_TRY(listening.tls, server_tls(config_, data_.path));
     const char* scheme = listening.tls ? "https" : "http";
-    http::Listener listener(loop_.get_executor(), std::move(listening),
-                            server::make_dispatcher(router_, keys_, dispatch_config(std::move(public_url))));
+    http::Listener listener(
+        loop_.get_executor(), std::move(listening),
+        server::make_dispatcher(router_, keys_, dispatch_config(std::move(public_url))));
     CAY_CO_TRY(const std::uint16_t port, listener.start());
     background_.spawn(end_lapsed_rights());
     const std::string host = config_.listen.substr(0, config_.listen.rfind(':'));
@@ -294,7 +331,8 @@ class Daemon {
     co_return closed;
   }
 
-  // Keys that `cay key` made or removed count from the next request on. A file that cannot be read changes nothing.
+  // Keys that `cay key` made or removed count from the next request on. A file that cannot be read
+  // changes nothing.
   void refresh_keys() {
     const KeysSeen now = keys_seen_in(data_.path);
     if (now == keys_seen_) return;
@@ -313,8 +351,8 @@ class Daemon {
     }
   }
 
-  // What is open ends with the right by which it was opened. A file of keys is changed by another process, and time passes by
-  // itself: both are looked at as often as an end may be late.
+  // What is open ends with the right by which it was opened. A file of keys is changed by another
+  // process, and time passes by itself: both are looked at as often as an end may be late.
   asio::awaitable<void> end_lapsed_rights() {
     for (;;) {
       co_await sleep_for(kRightsLook);
@@ -327,7 +365,9 @@ class Daemon {
   http::ListenerConfig listener_config() const {
     http::ListenerConfig out;
     std::tie(out.address, out.port) = listen_address(config_);
-    out.shape = [this](const http::RequestHead& head, int status, const Error& error) { return router_.shape(head, status, error); };
+    out.shape = [this](const http::RequestHead& head, int status, const Error& error) {
+      return router_.shape(head, status, error);
+    };
     out.log = [](std::string text) { spdlog::error("{}", text); };
     out.refused = [this](const http::RequestHead& head, int status, const Error& error) {
       if (!audit_) return;
@@ -367,12 +407,15 @@ class Daemon {
     out.per_second = config_.requests_per_second;
     out.strangers_per_second = config_.strangers_per_second;
     out.per_second_of_link = config_.link_requests_per_second;
-    out.begun = [this](const server::AccessRecord& record) { return audit_ && audit_->note(record); };
+    out.begun = [this](const server::AccessRecord& record) {
+      return audit_ && audit_->note(record);
+    };
     out.log = [this](const server::AccessRecord& record) {
       note_request(record);
       if (audit_) audit_->note(record);
-      spdlog::debug("{} {} status={} {:.1f} ms key={} from={} request={}{}", record.method, record.target, record.status,
-                    record.milliseconds, record.principal, record.peer, record.request_id, record.failed ? " failed" : "");
+      spdlog::debug("{} {} status={} {:.1f} ms key={} from={} request={}{}", record.method,
+                    record.target, record.status, record.milliseconds, record.principal,
+                    record.peer, record.request_id, record.failed ? " failed" : "");
     };
     return out;
   }
@@ -380,12 +423,15 @@ class Daemon {
   void note_request(const server::AccessRecord& record) const {
     const std::string kind(server::route_class(record.route));
     if (record.trace && tracer_) tracer_->add(span_of(record));
-    core_->metrics().count("cay_http_requests_total", "Requests, by kind of route and status (0: none was sent).",
+    core_->metrics().count("cay_http_requests_total",
+                           "Requests, by kind of route and status (0: none was sent).",
                            {{"route", kind}, {"status", std::to_string(record.status)}});
     constexpr int kUpgraded = 101;
-    if (record.status == kUpgraded || kind == "events" || kind == "services") return;  // these last as long as somebody listens
-    core_->metrics().observe("cay_http_request_seconds", "Time from a request's head to the end of its answer.", {{"route", kind}},
-                             record.milliseconds / 1000);
+    if (record.status == kUpgraded || kind == "events" || kind == "services")
+      return;  // these last as long as somebody listens
+    core_->metrics().observe("cay_http_request_seconds",
+                             "Time from a request's head to the end of its answer.",
+                             {{"route", kind}}, record.milliseconds / 1000);
   }
 
   asio::io_context& loop_;
@@ -415,14 +461,16 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   if (auto usual = core::checked(SandboxSpec{}, config.core.defaults); !usual) {
     return std::move(usual).error().while_doing("the settings' [defaults] and [maximum]");
   }
-  if (auto wrong = server::check_listen(config.listen, config.insecure_http || wants_tls(config))) return std::move(*wrong);
+  if (auto wrong = server::check_listen(config.listen, config.insecure_http || wants_tls(config)))
+    return std::move(*wrong);
   const bool root = ::geteuid() == 0;
   CAY_TRY(const DaemonUser user, daemon_user(config.run_as));
   const std::string wanted = config.data.empty() ? default_data_dir() : config.data;
   CAY_CHECK(check_restored(wanted));
   CAY_TRY(DataDir data, open_data_dir(wanted, user));
   const auto [address, port] = listen_address(config);
-  CAY_CHECK(http::check_can_listen(address, port));  // before a launcher is started that nobody would end
+  CAY_CHECK(
+      http::check_can_listen(address, port));  // before a launcher is started that nobody would end
   CAY_TRY(const DaemonUser gate, gate_user_of(data.path));
   // So is what the settings name and cannot be read.
   const bool with_broker = role_is_ours(kBroker, data.path, user);
@@ -434,12 +482,14 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
     CAY_CHECK(start_or_mend_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   } else if (!launcher_answers(data.path)) {
     return Error{Code::kUnavailable, "launcher_not_running",
-                 "no launcher runs for " + data.path + ". Start it once, as root:\n  sudo cay launcher --data " + data.path +
+                 "no launcher runs for " + data.path +
+                     ". Start it once, as root:\n  sudo cay launcher --data " + data.path +
                      " --daemon-uid " + std::to_string(user.uid) + " --detach",
                  0};
   }
   if (root) {
-    CAY_TRY(watch.launcher, watch_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
+    CAY_TRY(watch.launcher,
+            watch_launcher({data.path, data.instance, user.uid, user.gid, gate.uid, {}}));
   }
   if (with_broker) {
     CAY_TRY(const DaemonUser broker, broker_user_of(data.path));
@@ -448,16 +498,20 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   if (role_is_ours(kGate, data.path, user)) {
     CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));
   }
-  os::raise_descriptor_limit();  // each client and each keeper takes a descriptor: as many as we may have
+  os::raise_descriptor_limit();  // each client and each keeper takes a descriptor: as many as we
+                                 // may have
   CAY_CHECK(become(user));
   return data;
 }
 
 std::optional<Error> check_default_policy(const core::Defaults& defaults) {
-  const auto bad = [](const std::string& what) { return Error{Code::kInvalidArgument, "bad_config", "network.default_policy: " + what, 0}; };
+  const auto bad = [](const std::string& what) {
+    return Error{Code::kInvalidArgument, "bad_config", "network.default_policy: " + what, 0};
+  };
   const auto choice = defaults.policies->choose(defaults.policy);
   if (!choice) return bad(choice.error().message);
-  if (const auto allowed = defaults.policies->check_allowed(*choice); !allowed) return bad(allowed.error().message);
+  if (const auto allowed = defaults.policies->check_allowed(*choice); !allowed)
+    return bad(allowed.error().message);
   return std::nullopt;
 }
 
@@ -473,7 +527,8 @@ int serve(const Config& given) {
   if (!network) return fail("cay serve", network.error());
   Config config = given;
   config.network = *std::move(network);
-  if (auto settled = settle_upstream(config.langsmith); !settled) return fail("cay serve", settled.error());
+  if (auto settled = settle_upstream(config.langsmith); !settled)
+    return fail("cay serve", settled.error());
   auto policies = policies_of(config.network);
   if (!policies) return fail("cay serve", policies.error());
   config.core.defaults.policies = std::make_shared<const policy::Catalogue>(*std::move(policies));
@@ -485,7 +540,10 @@ int serve(const Config& given) {
     return kind && *kind == os::RouteKind::kLocal;
   };
   auto profiles = core::profiles_of(config.profiles, config.profile);
-  if (!profiles) return fail("cay serve", Error{Code::kInvalidArgument, "bad_config", "host.profiles, defaults.profile: " + profiles.error().message, 0});
+  if (!profiles)
+    return fail("cay serve",
+                Error{Code::kInvalidArgument, "bad_config",
+                      "host.profiles, defaults.profile: " + profiles.error().message, 0});
   config.core.defaults.profiles = *std::move(profiles);
   if (auto wrong = check_default_policy(config.core.defaults)) return fail("cay serve", *wrong);
   Watchers watchers;
@@ -505,9 +563,14 @@ int serve(const Config& given) {
   const auto mind = [&](UniqueFd& watch, const char* name, const char* loss) {
     if (watch) spawn(loop.get_executor(), name, daemon.mind_watcher(std::move(watch), name, loss));
   };
-  mind(watchers.launcher, "cay-watch", "a launcher that dies from now on is not started again, and nothing can be made or ended then");
-  mind(watchers.gate, kGate.watcher, "a gate that dies from now on is not started again, and nothing gets out of sandboxes then");
-  mind(watchers.broker, kBroker.watcher, "a broker that dies from now on is not started again, and no secret can be used or changed then");
+  mind(
+      watchers.launcher, "cay-watch",
+      "a launcher that dies from now on is not started again, and nothing can be made or ended then");
+  mind(watchers.gate, kGate.watcher,
+       "a gate that dies from now on is not started again, and nothing gets out of sandboxes then");
+  mind(
+      watchers.broker, kBroker.watcher,
+      "a broker that dies from now on is not started again, and no secret can be used or changed then");
   loop.run();
   return daemon.exit_code();
 }

@@ -4,7 +4,8 @@
 
 namespace cay::app {
 
-// Runs until SIGTERM or SIGINT. Returns the exit code: 125 for Cay's own failure, printed on stderr.
+// Runs until SIGTERM or SIGINT. Returns the exit code: 125 for Cay's own failure, printed on
+// stderr.
 int serve(const Config& config);
 
 }  // namespace cay::app

@@ -14,9 +14,12 @@ namespace cay::app {
 namespace {
 
 constexpr int kDeepest = 200;
-constexpr std::size_t kMostNames = 65536;  // XATTR_LIST_MAX, and XATTR_SIZE_MAX (listxattr(2), setxattr(2))
+constexpr std::size_t kMostNames =
+    65536;  // XATTR_LIST_MAX, and XATTR_SIZE_MAX (listxattr(2), setxattr(2))
 
-Error failed(const char* what, const std::string& path) { return Error::from_errno(errno, std::string(what) + " " + path); }
+Error failed(const char* what, const std::string& path) {
+  return Error::from_errno(errno, std::string(what) + " " + path);
+}
 
 Result<void> copy_attributes(int from, int to, const std::string& path) {
   if (::flistxattr(from, nullptr, 0) == 0) return {};  // as nearly all have none
@@ -29,21 +32,25 @@ Result<void> copy_attributes(int from, int to, const std::string& path) {
   for (std::size_t at = 0; at < static_cast<std::size_t>(size); at = names.find('\0', at) + 1) {
     const char* name = names.data() + at;
     const ssize_t got = ::fgetxattr(from, name, value.data(), value.size());
-    if (got < 0 || ::fsetxattr(to, name, value.data(), static_cast<std::size_t>(got), 0) != 0) return failed("keep the attributes of", path);
+    if (got < 0 || ::fsetxattr(to, name, value.data(), static_cast<std::size_t>(got), 0) != 0)
+      return failed("keep the attributes of", path);
   }
   return {};
 }
 
 Result<void> link_entries(int from, int to, const std::string& path, int depth);
 
-Result<void> link_directory(int from, int to, const std::string& name, const std::string& path, int depth) {
+Result<void> link_directory(int from, int to, const std::string& name, const std::string& path,
+                            int depth) {
   CAY_TRY(const UniqueFd source, os::open_dir(from, name));
   struct stat info{};
   if (::fstat(source.get(), &info) != 0) return failed("look at", path);
   if (::mkdirat(to, name.c_str(), 0700) != 0) return failed("make", path);
   CAY_TRY(const UniqueFd target, os::open_dir(to, name));
   CAY_CHECK(link_entries(source.get(), target.get(), path, depth + 1));
-  if (::fchown(target.get(), info.st_uid, info.st_gid) != 0 || ::fchmod(target.get(), info.st_mode & 07777) != 0) return failed("own", path);
+  if (::fchown(target.get(), info.st_uid, info.st_gid) != 0 ||
+      ::fchmod(target.get(), info.st_mode & 07777) != 0)
+    return failed("own", path);
   CAY_CHECK(copy_attributes(source.get(), target.get(), path));
   const timespec times[] = {info.st_atim, info.st_mtim};
   if (::futimens(target.get(), times) != 0) return failed("keep the times of", path);
@@ -56,13 +63,16 @@ Result<void> link_entries(int from, int to, const std::string& path, int depth) 
   for (const std::string& name : names) {
     const std::string below = path + "/" + name;
     struct stat info{};
-    if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return failed("look at", below);
+    if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return failed("look at", below);
     if (S_ISDIR(info.st_mode)) {
       CAY_CHECK(link_directory(from, to, name, below, depth));
     } else if (::linkat(from, name.c_str(), to, name.c_str(), 0) != 0) {
       if (errno != EXDEV) return failed("link", below);
-      return Error{Code::kUnsupported, "other_file_system",
-                   "snapshots can only be taken from a directory on the same file system: restore there, or make the backup with them", 0};
+      return Error{
+          Code::kUnsupported, "other_file_system",
+          "snapshots can only be taken from a directory on the same file system: restore there, or make the backup with them",
+          0};
     }
   }
   return {};

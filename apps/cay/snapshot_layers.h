@@ -1,4 +1,5 @@
-// The snapshots in a data directory (DATA/layers): which of them sandboxes boot from, and one more name for each.
+// The snapshots in a data directory (DATA/layers): which of them sandboxes boot from, and one more
+// name for each.
 #pragma once
 #include <set>
 #include <string>
@@ -9,13 +10,14 @@
 
 namespace cay::app {
 
-// Ids of what these boot from, and of what lies below. `data`: the open data directory; what is not there is an id all the same.
+// Ids of what these boot from, and of what lies below. `data`: the open data directory; what is not
+// there is an id all the same.
 std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox>& sandboxes);
 
 // Links LAYERS/ID of one data directory into another's. Directories are copied as they are (owner,
-// mode, times, extended attributes), and all else becomes hard links, so that both directories go on
-// for themselves. A layer that `from` lacks is left out. Fails kUnsupported (other_file_system) where
-// no links can be made.
+// mode, times, extended attributes), and all else becomes hard links, so that both directories go
+// on for themselves. A layer that `from` lacks is left out. Fails kUnsupported (other_file_system)
+// where no links can be made.
 Result<void> link_layer(int from, int to, const std::string& id);
 
 }  // namespace cay::app

@@ -22,14 +22,17 @@ constexpr std::size_t kMaxSmall = 64u << 20;
 
 Error failed(const std::string& what, archive* at) {
   const char* why = archive_error_string(at);
-  return {Code::kInternal, "archive_failed", what + ": " + (why != nullptr ? why : "unknown failure"), archive_errno(at)};
+  return {Code::kInternal, "archive_failed",
+          what + ": " + (why != nullptr ? why : "unknown failure"), archive_errno(at)};
 }
 
 // A backup that cannot be read to its end: a copy that was broken off, mostly.
 Error torn(const std::string& what, archive* at) {
   Error why = failed(what, at);
-  return {Code::kInvalidArgument, "backup_incomplete", "the backup is incomplete or damaged (" + why.message + "): restore from a whole copy of it",
-          why.os_errno};
+  return {
+      Code::kInvalidArgument, "backup_incomplete",
+      "the backup is incomplete or damaged (" + why.message + "): restore from a whole copy of it",
+      why.os_errno};
 }
 
 struct FreeRead {
@@ -58,7 +61,8 @@ std::string shown(const std::string& name) {
   return out;
 }
 
-// Writes the file's bytes, holes as zeros: the format leaves them out by the entry's own map of holes.
+// Writes the file's bytes, holes as zeros: the format leaves them out by the entry's own map of
+// holes.
 Result<void> copy_data(archive* from, archive* to, const std::string& name) {
   static const std::array<char, kBlock> kZeros{};
   const void* block = nullptr;
@@ -69,14 +73,16 @@ Result<void> copy_data(archive* from, archive* to, const std::string& name) {
     if (code == ARCHIVE_EOF) return {};
     if (code < ARCHIVE_WARN) return failed("read " + shown(name), from);
     while (written < offset) {
-      const auto hole = std::min<std::size_t>(kZeros.size(), static_cast<std::size_t>(offset - written));
+      const auto hole =
+          std::min<std::size_t>(kZeros.size(), static_cast<std::size_t>(offset - written));
       const la_ssize_t n = archive_write_data(to, kZeros.data(), hole);
       if (n < 0) return failed("write " + shown(name), to);
       if (n == 0) return {};
       written += n;
     }
     for (std::size_t done = 0; done < size;) {
-      const la_ssize_t n = archive_write_data(to, static_cast<const char*>(block) + done, size - done);
+      const la_ssize_t n =
+          archive_write_data(to, static_cast<const char*>(block) + done, size - done);
       if (n < 0) return failed("write " + shown(name), to);
       if (n == 0) return {};  // it grew meanwhile: the archive holds what was announced
       done += static_cast<std::size_t>(n);
@@ -88,14 +94,17 @@ Result<void> copy_data(archive* from, archive* to, const std::string& name) {
 }  // namespace
 
 void TarWriter::Free::operator()(archive* it) const { archive_write_free(it); }
-void TarWriter::Free::operator()(archive_entry_linkresolver* it) const { archive_entry_linkresolver_free(it); }
+void TarWriter::Free::operator()(archive_entry_linkresolver* it) const {
+  archive_entry_linkresolver_free(it);
+}
 
 Result<TarWriter> TarWriter::create(int fd) {
   use_utf8();
   TarWriter writer;
   writer.out_.reset(archive_write_new());
   archive* out = writer.out_.get();
-  if (archive_write_set_format_pax_restricted(out) != ARCHIVE_OK || archive_write_add_filter_zstd(out) < ARCHIVE_WARN ||
+  if (archive_write_set_format_pax_restricted(out) != ARCHIVE_OK ||
+      archive_write_add_filter_zstd(out) < ARCHIVE_WARN ||
       archive_write_open_fd(out, fd) != ARCHIVE_OK) {
     return failed("begin the archive", out);
   }
@@ -108,13 +117,15 @@ Result<void> TarWriter::begin_plain(const std::string& name, std::int64_t size) 
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_perm(entry.get(), 0600);
   archive_entry_set_size(entry.get(), size);
-  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN)
+    return failed("write " + shown(name), out_.get());
   return {};
 }
 
 Result<void> TarWriter::add_bytes(const std::string& name, const std::string& bytes) {
   CAY_CHECK(begin_plain(name, static_cast<std::int64_t>(bytes.size())));
-  if (!bytes.empty() && archive_write_data(out_.get(), bytes.data(), bytes.size()) != static_cast<la_ssize_t>(bytes.size())) {
+  if (!bytes.empty() && archive_write_data(out_.get(), bytes.data(), bytes.size()) !=
+                            static_cast<la_ssize_t>(bytes.size())) {
     return failed("write " + shown(name), out_.get());
   }
   return {};
@@ -129,8 +140,11 @@ Result<void> TarWriter::add_content(int fd, const std::string& name) {
     const auto wanted = std::min<off_t>(static_cast<off_t>(buffer.size()), found.st_size - at);
     const ssize_t got = ::pread(fd, buffer.data(), static_cast<std::size_t>(wanted), at);
     if (got < 0) return Error::from_errno(errno, "read " + shown(name));
-    if (got == 0) return Error{Code::kInternal, "archive_failed", shown(name) + " was cut while it was read", 0};
-    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) != got) return failed("write " + shown(name), out_.get());
+    if (got == 0)
+      return Error{Code::kInternal, "archive_failed", shown(name) + " was cut while it was read",
+                   0};
+    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) != got)
+      return failed("write " + shown(name), out_.get());
     at += got;
   }
   return {};
@@ -138,8 +152,10 @@ Result<void> TarWriter::add_content(int fd, const std::string& name) {
 
 Result<void> TarWriter::put(archive* from, archive_entry* entry) {
   const std::string name = archive_entry_pathname(entry);
-  // A warning here is of a name that is no text: it goes into the header byte by byte, and comes back so.
-  if (archive_write_header(out_.get(), entry) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  // A warning here is of a name that is no text: it goes into the header byte by byte, and comes
+  // back so.
+  if (archive_write_header(out_.get(), entry) < ARCHIVE_WARN)
+    return failed("write " + shown(name), out_.get());
   if (archive_entry_size(entry) <= 0) return {};
   return copy_data(from, out_.get(), name);
 }
@@ -148,8 +164,10 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
   const std::string root = "/proc/self/fd/" + std::to_string(dir) + "/.";
   const Reader disk(archive_read_disk_new());
   archive_read_disk_set_symlink_physical(disk.get());
-  archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS | ARCHIVE_READDISK_NO_FFLAGS);
-  if (archive_read_disk_open(disk.get(), root.c_str()) != ARCHIVE_OK) return failed("read " + shown(name), disk.get());
+  archive_read_disk_set_behavior(disk.get(),
+                                 ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS | ARCHIVE_READDISK_NO_FFLAGS);
+  if (archive_read_disk_open(disk.get(), root.c_str()) != ARCHIVE_OK)
+    return failed("read " + shown(name), disk.get());
   links_.reset(archive_entry_linkresolver_new());  // inode numbers mean something in one tree only
   archive_entry_linkresolver_set_strategy(links_.get(), ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
   for (;;) {
@@ -162,7 +180,8 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
     std::string path = known != nullptr ? known : root;
     path = name + path.substr(std::min(path.size(), root.size()));
     if (code < ARCHIVE_WARN) return failed("read " + shown(path), disk.get());
-    if (code == ARCHIVE_WARN) warnings_.push_back(shown(path) + ": " + archive_error_string(disk.get()));
+    if (code == ARCHIVE_WARN)
+      warnings_.push_back(shown(path) + ": " + archive_error_string(disk.get()));
     archive_read_disk_descend(disk.get());
     archive_entry_copy_pathname(entry, path.c_str());
     // A socket is nothing without its process.
@@ -181,10 +200,12 @@ struct OpenFile {
 };
 
 // Holds `name` in `dir` and all below it open; false if a part of it has gone.
-Result<bool> hold_open(int dir, const std::string& name, const std::string& shown_as, std::vector<OpenFile>& out) {
+Result<bool> hold_open(int dir, const std::string& name, const std::string& shown_as,
+                       std::vector<OpenFile>& out) {
   UniqueFd fd(::openat(dir, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return false;
-  if (!fd && (errno == ELOOP || errno == ENXIO)) return true;  // a link, a socket: nothing that is kept there
+  if (!fd && (errno == ELOOP || errno == ENXIO))
+    return true;  // a link, a socket: nothing that is kept there
   if (!fd) return Error::from_errno(errno, "open " + shown(shown_as));
   struct stat found{};
   if (::fstat(fd.get(), &found) != 0) return Error::from_errno(errno, "look at " + shown(shown_as));
@@ -226,8 +247,10 @@ Result<void> TarWriter::add_open_file(int fd, const std::string& name) {
   const Entry entry(archive_entry_new());
   archive_entry_copy_pathname(entry.get(), name.c_str());
   archive_entry_copy_sourcepath(entry.get(), ("/proc/self/fd/" + std::to_string(fd)).c_str());
-  if (archive_read_disk_entry_from_file(disk.get(), entry.get(), fd, &found) < ARCHIVE_WARN) return failed("read " + shown(name), disk.get());
-  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN) return failed("write " + shown(name), out_.get());
+  if (archive_read_disk_entry_from_file(disk.get(), entry.get(), fd, &found) < ARCHIVE_WARN)
+    return failed("read " + shown(name), disk.get());
+  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN)
+    return failed("write " + shown(name), out_.get());
   if (!S_ISREG(found.st_mode)) return {};
   std::vector<char> buffer(kBlock);
   for (off_t at = 0; at < found.st_size;) {
@@ -235,7 +258,8 @@ Result<void> TarWriter::add_open_file(int fd, const std::string& name) {
     const ssize_t got = ::pread(fd, buffer.data(), static_cast<std::size_t>(wanted), at);
     if (got < 0) return Error::from_errno(errno, "read " + shown(name));
     if (got == 0) return {};  // it was cut meanwhile: the rest is zeros
-    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) < 0) return failed("write " + shown(name), out_.get());
+    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) < 0)
+      return failed("write " + shown(name), out_.get());
     at += got;
   }
   return {};
@@ -248,7 +272,8 @@ Result<void> TarWriter::close() {
 
 namespace {
 
-// Writes below one directory at a time: it is made the working directory, and every name is relative.
+// Writes below one directory at a time: it is made the working directory, and every name is
+// relative.
 class Extractor {
  public:
   Result<void> enter(int dir, const std::string& which) {
@@ -256,10 +281,11 @@ class Extractor {
     CAY_CHECK(leave());
     if (::fchdir(dir) != 0) return Error::from_errno(errno, "enter the directory to restore into");
     disk_.reset(archive_write_disk_new());
-    archive_write_disk_set_options(disk_.get(), ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_XATTR |
-                                                    ARCHIVE_EXTRACT_ACL | ARCHIVE_EXTRACT_UNLINK | ARCHIVE_EXTRACT_SPARSE |
-                                                    ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT |
-                                                    ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS);
+    archive_write_disk_set_options(
+        disk_.get(), ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME |
+                         ARCHIVE_EXTRACT_XATTR | ARCHIVE_EXTRACT_ACL | ARCHIVE_EXTRACT_UNLINK |
+                         ARCHIVE_EXTRACT_SPARSE | ARCHIVE_EXTRACT_SECURE_SYMLINKS |
+                         ARCHIVE_EXTRACT_SECURE_NODOTDOT | ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS);
     which_ = which;
     return {};
   }
@@ -272,17 +298,21 @@ class Extractor {
   }
   Result<void> put(archive* from, archive_entry* entry) {
     const std::string name = archive_entry_pathname(entry);
-    if (archive_write_header(disk_.get(), entry) != ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
+    if (archive_write_header(disk_.get(), entry) != ARCHIVE_OK)
+      return failed("restore " + shown(name), disk_.get());
     if (archive_entry_size(entry) > 0) {
       const void* block = nullptr;
       std::size_t size = 0;
       la_int64_t offset = 0;
-      for (int code = 0; (code = archive_read_data_block(from, &block, &size, &offset)) != ARCHIVE_EOF;) {
+      for (int code = 0;
+           (code = archive_read_data_block(from, &block, &size, &offset)) != ARCHIVE_EOF;) {
         if (code != ARCHIVE_OK) return torn("read " + shown(name), from);
-        if (archive_write_data_block(disk_.get(), block, size, offset) < ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
+        if (archive_write_data_block(disk_.get(), block, size, offset) < ARCHIVE_OK)
+          return failed("restore " + shown(name), disk_.get());
       }
     }
-    if (archive_write_finish_entry(disk_.get()) != ARCHIVE_OK) return failed("restore " + shown(name), disk_.get());
+    if (archive_write_finish_entry(disk_.get()) != ARCHIVE_OK)
+      return failed("restore " + shown(name), disk_.get());
     return {};
   }
 
@@ -291,7 +321,8 @@ class Extractor {
   std::string which_;
 };
 
-// Comes back to where this process was, also where an extraction is broken off: the caller's paths may be relative.
+// Comes back to where this process was, also where an extraction is broken off: the caller's paths
+// may be relative.
 class WorkingDirectory {
  public:
   WorkingDirectory() : before_(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
@@ -310,7 +341,9 @@ Result<std::string> all_of(archive* from, const std::string& name) {
   for (la_ssize_t n = 0; (n = archive_read_data(from, buffer.data(), buffer.size())) != 0;) {
     if (n < 0) return torn("read " + shown(name), from);
     bytes.append(buffer.data(), static_cast<std::size_t>(n));
-    if (bytes.size() > kMaxSmall) return Error{Code::kInvalidArgument, "not_a_backup", name + " is too large for what it is", 0};
+    if (bytes.size() > kMaxSmall)
+      return Error{Code::kInvalidArgument, "not_a_backup", name + " is too large for what it is",
+                   0};
   }
   return bytes;
 }
@@ -320,7 +353,8 @@ Result<Reader> reader_of(int fd) {
   Reader in(archive_read_new());
   archive_read_support_format_tar(in.get());
   archive_read_support_filter_zstd(in.get());
-  if (archive_read_open_fd(in.get(), fd, kBlock) != ARCHIVE_OK) return failed("open the backup", in.get());
+  if (archive_read_open_fd(in.get(), fd, kBlock) != ARCHIVE_OK)
+    return failed("open the backup", in.get());
   return in;
 }
 
@@ -338,8 +372,9 @@ Result<std::pair<std::string, std::string>> first_of_tar(int fd) {
   return std::pair(std::move(name), std::move(bytes));
 }
 
-Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
-                         const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
+Result<void> extract_tar(
+    int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
+    const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
   const WorkingDirectory before;
   CAY_TRY(const Reader in, reader_of(fd));
   Extractor extractor;

@@ -28,9 +28,9 @@ class TarWriter {
   Result<void> add_content(int fd, const std::string& name);
   // The directory `dir` and all below it on its file system, as `name`/...; nothing is followed.
   Result<void> add_tree(int dir, const std::string& name);
-  // Like add_tree(), for a tree whose entries come and go meanwhile. An entry directly in it is added
-  // whole, or not at all if a part of it has gone. Regular files and directories only, at most some
-  // hundred below each entry.
+  // Like add_tree(), for a tree whose entries come and go meanwhile. An entry directly in it is
+  // added whole, or not at all if a part of it has gone. Regular files and directories only, at
+  // most some hundred below each entry.
   Result<void> add_changing_tree(int dir, const std::string& name);
   Result<void> close();
 
@@ -53,18 +53,20 @@ class TarWriter {
 
 // The destination of an entry. dir -1: it is left out.
 struct TarPlace {
-  int dir = -1;       // the directory it goes below
-  std::string which;  // that directory's own name: descriptors are used again for others
-  std::string name;   // relative to it; empty: the directory itself
+  int dir = -1;           // the directory it goes below
+  std::string which;      // that directory's own name: descriptors are used again for others
+  std::string name;       // relative to it; empty: the directory itself
   std::int64_t gid = -1;  // another group than the archive's; -1: as there
 };
 
 // The first file of an archive, with its bytes. Leaves the descriptor's position anywhere.
 Result<std::pair<std::string, std::string>> first_of_tar(int fd);
 
-// Reads a whole archive. `small` gets every regular file whose place has no directory, with its bytes (at most 64 MiB).
-// Nothing leaves the given directories: no "..", no absolute name, no symbolic link on the way.
-Result<void> extract_tar(int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
-                         const std::function<Result<void>(const std::string& name, std::string bytes)>& small);
+// Reads a whole archive. `small` gets every regular file whose place has no directory, with its
+// bytes (at most 64 MiB). Nothing leaves the given directories: no "..", no absolute name, no
+// symbolic link on the way.
+Result<void> extract_tar(
+    int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
+    const std::function<Result<void>(const std::string& name, std::string bytes)>& small);
 
 }  // namespace cay::app

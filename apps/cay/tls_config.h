@@ -11,7 +11,8 @@ namespace cay::app {
 
 bool wants_tls(const Config& config);
 
-// The operator's certificate, or one of our own in DATA/tls. Null: plain HTTP. kInvalidArgument (bad_certificate).
+// The operator's certificate, or one of our own in DATA/tls. Null: plain HTTP. kInvalidArgument
+// (bad_certificate).
 Result<std::shared_ptr<http::ServerTls>> server_tls(const Config& config, const std::string& data);
 
 }  // namespace cay::app

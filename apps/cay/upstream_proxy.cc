@@ -17,7 +17,9 @@ namespace {
 constexpr std::uint16_t kUsualPort = 80;  // of http://
 constexpr std::string_view kFromEnvironment = "environment";
 
-Error bad(const std::string& why) { return {Code::kInvalidArgument, "bad_config", "network.upstream_proxy: " + why, 0}; }
+Error bad(const std::string& why) {
+  return {Code::kInvalidArgument, "bad_config", "network.upstream_proxy: " + why, 0};
+}
 
 std::string first_of(const Environment& environment, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -27,14 +29,17 @@ std::string first_of(const Environment& environment, std::initializer_list<const
   return "";
 }
 
-// Returns an entry of NO_PROXY: a host, a domain with all below it, an address, a network, or "*". A
-// port in it means nothing here.
+// Returns an entry of NO_PROXY: a host, a domain with all below it, an address, a network, or "*".
+// A port in it means nothing here.
 std::string not_for(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '.')) text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '.'))
+    text.remove_suffix(1);
   const auto colon = text.rfind(':');
-  if (colon != std::string_view::npos && !IpAddress::parse(text) && !Network::parse(text)) text = text.substr(0, colon);
-  if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+  if (colon != std::string_view::npos && !IpAddress::parse(text) && !Network::parse(text))
+    text = text.substr(0, colon);
+  if (text.size() > 2 && text.front() == '[' && text.back() == ']')
+    text = text.substr(1, text.size() - 2);
   return http::to_lower(text);
 }
 
@@ -42,14 +47,18 @@ std::string not_for(std::string_view text) {
 std::optional<std::string> basic(std::string_view user) {
   const auto colon = user.find(':');
   const auto name = http::percent_decode(user.substr(0, colon), http::Plus::kLiteral);
-  const auto password = http::percent_decode(colon == std::string_view::npos ? std::string_view() : user.substr(colon + 1), http::Plus::kLiteral);
+  const auto password = http::percent_decode(
+      colon == std::string_view::npos ? std::string_view() : user.substr(colon + 1),
+      http::Plus::kLiteral);
   if (!name || !password || name->find(':') != std::string::npos) return std::nullopt;
   return "Basic " + codec::base64(*name + ":" + *password);
 }
 
 }  // namespace
 
-Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& setting, const std::vector<std::string>& no_proxy, const Environment& environment) {
+Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& setting,
+                                const std::vector<std::string>& no_proxy,
+                                const Environment& environment) {
   to = {};
   std::string url = setting;
   std::vector<std::string> direct = no_proxy;
@@ -65,21 +74,24 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (url.empty()) return {};
   std::string_view rest = url;
   if (const auto scheme = rest.find("://"); scheme != std::string_view::npos) {
-    if (http::to_lower(rest.substr(0, scheme)) != "http") return bad("only http:// is spoken with a proxy");
+    if (http::to_lower(rest.substr(0, scheme)) != "http")
+      return bad("only http:// is spoken with a proxy");
     rest.remove_prefix(scheme + 3);
   }
   rest = rest.substr(0, rest.find('/'));
   const auto at = rest.rfind('@');
   if (at != std::string_view::npos) {
     const auto header = basic(rest.substr(0, at));
-    if (!header) return bad("its user and password cannot be read; special characters are written as %XX");
+    if (!header)
+      return bad("its user and password cannot be read; special characters are written as %XX");
     to.authorization = *header;
     rest.remove_prefix(at + 1);
   }
   std::string_view host = rest, port;
   if (rest.starts_with('[')) {
     const auto end = rest.find(']');
-    if (end == std::string_view::npos) return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
+    if (end == std::string_view::npos)
+      return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
     host = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
     if (rest.starts_with(':')) port = rest.substr(1);
@@ -89,8 +101,11 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   }
   std::uint16_t number = kUsualPort;
   const auto [end, wrong] = std::from_chars(port.data(), port.data() + port.size(), number);
-  const bool plain = std::ranges::all_of(host, [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '@' && c != '?'; });
-  if (host.empty() || !plain || (!port.empty() && (wrong != std::errc() || end != port.data() + port.size() || number == 0))) {
+  const bool plain = std::ranges::all_of(
+      host, [](char c) { return c > ' ' && c < 0x7f && c != '/' && c != '@' && c != '?'; });
+  if (host.empty() || !plain ||
+      (!port.empty() &&
+       (wrong != std::errc() || end != port.data() + port.size() || number == 0))) {
     return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
   }
   to.host = http::to_lower(host);
@@ -102,7 +117,8 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
 }
 
 gate::ProxySettings without_password(gate::ProxySettings settings) {
-  if (!settings.authorization.empty()) settings.authorization = launcher::sha256_hex(settings.authorization);
+  if (!settings.authorization.empty())
+    settings.authorization = launcher::sha256_hex(settings.authorization);
   return settings;
 }
 

@@ -14,9 +14,11 @@ namespace cay::app {
 using Environment = std::function<const char*(const char* name)>;
 
 // Fills in `to`. `setting` is http://[USER:PASSWORD@]HOST[:PORT], "environment" (HTTPS_PROXY and
-// NO_PROXY, as other programs read them), or empty. Fails kInvalidArgument (bad_config), without the
-// address in its text, which may contain a password.
-Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& setting, const std::vector<std::string>& no_proxy, const Environment& environment);
+// NO_PROXY, as other programs read them), or empty. Fails kInvalidArgument (bad_config), without
+// the address in its text, which may contain a password.
+Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& setting,
+                                const std::vector<std::string>& no_proxy,
+                                const Environment& environment);
 
 // Returns the settings for a file: the password is replaced by its digest.
 gate::ProxySettings without_password(gate::ProxySettings settings);

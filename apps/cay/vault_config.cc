@@ -15,14 +15,16 @@ Result<std::string> passphrase_in(const std::string& path) {
   if (!text) return std::move(text).error().while_doing("read the vault's passphrase");
   while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
   if (text->size() < kLeastPassphrase) {
-    return Error{Code::kInvalidArgument, "bad_config", "the vault's passphrase in " + path + " has less than 12 characters", 0};
+    return Error{Code::kInvalidArgument, "bad_config",
+                 "the vault's passphrase in " + path + " has less than 12 characters", 0};
   }
   return text;
 }
 
 }  // namespace
 
-Result<vault::Settings> broker_settings(const VaultConfig& config, const NetworkConfig& network, const std::string& data, uid_t daemon, uid_t gate) {
+Result<vault::Settings> broker_settings(const VaultConfig& config, const NetworkConfig& network,
+                                        const std::string& data, uid_t daemon, uid_t gate) {
   vault::Settings out;
   out.data = data;
   out.daemon_uid = daemon;

@@ -17,6 +17,7 @@ struct VaultConfig {
 };
 
 // Reads the files, as whoever we are now.
-Result<vault::Settings> broker_settings(const VaultConfig& config, const NetworkConfig& network, const std::string& data, uid_t daemon, uid_t gate);
+Result<vault::Settings> broker_settings(const VaultConfig& config, const NetworkConfig& network,
+                                        const std::string& data, uid_t daemon, uid_t gate);
 
 }  // namespace cay::app

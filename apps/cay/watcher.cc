@@ -24,7 +24,8 @@ constexpr int kRetryMs = 1000;
 constexpr int kLookMs = 2000;     // between looks at whether somebody has stopped the twin
 constexpr int kTwinPauseMs = 20;  // what kills it at once again must not cost a CPU
 
-// They keep nothing of the daemon's but its log, for whoever reads the daemon's output must see its end.
+// They keep nothing of the daemon's but its log, for whoever reads the daemon's output must see its
+// end.
 void become_watcher(const char* name, UniqueFd daemon, std::uint64_t capabilities) {
   ::prctl(PR_SET_NAME, name, 0, 0, 0);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -35,7 +36,8 @@ void become_watcher(const char* name, UniqueFd daemon, std::uint64_t capabilitie
   if (pipe != kDaemonPipe) ::dup3(pipe, kDaemonPipe, O_CLOEXEC);
   ::syscall(SYS_close_range, kDaemonPipe + 1, ~0U, 0);
   // A container may refuse this. Then the watcher goes on with the capabilities that it has.
-  if (::geteuid() == 0 && !os::give_up_all_but(capabilities)) std::fprintf(stderr, "cay: %s keeps its capabilities: %s\n", name, std::strerror(errno));
+  if (::geteuid() == 0 && !os::give_up_all_but(capabilities))
+    std::fprintf(stderr, "cay: %s keeps its capabilities: %s\n", name, std::strerror(errno));
 }
 
 bool has_ended(int fd) {
@@ -81,12 +83,14 @@ void wait_for(int first, int second, int ms) {
 }  // namespace
 
 void let_go_on(pid_t pid, const char* what) {
-  if (os::continue_if_stopped(pid)) std::fprintf(stderr, "cay: %s was stopped by a signal: it goes on\n", what);
+  if (os::continue_if_stopped(pid))
+    std::fprintf(stderr, "cay: %s was stopped by a signal: it goes on\n", what);
 }
 
 Result<UniqueFd> start_watcher(const Watcher& watcher) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno(errno, std::string("make a pipe for ") + watcher.name);
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return Error::from_errno(errno, std::string("make a pipe for ") + watcher.name);
   UniqueFd theirs(ends[0]);
   UniqueFd ours(ends[1]);
   const pid_t pid = ::fork();
@@ -95,7 +99,7 @@ Result<UniqueFd> start_watcher(const Watcher& watcher) {
     ::waitpid(pid, nullptr, 0);
     return ours;
   }
-  ::setsid();  // a Ctrl-C is for the daemon, whose end is ours
+  ::setsid();                     // a Ctrl-C is for the daemon, whose end is ours
   if (::fork() != 0) ::_exit(0);  // nobody's child: whoever adopts it reaps it
   become_watcher(watcher.name, std::move(theirs), watcher.capabilities);
   stand_in_pair(watcher);

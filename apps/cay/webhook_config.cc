@@ -8,7 +8,9 @@
 namespace cay::app {
 namespace {
 
-Error wrong(const std::string& what) { return {Code::kInvalidArgument, "bad_config", "[[webhooks]] " + what, 0}; }
+Error wrong(const std::string& what) {
+  return {Code::kInvalidArgument, "bad_config", "[[webhooks]] " + what, 0};
+}
 
 Result<std::string> read_secret(const std::string& path) {
   CAY_TRY(const std::string text, read_secret_file("[[webhooks]] secret_file", path));
@@ -49,7 +51,8 @@ Result<api::WebhookConfig> read_one(const toml::table& table) {
       return wrong("has an unknown setting '" + name + "'");
     }
   }
-  if (out.name.empty() || out.url.empty() || secret_file.empty()) return wrong("needs name, url and secret_file");
+  if (out.name.empty() || out.url.empty() || secret_file.empty())
+    return wrong("needs name, url and secret_file");
   CAY_TRY(out.key, read_secret(secret_file));
   return out;
 }
@@ -63,7 +66,8 @@ Result<void> load_webhooks(const toml::node& list, std::vector<api::WebhookConfi
     const auto* table = item.as_table();
     if (table == nullptr) return wrong("is a list of tables: write two brackets on each side");
     CAY_TRY(auto one, read_one(*table));
-    const bool twice = std::any_of(out.begin(), out.end(), [&](const auto& other) { return other.name == one.name; });
+    const bool twice = std::any_of(out.begin(), out.end(),
+                                   [&](const auto& other) { return other.name == one.name; });
     if (twice) return wrong("has two named '" + one.name + "'");
     out.push_back(std::move(one));
   }

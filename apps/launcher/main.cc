@@ -1,4 +1,5 @@
-// cay-launcher: flags -> Config -> guardian. Static, and usually started by `cay`, which carries it.
+// cay-launcher: flags -> Config -> guardian. Static, and usually started by `cay`, which carries
+// it.
 #include <getopt.h>
 #include <sys/stat.h>
 
@@ -20,7 +21,8 @@ namespace {
 
 constexpr int kUsage = 2;
 
-constexpr const char* kHelp = R"(Usage: cay-launcher --data DIR --daemon-uid N --instance ID [options]
+constexpr const char* kHelp =
+    R"(Usage: cay-launcher --data DIR --daemon-uid N --instance ID [options]
 
 The privileged half of Cay: makes and unmakes sandboxes for one daemon, over DATA/run/launcher.sock.
 
@@ -42,7 +44,8 @@ std::optional<unsigned long long> number(const char* text, unsigned long long mo
   char* end = nullptr;
   errno = 0;
   const unsigned long long value = std::strtoull(text, &end, 10);
-  if (errno != 0 || end == text || *end != '\0' || *text == '-' || value > most) return std::nullopt;
+  if (errno != 0 || end == text || *end != '\0' || *text == '-' || value > most)
+    return std::nullopt;
   return value;
 }
 
@@ -59,7 +62,20 @@ int main(int argc, char** argv) {
   bool has_uid = false;
   bool has_gid = false;
   bool has_gate = false;
-  enum Flag { kData = 256, kDaemonUid, kDaemonGid, kGateUid, kInstance, kBuild, kSocketFd, kCgroupParent, kHoldCgroup, kPoolSize, kPlainDisks, kHelpFlag };
+  enum Flag {
+    kData = 256,
+    kDaemonUid,
+    kDaemonGid,
+    kGateUid,
+    kInstance,
+    kBuild,
+    kSocketFd,
+    kCgroupParent,
+    kHoldCgroup,
+    kPoolSize,
+    kPlainDisks,
+    kHelpFlag
+  };
   const option flags[] = {{"data", required_argument, nullptr, kData},
                           {"daemon-uid", required_argument, nullptr, kDaemonUid},
                           {"daemon-gid", required_argument, nullptr, kDaemonGid},
@@ -74,11 +90,13 @@ int main(int argc, char** argv) {
                           {"help", no_argument, nullptr, kHelpFlag},
                           {nullptr, 0, nullptr, 0}};
   for (int flag = 0; (flag = ::getopt_long(argc, argv, "", flags, nullptr)) != -1;) {
-    const auto most = static_cast<unsigned long long>(flag == kPoolSize   ? std::numeric_limits<long long>::max()
-                                                      : flag == kSocketFd ? 1 << 20
-                                                                          : 0xffff'fffeLL);
+    const auto most =
+        static_cast<unsigned long long>(flag == kPoolSize   ? std::numeric_limits<long long>::max()
+                                        : flag == kSocketFd ? 1 << 20
+                                                            : 0xffff'fffeLL);
     std::optional<unsigned long long> value;
-    if (flag == kDaemonUid || flag == kDaemonGid || flag == kGateUid || flag == kSocketFd || flag == kPoolSize) {
+    if (flag == kDaemonUid || flag == kDaemonGid || flag == kGateUid || flag == kSocketFd ||
+        flag == kPoolSize) {
       value = number(optarg, most);
       if (!value) return usage(std::string("not a number that fits: ") + optarg);
     }
@@ -108,18 +126,23 @@ int main(int argc, char** argv) {
     }
   }
   if (optind != argc) return usage(std::string("unexpected argument ") + argv[optind]);
-  if (config.data.empty() || config.data.front() != '/') return usage("--data must be an absolute path");
+  if (config.data.empty() || config.data.front() != '/')
+    return usage("--data must be an absolute path");
   if (!has_uid) return usage("--daemon-uid is missing");
-  if (!cay::launcher::is_instance(config.instance)) return usage("--instance must be 1-64 of a-z, 0-9 and dashes");
-  if (!cay::launcher::is_cgroup_parent(config.cgroup_parent)) return usage("--cgroup-parent must be an absolute path without . and ..");
+  if (!cay::launcher::is_instance(config.instance))
+    return usage("--instance must be 1-64 of a-z, 0-9 and dashes");
+  if (!cay::launcher::is_cgroup_parent(config.cgroup_parent))
+    return usage("--cgroup-parent must be an absolute path without . and ..");
   struct stat info{};
   if (!has_gid && ::stat(config.data.c_str(), &info) == 0) config.daemon_gid = info.st_gid;
   if (!has_gate) config.gate_uid = config.daemon_uid;
   config.gate_gid = has_gate ? config.gate_uid : config.daemon_gid;
   config.on_ready = [] { cay::os::notify_service_manager("READY=1"); };
   config.arguments = argv[0];
-  config.arguments_size = static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
-  config.prepare_default = [](const std::string& layers, const cay::wire::PrepareDefault& with, const cay::launcher::Progress& progress) {
+  config.arguments_size =
+      static_cast<std::size_t>(argv[argc - 1] + std::strlen(argv[argc - 1]) + 1 - argv[0]);
+  config.prepare_default = [](const std::string& layers, const cay::wire::PrepareDefault& with,
+                              const cay::launcher::Progress& progress) {
     return cay::launcher::build_default_snapshot(layers, progress, {.with = with});
   };
   return cay::launcher::run_guardian(std::move(config));

@@ -10,7 +10,8 @@ int main() try {
   box.write_file("/app/words", "one two three four");
   box.run({"/app/count.sh"});
   std::cout << "words: " << box.read_file("/app/count");
-  for (const auto& entry : box.list("/app")) std::cout << entry.path << " " << entry.size << " bytes\n";
+  for (const auto& entry : box.list("/app"))
+    std::cout << entry.path << " " << entry.size << " bytes\n";
   box.remove();
   return 0;
 } catch (const cay::ApiError& error) {

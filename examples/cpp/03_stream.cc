@@ -10,7 +10,8 @@ int main() try {
   cay::sdk::CommandOptions options;
   options.close_stdin = false;
   options.timeout_s = 30;
-  auto command = box.spawn({"sh", "-c", "printf 'Name: '; read name; echo; echo \"Hello $name\""}, options);
+  auto command =
+      box.spawn({"sh", "-c", "printf 'Name: '; read name; echo; echo \"Hello $name\""}, options);
   bool answered = false;
   while (true) {
     const auto event = command.next();

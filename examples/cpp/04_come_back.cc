@@ -15,7 +15,8 @@ int main() try {
   std::cout << got.out << "ended as " << got.command.state << "\n";
 
   // Any offset will do: each stream is kept as exact bytes.
-  std::cout << "from byte 7: " << later.sandbox(box.ref()).attach(started.id, {.out = 7, .err = 0}).wait().out;
+  std::cout << "from byte 7: "
+            << later.sandbox(box.ref()).attach(started.id, {.out = 7, .err = 0}).wait().out;
   box.remove();
   return 0;
 } catch (const cay::ApiError& error) {

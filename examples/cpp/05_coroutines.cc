@@ -13,8 +13,8 @@ asio::awaitable<void> try_line(cay::AsyncClient& cay, std::string line) {
   cay::sdk::CommandOptions options;
   options.timeout_s = 1;
   const auto got = co_await box.run(std::move(argv), std::move(options));
-  std::cout << line << ": " << got.command.state << ", as a shell's exit code " << got.command.shell_exit_code()
-            << "\n";
+  std::cout << line << ": " << got.command.state << ", as a shell's exit code "
+            << got.command.shell_exit_code() << "\n";
   co_await box.remove();
 }
 

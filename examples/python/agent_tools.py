@@ -28,6 +28,10 @@ class Tools:
 
 with SandboxClient() as client, client.sandbox() as box:
     tools = Tools(box)
-    print(tools.write("/app/fib.py", "a, b = 0, 1\nfor _ in range(10):\n    print(a)\n    a, b = b, a + b\n"))
+    print(
+        tools.write(
+            "/app/fib.py", "a, b = 0, 1\nfor _ in range(10):\n    print(a)\n    a, b = b, a + b\n"
+        )
+    )
     print(tools.execute("python3 /app/fib.py | tail -1"))
     print(tools.grep("range", "/app"))

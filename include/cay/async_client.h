@@ -80,7 +80,8 @@ class AsyncSandbox {
   Awaitable<FileInfo> write_file(std::string path, std::string bytes, std::uint32_t mode = 0,
                                  std::string user = {}) const;
   Awaitable<std::vector<FileInfo>> list(std::string path, std::string user = {}) const;
-  Awaitable<void> remove_path(std::string path, bool recursive = false, std::string user = {}) const;
+  Awaitable<void> remove_path(std::string path, bool recursive = false,
+                              std::string user = {}) const;
 
   // A connection to `port` of the sandbox's own loopback. ApiError kNotReady "connect_refused".
   Awaitable<AsyncTunnel> connect(std::uint16_t port) const;

@@ -63,8 +63,9 @@ using OnProgress = std::function<void(const Progress&)>;
 struct CopyOptions {
   std::string user;         // who does the file work inside; empty: root
   bool keep_links = false;  // copy_out: make symbolic links that lead out of the tree, too
-  std::uint64_t max_bytes = kMostCopied;  // copy_out: of all files together; past it it fails "copy_too_large"
-  OnProgress progress;      // called now and then, from the calling thread or the client's own
+  std::uint64_t max_bytes =
+      kMostCopied;      // copy_out: of all files together; past it it fails "copy_too_large"
+  OnProgress progress;  // called now and then, from the calling thread or the client's own
 };
 // A name that a copy leaves out. The copy goes on, so a caller looks at `left_out`.
 struct Skipped {
@@ -77,8 +78,8 @@ struct CopyReport {
   std::vector<Skipped> skipped;  // the first 1000 of them
 };
 
-// A local port that leads into a sandbox, until the last handle of it goes. Every connection to it wakes
-// the sandbox and keeps it awake; one that comes while the daemon restarts waits for it.
+// A local port that leads into a sandbox, until the last handle of it goes. Every connection to it
+// wakes the sandbox and keeps it awake; one that comes while the daemon restarts waits for it.
 class Forward {
  public:
   std::uint16_t local_port() const;
@@ -91,9 +92,10 @@ class Forward {
   std::shared_ptr<ForwardState> state_;
 };
 
-// A handle of one sandbox: its id or name, and the way to the daemon. One made from a name stands for the sandbox that
-// the first answer with an id in it told (info, update, start, stop, pause, resume, spawn, run, attach), also when it
-// is renamed later, and another has its name. Copies of the handle share what was told.
+// A handle of one sandbox: its id or name, and the way to the daemon. One made from a name stands
+// for the sandbox that the first answer with an id in it told (info, update, start, stop, pause,
+// resume, spawn, run, attach), also when it is renamed later, and another has its name. Copies of
+// the handle share what was told.
 class Sandbox {
  public:
   const std::string& ref() const { return ref_; }  // as it was given
@@ -102,7 +104,8 @@ class Sandbox {
   // Boots a stopped or failed one, and waits until it is ready. ApiError kNotReady: it failed.
   SandboxInfo start(double timeout_s = 60) const;
   SandboxInfo stop() const;  // everything in it ends; the disk stays
-  SandboxInfo pause() const;  // everything in it is held still, with its memory: no CPU, nothing ends
+  SandboxInfo pause()
+      const;  // everything in it is held still, with its memory: no CPU, nothing ends
   SandboxInfo resume() const;
   void remove() const;
   Stats stats() const;
@@ -118,7 +121,8 @@ class Sandbox {
   // Starts, with a reader from the first byte.
   Command spawn(const std::vector<std::string>& argv, const CommandOptions& options = {}) const;
   // Starts without a reader; attach() later, from here or elsewhere.
-  CommandInfo start_detached(const std::vector<std::string>& argv, const CommandOptions& options = {}) const;
+  CommandInfo start_detached(const std::vector<std::string>& argv,
+                             const CommandOptions& options = {}) const;
   Command attach(const std::string& command_id, Offsets from = {}) const;
   std::vector<CommandInfo> commands() const;
   CommandInfo command(const std::string& command_id) const;
@@ -135,10 +139,12 @@ class Sandbox {
   FileInfo stat(const std::string& path, const std::string& user = {}) const;
   std::vector<FileInfo> list(const std::string& path, const std::string& user = {}) const;
   void make_directory(const std::string& path, const std::string& user = {}) const;
-  void remove_path(const std::string& path, bool recursive = false, const std::string& user = {}) const;
+  void remove_path(const std::string& path, bool recursive = false,
+                   const std::string& user = {}) const;
   void rename(const std::string& from, const std::string& to, const std::string& user = {}) const;
   std::vector<FileInfo> glob(const std::string& root, const std::string& pattern) const;
-  std::vector<GrepMatch> grep(const std::string& root, const std::string& text, const std::string& glob = {}) const;
+  std::vector<GrepMatch> grep(const std::string& root, const std::string& text,
+                              const std::string& glob = {}) const;
 
   // Any TCP service inside, reached by a port of this machine. Half-closes and back-pressure pass
   // through. ApiError kAlreadyExists "port_in_use".
@@ -146,14 +152,17 @@ class Sandbox {
   Forward forward(std::uint16_t remote_port, std::uint16_t local_port = 0) const;
 
   // The contents of a local directory into a directory inside, and back. Back: nothing is written
-  // outside `local`, whatever the sandbox sends; no devices, no setuid bits. A file has its name when it is whole, so
-  // one that a failure breaks off is not there; those before it are.
-  CopyReport copy_in(const std::string& local, const std::string& path, const CopyOptions& options = {}) const;
-  CopyReport copy_out(const std::string& path, const std::string& local, const CopyOptions& options = {}) const;
+  // outside `local`, whatever the sandbox sends; no devices, no setuid bits. A file has its name
+  // when it is whole, so one that a failure breaks off is not there; those before it are.
+  CopyReport copy_in(const std::string& local, const std::string& path,
+                     const CopyOptions& options = {}) const;
+  CopyReport copy_out(const std::string& path, const std::string& local,
+                      const CopyOptions& options = {}) const;
   // The same as raw tar streams. The report lists the names that the archive leaves out.
   CopyReport read_tree(const std::string& path, const ByteSink& sink,
                        const std::string& user = {}) const;
-  void write_tree(const std::string& path, ByteProducer producer, const std::string& user = {}) const;
+  void write_tree(const std::string& path, ByteProducer producer,
+                  const std::string& user = {}) const;
 
   Sandbox(std::shared_ptr<ClientState> client, std::string ref);
 
@@ -174,14 +183,16 @@ class Client {
   explicit Client(const ClientOptions& options);
 
   Sandbox create(const CreateOptions& options = {}) const;
-  SandboxInfo create_info(const CreateOptions& options) const;  // as create(), with all that is known
+  SandboxInfo create_info(
+      const CreateOptions& options) const;        // as create(), with all that is known
   Sandbox sandbox(std::string id_or_name) const;  // a handle; asks nobody
   std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
   std::vector<Snapshot> snapshots() const;
   std::vector<Feature> doctor() const;
   Version version() const;
   // Any route of docs/api.md, for what has no method here: the answer's body.
-  std::string request(const std::string& method, const std::string& target, const std::string& json = {}) const;
+  std::string request(const std::string& method, const std::string& target,
+                      const std::string& json = {}) const;
 
   explicit Client(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
 

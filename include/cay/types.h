@@ -1,4 +1,5 @@
-// The values that the SDK takes and gives. Plain structs; absent members mean "the daemon's default".
+// The values that the SDK takes and gives. Plain structs; absent members mean "the daemon's
+// default".
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,7 +11,8 @@
 
 namespace cay::sdk {
 
-// A sandbox's files may say they are larger than any disk: holes count here, and go over the wire as zeros.
+// A sandbox's files may say they are larger than any disk: holes count here, and go over the wire
+// as zeros.
 inline constexpr std::uint64_t kMostCopied = std::uint64_t{64} << 30;
 
 using Labels = std::map<std::string, std::string>;
@@ -37,13 +39,14 @@ struct CreateOptions {
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never
   std::optional<std::int64_t> lifetime_s;           // deleted so long after its creation; 0: never
   std::optional<bool> commands_keep_awake;          // what runs is use, though nobody reads it
-  bool record_programs = false;                     // keep a record of every process: Sandbox::programs()
-  std::string profile;                              // strict, default or nested: how commands are held; empty: the daemon's default
-  std::string proxy;                                // a JSON list of proxy rules (docs/api.md); empty: none
+  bool record_programs = false;  // keep a record of every process: Sandbox::programs()
+  std::string
+      profile;  // strict, default or nested: how commands are held; empty: the daemon's default
+  std::string proxy;  // a JSON list of proxy rules (docs/api.md); empty: none
   std::map<std::string, std::uint64_t>
-      tmpfs;  // in memory: a directory, bytes (0: half of the memory)
-  bool wait = true;                                 // come back when it is ready
-  double timeout_s = 30;                            // with wait: fail, and leave nothing
+      tmpfs;              // in memory: a directory, bytes (0: half of the memory)
+  bool wait = true;       // come back when it is ready
+  double timeout_s = 30;  // with wait: fail, and leave nothing
 };
 
 struct SandboxInfo {
@@ -78,8 +81,9 @@ struct UpdateOptions {
   std::optional<std::int64_t> delete_after_stop_s;
   std::optional<std::int64_t> lifetime_s;
   std::optional<bool> commands_keep_awake;
-  std::optional<std::string> policy;  // a name, or rules in words; at once, unless it was started without a way out
-  std::optional<Limits> limits;       // from the next start; zeros stay as they are
+  std::optional<std::string>
+      policy;  // a name, or rules in words; at once, unless it was started without a way out
+  std::optional<Limits> limits;  // from the next start; zeros stay as they are
 };
 
 struct ListOptions {
@@ -94,7 +98,7 @@ struct TerminalSize {
 };
 
 struct CommandOptions {
-  std::string id;       // empty: a new one. The same id with the same request attaches.
+  std::string id;  // empty: a new one. The same id with the same request attaches.
   Env env;
   std::string cwd;
   std::string user;
@@ -102,17 +106,18 @@ struct CommandOptions {
   std::optional<double> timeout_s;       // 0: none; absent: the daemon's default (60)
   std::optional<double> idle_timeout_s;  // killed after so long without a reader; -1: never
   std::optional<double> ttl_s;           // how long the ended command is kept; -1: with the sandbox
-  std::uint64_t output_limit_bytes = 0;  // kept of each stream: its first and last halves; 0: the default
+  std::uint64_t output_limit_bytes =
+      0;  // kept of each stream: its first and last halves; 0: the default
   bool kill_on_disconnect = false;
-  bool close_stdin = true;               // stdin is at its end from the start
-  bool end_tree = false;                 // kill what the leader leaves behind
+  bool close_stdin = true;  // stdin is at its end from the start
+  bool end_tree = false;    // kill what the leader leaves behind
 };
 
 enum class Stream { kStdout = 1, kStderr = 2 };
 
 struct StreamExtent {
-  std::uint64_t bytes = 0;       // written by the command so far
-  std::uint64_t end_offset = 0;  // at the leader's end
+  std::uint64_t bytes = 0;                   // written by the command so far
+  std::uint64_t end_offset = 0;              // at the leader's end
   std::uint64_t gap_begin = 0, gap_end = 0;  // dropped: the spool was full
 };
 
@@ -120,11 +125,12 @@ struct CommandInfo {
   std::string id;
   std::vector<std::string> argv;
   bool argv_truncated = false;  // `argv` is shortened: 4 KiB of an argument, 16 KiB in all
-  std::string state;  // running, exited, signalled, timed_out, idle_killed, oom_killed, killed, lost
+  std::string
+      state;  // running, exited, signalled, timed_out, idle_killed, oom_killed, killed, lost
   std::optional<int> exit_code;  // state exited only
   std::optional<int> signal;
   std::string by, reason;
-  std::uint32_t oom_kills = 0;   // processes of it that the kernel killed for memory, in any state
+  std::uint32_t oom_kills = 0;  // processes of it that the kernel killed for memory, in any state
   std::uint64_t tmpfs_bytes = 0;
   std::int64_t pid = 0;
   bool pty = false;
@@ -159,7 +165,7 @@ struct Output {
   Stream stream = Stream::kStdout;
   std::uint64_t offset = 0;  // of the first byte, in the stream
   std::string bytes;
-  bool after_end = false;    // written by children that outlived the leader
+  bool after_end = false;  // written by children that outlived the leader
 };
 struct Gap {  // bytes that were dropped inside, because the spool was full
   Stream stream = Stream::kStdout;
@@ -177,7 +183,8 @@ struct Offsets {
 struct OutputCallbacks {
   std::function<void(const std::string& bytes)> on_stdout;
   std::function<void(const std::string& bytes)> on_stderr;
-  // Where the command wrote more than is kept: what the other two get next does not follow what they got last.
+  // Where the command wrote more than is kept: what the other two get next does not follow what
+  // they got last.
   std::function<void(const Gap& gap)> on_gap = {};
 };
 
@@ -210,10 +217,10 @@ struct ProgramEvent {
   std::string at;       // RFC 3339
   std::string process;  // the same for all lines of one process, and no other's
   std::uint32_t pid = 0, parent = 0, uid = 0;  // inside; parent 0: Cay itself
-  std::string path;               // exec
-  std::vector<std::string> args;  // exec
-  std::optional<int> exit_code;   // end
-  std::optional<int> signal;      // end
+  std::string path;                            // exec
+  std::vector<std::string> args;               // exec
+  std::optional<int> exit_code;                // end
+  std::optional<int> signal;                   // end
   bool oom_killed = false;
   std::uint64_t lost = 0;  // lost: so many lines are missing here
   std::string json;        // the line as it came
@@ -227,7 +234,7 @@ struct ProgramPage {
 // What a sandbox tried to reach, counted by kind.
 struct NetworkDecision {
   std::string host, address;
-  std::uint16_t port = 0;      // 0: the name alone was asked for
+  std::uint16_t port = 0;  // 0: the name alone was asked for
   bool allowed = false;
   std::string reason, remedy;  // why it was refused or failed; what would allow it
   std::string rule;            // that decided; empty: none matched
@@ -237,15 +244,17 @@ struct NetworkDecision {
 };
 
 struct NetworkReport {
-  std::string policy;                   // as SandboxInfo has it
-  std::string running_policy;           // that the gate goes by now; empty: it does not run, or the gate has not told
-  bool policy_allowed = true;           // by the operator; else nothing is reached by it
-  bool gate_serves = true;              // else nothing gets out until it is back
+  std::string policy;          // as SandboxInfo has it
+  std::string running_policy;  // that the gate goes by now; empty: it does not run, or the gate has
+                               // not told
+  bool policy_allowed = true;  // by the operator; else nothing is reached by it
+  bool gate_serves = true;     // else nothing gets out until it is back
   std::string network, network_reason;  // as SandboxInfo has them
-  std::vector<NetworkDecision> items;  // the latest last
+  std::vector<NetworkDecision> items;   // the latest last
   std::uint64_t forgotten = 0;
-  std::uint64_t sent_bytes = 0, received_bytes = 0;  // since the sandbox was made, by what is forgotten, too
-  std::string json;                    // as it came
+  std::uint64_t sent_bytes = 0,
+                received_bytes = 0;  // since the sandbox was made, by what is forgotten, too
+  std::string json;                  // as it came
 };
 
 struct Snapshot {
@@ -272,17 +281,18 @@ struct ForwardOptions {
   std::function<void(const std::string& sentence)> on_problem;
 };
 
-// Where the daemon is and who calls. from_environment(): CAY_URL (default http://127.0.0.1:8787) and
-// CAY_API_KEY, else the key file of the data directory ($CAY_DATA, else /var/lib/cay/api-key for root
-// and ~/.local/share/cay/api-key otherwise).
+// Where the daemon is and who calls. from_environment(): CAY_URL (default http://127.0.0.1:8787)
+// and CAY_API_KEY, else the key file of the data directory ($CAY_DATA, else /var/lib/cay/api-key
+// for root and ~/.local/share/cay/api-key otherwise).
 struct ClientOptions {
   std::string url = "http://127.0.0.1:8787";
   std::string api_key;
-  std::string ca_file;             // for https: trust the authorities in this PEM file alone (CAY_CA_FILE)
-  std::string key_problem;         // why there is no key: said when one is asked for
-  std::string traceparent;         // W3C trace context that each request is part of (TRACEPARENT); what is none is left out
+  std::string ca_file;      // for https: trust the authorities in this PEM file alone (CAY_CA_FILE)
+  std::string key_problem;  // why there is no key: said when one is asked for
+  std::string traceparent;  // W3C trace context that each request is part of (TRACEPARENT); what is
+                            // none is left out
   double connect_timeout_s = 5;
-  double reconnect_for_s = 60;     // how long a broken stream is tried again without progress
+  double reconnect_for_s = 60;  // how long a broken stream is tried again without progress
   static ClientOptions from_environment();
 };
 

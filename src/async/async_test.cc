@@ -1,4 +1,5 @@
-// Small stories of the coroutine helpers. None waits for real time to pass, but where time is the point.
+// Small stories of the coroutine helpers. None waits for real time to pass, but where time is the
+// point.
 #include <gtest/gtest.h>
 
 #include <boost/asio/this_coro.hpp>
@@ -220,7 +221,10 @@ TEST(DeadlineTest, WorkInTimeGivesItsValueAndItsErrors) {
   auto got = run(loop, with_deadline(forty_two_after(event), kLong));
   ASSERT_TRUE(got);
   EXPECT_EQ(*got, 42);
-  auto bad = []() -> Task<int> { throw std::runtime_error("broken"); co_return 1; };
+  auto bad = []() -> Task<int> {
+    throw std::runtime_error("broken");
+    co_return 1;
+  };
   EXPECT_THROW(static_cast<void>(run(loop, with_deadline(bad(), kLong))), std::runtime_error);
 }
 
@@ -321,7 +325,7 @@ TEST(MutexTest, ALockHandedToACancelledWaiterGoesOn) {
     first.spawn(user("first"));
     second.spawn(user("second"));
     co_await yield_to_loop();
-    guard.unlock();   // to first, which has not run yet
+    guard.unlock();  // to first, which has not run yet
     first.cancel();
     co_await first.join();
     co_await second.join();
@@ -357,7 +361,10 @@ TEST(PoolTest, RunsElsewhereAndComesBack) {
 
 TEST(SpawnTest, AnExceptionEndsTheCoroutineAlone) {
   asio::io_context loop;
-  auto bad = []() -> asio::awaitable<void> { throw std::runtime_error("logged"); co_return; };
+  auto bad = []() -> asio::awaitable<void> {
+    throw std::runtime_error("logged");
+    co_return;
+  };
   spawn(loop.get_executor(), "a test's coroutine", bad());
   loop.run();
 }

@@ -21,13 +21,16 @@ class Memory final : public ByteSource {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> source_of(Bytes bytes) { return std::make_unique<Memory>(std::move(bytes)); }
+std::unique_ptr<ByteSource> source_of(Bytes bytes) {
+  return std::make_unique<Memory>(std::move(bytes));
+}
 
 Task<Bytes> read_all(std::unique_ptr<ByteSource> source, std::uint64_t most) {
   auto head = co_await read_head(std::move(source), most);
   if (!head) co_return std::move(head).error();
   if (head->more) {
-    co_return Error{Code::kInvalidArgument, "body_too_large", "the body is longer than " + std::to_string(most) + " bytes", 0};
+    co_return Error{Code::kInvalidArgument, "body_too_large",
+                    "the body is longer than " + std::to_string(most) + " bytes", 0};
   }
   co_return std::move(head->bytes);
 }

@@ -25,7 +25,8 @@ asio::awaitable<void> store_result(Task<T> work, std::shared_ptr<std::optional<R
 
 // Returns the time that is left until `deadline`, rounded up, and 0 once it has passed.
 inline Millis left_until(std::chrono::steady_clock::time_point deadline) {
-  return std::chrono::ceil<Millis>(std::max(deadline - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration{}));
+  return std::chrono::ceil<Millis>(
+      std::max(deadline - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration{}));
 }
 
 // kDeadlineExceeded "deadline_exceeded" after `limit`; `what` names the work in the message.

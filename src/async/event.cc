@@ -118,7 +118,8 @@ void Event::reset() { impl_->set = false; }
 void Event::notify() { impl_->wake(); }
 
 Event::Watch Event::when_set(std::function<void()> then) {
-  const auto at = impl_->watching.insert(impl_->watching.end(), std::make_shared<const std::function<void()>>(std::move(then)));
+  const auto at = impl_->watching.insert(
+      impl_->watching.end(), std::make_shared<const std::function<void()>>(std::move(then)));
   if (impl_->set) impl_->call(*at);
   return {nullptr, [impl = impl_, at](void*) { impl->watching.erase(at); }};
 }

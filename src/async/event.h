@@ -21,7 +21,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  void set();     // wakes all, and stays set until reset()
+  void set();  // wakes all, and stays set until reset()
   void reset();
   void notify();  // wakes those that wait now, and sets nothing
   bool is_set() const;
@@ -36,8 +36,9 @@ class Event {
   // else Asio throws before it gets here.
   asio::awaitable<void> wait_through_cancel();
 
-  // Calls `then` on the loop once it is set (which it may be already), unless what is given here has gone by then. Notifications do not count.
-  // For what is seldom set: that nobody cancels a waiting coroutine each time.
+  // Calls `then` on the loop once it is set (which it may be already), unless what is given here
+  // has gone by then. Notifications do not count. For what is seldom set: that nobody cancels a
+  // waiting coroutine each time.
   using Watch = std::shared_ptr<void>;
   [[nodiscard]] Watch when_set(std::function<void()> then);
 
@@ -48,7 +49,8 @@ class Event {
   std::shared_ptr<Impl> impl_;
 };
 
-// Deadlines use the machine's clock, for they wake real timers. Clock is for stored and shown times.
+// Deadlines use the machine's clock, for they wake real timers. Clock is for stored and shown
+// times.
 inline Event::Deadline deadline_in(Millis time) { return std::chrono::steady_clock::now() + time; }
 
 // Throws operation_aborted if the calling coroutine has been cancelled.

@@ -27,7 +27,10 @@ std::vector<Spare>& spares() {
 }  // namespace
 
 KernelPipe::KernelPipe(KernelPipe&& other) noexcept
-    : out_(std::move(other.out_)), in_(std::move(other.in_)), held_(std::exchange(other.held_, 0)), whole_(other.whole_) {}
+    : out_(std::move(other.out_)),
+      in_(std::move(other.in_)),
+      held_(std::exchange(other.held_, 0)),
+      whole_(other.whole_) {}
 
 KernelPipe& KernelPipe::operator=(KernelPipe&& other) noexcept {
   if (this != &other) {
@@ -43,7 +46,8 @@ KernelPipe& KernelPipe::operator=(KernelPipe&& other) noexcept {
 KernelPipe::~KernelPipe() { let_go(); }
 
 void KernelPipe::let_go() {
-  if (out_ && whole_ && held_ == 0 && spares().size() < kSpare) spares().push_back({std::move(out_), std::move(in_)});
+  if (out_ && whole_ && held_ == 0 && spares().size() < kSpare)
+    spares().push_back({std::move(out_), std::move(in_)});
   out_.reset();
   in_.reset();
   held_ = 0;
@@ -57,20 +61,26 @@ Result<KernelPipe> KernelPipe::make() {
   }
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-    return Error{Code::kExhausted, "no_descriptors", "no more files can be opened: some connections have to end first", errno};
+    return Error{Code::kExhausted, "no_descriptors",
+                 "no more files can be opened: some connections have to end first", errno};
   }
-  const bool whole = ::fcntl(ends[1], F_SETPIPE_SZ, kSlots) >= kSlots;  // a smaller one is slower, and as good
+  const bool whole =
+      ::fcntl(ends[1], F_SETPIPE_SZ, kSlots) >= kSlots;  // a smaller one is slower, and as good
   return KernelPipe(UniqueFd(ends[0]), UniqueFd(ends[1]), whole);
 }
 
 ssize_t KernelPipe::take(int socket, std::size_t most) {
-  const ssize_t got = bounded([&] { return ::splice(socket, nullptr, in_.get(), nullptr, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK); });
+  const ssize_t got = bounded([&] {
+    return ::splice(socket, nullptr, in_.get(), nullptr, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  });
   if (got > 0) held_ += static_cast<std::size_t>(got);
   return got;
 }
 
 ssize_t KernelPipe::give(int socket) {
-  const ssize_t gone = bounded([&] { return ::splice(out_.get(), nullptr, socket, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK); });
+  const ssize_t gone = bounded([&] {
+    return ::splice(out_.get(), nullptr, socket, nullptr, held_, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  });
   if (gone > 0) held_ -= static_cast<std::size_t>(gone);
   return gone;
 }

@@ -24,7 +24,8 @@ struct Mutex::State {
 
 // A place in the queue. Given up unused (the waiter was cancelled), it passes the turn on.
 struct Mutex::Turn {
-  explicit Turn(std::shared_ptr<State> of) : state(std::move(of)), come(std::make_shared<Event>(state->executor)) {
+  explicit Turn(std::shared_ptr<State> of)
+      : state(std::move(of)), come(std::make_shared<Event>(state->executor)) {
     state->waiting.push_back(come);
   }
   Turn(const Turn&) = delete;
@@ -43,7 +44,9 @@ struct Mutex::Turn {
   bool taken = false;
 };
 
-Mutex::Mutex(asio::any_io_executor executor) : state_(std::make_shared<State>()) { state_->executor = std::move(executor); }
+Mutex::Mutex(asio::any_io_executor executor) : state_(std::make_shared<State>()) {
+  state_->executor = std::move(executor);
+}
 
 bool Mutex::locked() const { return state_->locked; }
 

@@ -22,7 +22,9 @@ asio::awaitable<void> ready(KernelSocket& socket, KernelSocket::wait_type what, 
 
 }  // namespace
 
-bool would_block(const ErrorCode& error) { return error == asio::error::would_block || error == asio::error::try_again; }
+bool would_block(const ErrorCode& error) {
+  return error == asio::error::would_block || error == asio::error::try_again;
+}
 
 Result<KernelPipe> take_now(KernelSocket& socket, std::size_t most, ErrorCode& failed) {
   if (!socket.native_non_blocking()) socket.native_non_blocking(true, failed);

@@ -1,5 +1,5 @@
-// PipedStream and PipedSource: optional interfaces of a stream that is a socket of the kernel's. Its
-// bytes go to another such socket without a copy. Relays look for them by a dynamic_cast.
+// PipedStream and PipedSource: optional interfaces of a stream that is a socket of the kernel's.
+// Its bytes go to another such socket without a copy. Relays look for them by a dynamic_cast.
 #pragma once
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace cay {
 class PipedStream {
  public:
   virtual ~PipedStream() = default;
-  // Whether it is so now. The two below are read() and write() in all other respects; a pipe without bytes is the end.
+  // Whether it is so now. The two below are read() and write() in all other respects; a pipe
+  // without bytes is the end.
   virtual bool can_splice() const = 0;
   virtual Task<KernelPipe> read_piped(std::size_t most) = 0;
   virtual Task<void> write_piped(KernelPipe pipe) = 0;
@@ -22,7 +23,8 @@ class PipedStream {
   // The peer has reset the connection, or both directions have ended. Earlier bytes may still be
   // there to be read.
   virtual bool has_gone() = 0;
-  // Until the other side's kernel has all that was written, for a moment at most: what is reset then is lost.
+  // Until the other side's kernel has all that was written, for a moment at most: what is reset
+  // then is lost.
   virtual asio::awaitable<void> let_arrive() { co_return; }
 };
 
@@ -37,15 +39,20 @@ class PipedSource : public ByteSource {
 
 using KernelSocket = asio::generic::stream_protocol::socket;
 
-// At most `most` bytes that are here. An error of `would block`: none are; without one, an empty pipe is the end.
-Result<KernelPipe> take_now(KernelSocket& socket, std::size_t most, boost::system::error_code& failed);
+// At most `most` bytes that are here. An error of `would block`: none are; without one, an empty
+// pipe is the end.
+Result<KernelPipe> take_now(KernelSocket& socket, std::size_t most,
+                            boost::system::error_code& failed);
 bool would_block(const boost::system::error_code& error);
-// Waits until there is something to read, and takes at most `most` bytes. Without an error, an empty pipe is the end.
-Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most, boost::system::error_code& failed);
+// Waits until there is something to read, and takes at most `most` bytes. Without an error, an
+// empty pipe is the end.
+Task<KernelPipe> take_from(KernelSocket& socket, std::size_t most,
+                           boost::system::error_code& failed);
 // Sends as many bytes as the socket takes now. Returns false if bytes are left: `failed` then
 // reports whether the socket may take more later.
 bool give_now(KernelSocket& socket, KernelPipe& pipe, boost::system::error_code& failed);
 // Writes all of it, and lets the loop have its turn.
-asio::awaitable<void> give_to(KernelSocket& socket, KernelPipe& pipe, boost::system::error_code& failed);
+asio::awaitable<void> give_to(KernelSocket& socket, KernelPipe& pipe,
+                              boost::system::error_code& failed);
 
 }  // namespace cay

@@ -20,7 +20,8 @@ struct Scope::State {
   std::exception_ptr failure;
 };
 
-Scope::Scope(asio::any_io_executor executor) : state_(std::make_shared<State>(std::move(executor))) {}
+Scope::Scope(asio::any_io_executor executor)
+    : state_(std::make_shared<State>(std::move(executor))) {}
 Scope::~Scope() { cancel(); }
 
 void Scope::spawn(asio::awaitable<void> child) {

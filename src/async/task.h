@@ -22,8 +22,9 @@ class ByteSource {
   virtual Task<Bytes> next() = 0;
 };
 
-// Both directions of a connection. read() and write() may overlap each other; each has one caller at a time. Destroying
-// one that is not over breaks it, so that neither side takes a part for the whole.
+// Both directions of a connection. read() and write() may overlap each other; each has one caller
+// at a time. Destroying one that is not over breaks it, so that neither side takes a part for the
+// whole.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;

@@ -8,7 +8,8 @@
 namespace cay {
 namespace {
 
-asio::awaitable<void> guarded(asio::awaitable<void> body, std::shared_ptr<std::exception_ptr> failure) {
+asio::awaitable<void> guarded(asio::awaitable<void> body,
+                              std::shared_ptr<std::exception_ptr> failure) {
   try {
     co_await std::move(body);
   } catch (...) {
@@ -35,7 +36,8 @@ struct Passing {
   Event gone;
 };
 
-// Sets `gone` when `from` has, while one write to the other lasts. (Where it is read its end is seen at once.) Without writes it costs no timer.
+// Sets `gone` when `from` has, while one write to the other lasts. (Where it is read its end is
+// seen at once.) Without writes it costs no timer.
 asio::awaitable<void> watch_for_its_end(PipedStream& from, Passing& passing) {
   for (;;) {
     co_await passing.busy.wait();
@@ -59,7 +61,8 @@ Task<void> pass(ByteStream& from, ByteStream& to, Passing& passing) {
   auto* piped_to = dynamic_cast<PipedStream*>(&to);
   for (;;) {
     passing.unreadable = true;
-    if (piped_from != nullptr && piped_to != nullptr && piped_from->can_splice() && piped_to->can_splice()) {
+    if (piped_from != nullptr && piped_to != nullptr && piped_from->can_splice() &&
+        piped_to->can_splice()) {
       CAY_CO_TRY(KernelPipe pipe, co_await piped_from->read_piped(KernelPipe::kMost));
       passing.unreadable = false;
       if (pipe.empty()) break;
@@ -88,7 +91,9 @@ Task<void> pass_watched(ByteStream& from, ByteStream& to, Passing& passing) {
   }
   Scope watching(co_await asio::this_coro::executor);
   watching.spawn(watch_for_its_end(*piped, passing));
-  auto cut_short = until_set(std::move(body), passing.gone, Error{Code::kUnavailable, "connection_lost", "the connection broke", 0});
+  auto cut_short =
+      until_set(std::move(body), passing.gone,
+                Error{Code::kUnavailable, "connection_lost", "the connection broke", 0});
   auto passed = co_await watching.until(std::move(cut_short));
   co_return passed;
 }

@@ -20,7 +20,9 @@ class Broken : public ByteStream {
     co_await for_ever_.wait();
     co_return Bytes();
   }
-  Task<void> write(Bytes) override { co_return Error{Code::kCancelled, "connection_reset", "broke", err_}; }
+  Task<void> write(Bytes) override {
+    co_return Error{Code::kCancelled, "connection_reset", "broke", err_};
+  }
   Task<void> shut_write() override { co_return Result<void>(); }
 
   Bytes says;

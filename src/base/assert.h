@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define CAY_ASSERT(cond)                                                               \
-  do {                                                                                 \
-    if (!(cond)) {                                                                     \
+#define CAY_ASSERT(cond)                                                                     \
+  do {                                                                                       \
+    if (!(cond)) {                                                                           \
       std::fprintf(stderr, "cay: %s:%d: assertion failed: %s\n", __FILE__, __LINE__, #cond); \
-      std::abort();                                                                    \
-    }                                                                                  \
+      std::abort();                                                                          \
+    }                                                                                        \
   } while (false)

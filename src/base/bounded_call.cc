@@ -32,7 +32,7 @@ void note(int) {
 
 // Without SA_RESTART: the call ends.
 bool listens() {
-  struct sigaction to {};
+  struct sigaction to{};
   to.sa_handler = note;
   sigemptyset(&to.sa_mask);
   return ::sigaction(wake_signal(), &to, nullptr) == 0;
@@ -51,7 +51,8 @@ class ThreadTimer {
     how.sigev_notify = SIGEV_THREAD_ID;
     how.sigev_signo = wake_signal();
     how._sigev_un._tid = static_cast<pid_t>(::syscall(SYS_gettid));
-    made_ = listening && ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr) == 0 && ::timer_create(CLOCK_MONOTONIC, &how, &the_timer) == 0;
+    made_ = listening && ::pthread_sigmask(SIG_UNBLOCK, &ours, nullptr) == 0 &&
+            ::timer_create(CLOCK_MONOTONIC, &how, &the_timer) == 0;
   }
   ThreadTimer(const ThreadTimer&) = delete;
   ThreadTimer& operator=(const ThreadTimer&) = delete;

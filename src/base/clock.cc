@@ -18,7 +18,8 @@ class SystemClock final : public Clock {
   Millis since_boot() const override {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
-    return std::chrono::duration_cast<Millis>(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+    return std::chrono::duration_cast<Millis>(std::chrono::seconds(now.tv_sec) +
+                                              std::chrono::nanoseconds(now.tv_nsec));
   }
   std::string boot_id() const override {
     std::ifstream file("/proc/sys/kernel/random/boot_id");

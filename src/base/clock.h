@@ -13,9 +13,10 @@ using UnixMillis = std::int64_t;
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual UnixMillis wall() const = 0;                                 // may jump
-  virtual std::chrono::steady_clock::time_point steady() const = 0;    // never jumps
-  // Time since the host booted, its sleep included; never jumps. It means something with boot_id() only.
+  virtual UnixMillis wall() const = 0;                               // may jump
+  virtual std::chrono::steady_clock::time_point steady() const = 0;  // never jumps
+  // Time since the host booted, its sleep included; never jumps. It means something with boot_id()
+  // only.
   virtual Millis since_boot() const = 0;
   virtual std::string boot_id() const = 0;  // another one after each boot of the host
 };

@@ -8,12 +8,14 @@ namespace cay {
 namespace {
 
 // Seconds: a sandbox is made in about a millisecond, a cold one in seconds.
-constexpr std::array kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0};
+constexpr std::array kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                0.25,  0.5,    1.0,   2.5,  5.0,   10.0, 30.0};
 
 std::string number(double value) {
   std::array<char, 32> text{};
   if (value == std::floor(value) && std::fabs(value) < 1e15) {
-    const auto [end, failed] = std::to_chars(text.data(), text.data() + text.size(), static_cast<std::int64_t>(value));
+    const auto [end, failed] =
+        std::to_chars(text.data(), text.data() + text.size(), static_cast<std::int64_t>(value));
     return std::string(text.data(), end);
   }
   const auto [end, failed] = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -36,7 +38,8 @@ std::string escaped(const std::string& text) {
 
 std::string written(const Metrics::Labels& labels) {
   std::string out;
-  for (const auto& [name, value] : labels) out += (out.empty() ? "" : ",") + name + "=\"" + escaped(value) + "\"";
+  for (const auto& [name, value] : labels)
+    out += (out.empty() ? "" : ",") + name + "=\"" + escaped(value) + "\"";
   return out;
 }
 
@@ -67,11 +70,13 @@ typename Map::mapped_type& Metrics::series(Map& map, const Labels& labels) {
   return map[written(other)];
 }
 
-void Metrics::count(const std::string& name, const char* help, const Labels& labels, std::uint64_t by) {
+void Metrics::count(const std::string& name, const char* help, const Labels& labels,
+                    std::uint64_t by) {
   series(family(name, help, Kind::kCounter).values, labels) += static_cast<double>(by);
 }
 
-void Metrics::observe(const std::string& name, const char* help, const Labels& labels, double seconds) {
+void Metrics::observe(const std::string& name, const char* help, const Labels& labels,
+                      double seconds) {
   Histogram& into = series(family(name, help, Kind::kHistogram).histograms, labels);
   into.buckets.resize(kBounds.size());
   for (std::size_t i = 0; i < kBounds.size(); ++i) {
@@ -85,7 +90,8 @@ void Metrics::gauge(const std::string& name, const char* help, const Labels& lab
   series(family(name, help, Kind::kGauge).values, labels) = value;
 }
 
-void Metrics::counter(const std::string& name, const char* help, const Labels& labels, double value) {
+void Metrics::counter(const std::string& name, const char* help, const Labels& labels,
+                      double value) {
   series(family(name, help, Kind::kCounter).values, labels) = value;
 }
 
@@ -96,15 +102,19 @@ std::string Metrics::text() {
   for (const auto& ask : asks_) ask(*this);
   std::string out;
   for (const auto& [name, family] : families_) {
-    const char* kind = family.kind == Kind::kCounter ? "counter" : family.kind == Kind::kGauge ? "gauge" : "histogram";
+    const char* kind = family.kind == Kind::kCounter ? "counter"
+                       : family.kind == Kind::kGauge ? "gauge"
+                                                     : "histogram";
     out += "# HELP " + name + " " + family.help + "\n# TYPE " + name + " " + kind + "\n";
-    for (const auto& [labels, value] : family.values) out += name + braced(labels) + " " + number(value) + "\n";
+    for (const auto& [labels, value] : family.values)
+      out += name + braced(labels) + " " + number(value) + "\n";
     for (const auto& [labels, histogram] : family.histograms) {
       for (std::size_t i = 0; i < kBounds.size(); ++i) {
         out += name + "_bucket" + braced(labels, "le=\"" + number(kBounds.at(i)) + "\"") + " " +
                std::to_string(histogram.buckets[i]) + "\n";
       }
-      out += name + "_bucket" + braced(labels, "le=\"+Inf\"") + " " + std::to_string(histogram.observations) + "\n";
+      out += name + "_bucket" + braced(labels, "le=\"+Inf\"") + " " +
+             std::to_string(histogram.observations) + "\n";
       out += name + "_sum" + braced(labels) + " " + number(histogram.sum) + "\n";
       out += name + "_count" + braced(labels) + " " + std::to_string(histogram.observations) + "\n";
     }

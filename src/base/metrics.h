@@ -1,5 +1,6 @@
-// Metrics: numbers about the daemon for an operator's monitoring, in Prometheus' text format. One thread.
-// Families and their series are bounded: a family takes kMostSeries, what is more counts as "other".
+// Metrics: numbers about the daemon for an operator's monitoring, in Prometheus' text format. One
+// thread. Families and their series are bounded: a family takes kMostSeries, what is more counts as
+// "other".
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,8 @@ class Metrics {
   static constexpr std::size_t kMostSeries = 200;
 
   // Counts up. `name` ends with _total. The first caller's `help` is kept.
-  void count(const std::string& name, const char* help, const Labels& labels = {}, std::uint64_t by = 1);
+  void count(const std::string& name, const char* help, const Labels& labels = {},
+             std::uint64_t by = 1);
   // Into a histogram of seconds.
   void observe(const std::string& name, const char* help, const Labels& labels, double seconds);
 
@@ -40,7 +42,7 @@ class Metrics {
   struct Family {
     Kind kind = Kind::kCounter;
     std::string help;
-    std::map<std::string, double> values;          // labels as they are written -> value
+    std::map<std::string, double> values;  // labels as they are written -> value
     std::map<std::string, Histogram> histograms;
   };
   Family& family(const std::string& name, const char* help, Kind kind);

@@ -10,9 +10,10 @@ TEST(MetricsTest, WritesTheTextFormat) {
   metrics.count("cay_a_total", "How many.", {{"state", "x\"\\\n"}});
   metrics.count("cay_a_total", "How many.", {{"state", "x\"\\\n"}}, 2);
   metrics.on_read([](Metrics& now) { now.gauge("cay_b", "What is.", {}, 1.5); });
-  EXPECT_EQ(metrics.text(),
-            "# HELP cay_a_total How many.\n# TYPE cay_a_total counter\ncay_a_total{state=\"x\\\"\\\\\\n\"} 3\n"
-            "# HELP cay_b What is.\n# TYPE cay_b gauge\ncay_b 1.5\n");
+  EXPECT_EQ(
+      metrics.text(),
+      "# HELP cay_a_total How many.\n# TYPE cay_a_total counter\ncay_a_total{state=\"x\\\"\\\\\\n\"} 3\n"
+      "# HELP cay_b What is.\n# TYPE cay_b gauge\ncay_b 1.5\n");
 }
 
 TEST(MetricsTest, HistogramsAddUp) {
@@ -28,7 +29,8 @@ TEST(MetricsTest, HistogramsAddUp) {
 
 TEST(MetricsTest, SeriesAreBounded) {
   Metrics metrics;
-  for (int i = 0; i < 10'000; ++i) metrics.count("cay_a_total", "How many.", {{"id", std::to_string(i)}});
+  for (int i = 0; i < 10'000; ++i)
+    metrics.count("cay_a_total", "How many.", {{"id", std::to_string(i)}});
   const std::string text = metrics.text();
   EXPECT_NE(text.find("cay_a_total{id=\"other\"} 9800\n"), std::string::npos);
   EXPECT_LT(text.size(), 10'000u);

@@ -13,7 +13,8 @@ namespace cay {
 enum class Profile : std::uint8_t {
   kStrict,   // no_new_privs, fewer capabilities, fewer system calls
   kDefault,  // an ordinary computer: sudo and debuggers work
-  kNested,   // containers inside: namespaces and mounts of its own, within its own; more of the kernel can be reached
+  kNested,   // containers inside: namespaces and mounts of its own, within its own; more of the
+             // kernel can be reached
 };
 inline constexpr Profile kProfiles[] = {Profile::kStrict, Profile::kDefault, Profile::kNested};
 
@@ -21,7 +22,9 @@ inline constexpr Profile kProfiles[] = {Profile::kStrict, Profile::kDefault, Pro
 inline constexpr std::string_view kProfileNames[] = {"strict", "default", "nested"};
 static_assert(std::size(kProfiles) == std::size(kProfileNames));
 
-constexpr std::string_view to_string(Profile profile) { return kProfileNames[static_cast<std::size_t>(profile)]; }
+constexpr std::string_view to_string(Profile profile) {
+  return kProfileNames[static_cast<std::size_t>(profile)];
+}
 
 constexpr std::optional<Profile> profile_from(std::string_view name) {
   for (const Profile one : kProfiles) {

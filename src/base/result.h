@@ -13,9 +13,10 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
-  Result() : state_(std::in_place_index<1>, Error{Code::kInternal, "empty_result", "no value", 0}) {}
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit
+  Result()
+      : state_(std::in_place_index<1>, Error{Code::kInternal, "empty_result", "no value", 0}) {}
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -62,9 +63,9 @@ class [[nodiscard]] Result<void> {
 
 // CAY_TRY(auto fd, open_it()): returns the error, or binds the value. A declaration, not an
 // expression (a co_await inside a statement expression crashes g++ 12).
-#define CAY_TRY_IMPL_(tmp, ret, decl, ...)      \
-  auto tmp = __VA_ARGS__;                       \
-  if (!tmp) ret std::move(tmp).error();         \
+#define CAY_TRY_IMPL_(tmp, ret, decl, ...) \
+  auto tmp = __VA_ARGS__;                  \
+  if (!tmp) ret std::move(tmp).error();    \
   decl = *std::move(tmp)
 #define CAY_TRY(decl, ...) \
   CAY_TRY_IMPL_(CAY_CONCAT(cay_try_, __COUNTER__), return, decl, __VA_ARGS__)

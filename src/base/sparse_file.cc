@@ -14,25 +14,30 @@ namespace {
 constexpr auto kMostBytes = static_cast<std::uint64_t>(std::numeric_limits<off_t>::max());
 
 bool is_zero(std::string_view bytes) {
-  return bytes.empty() || (bytes.front() == '\0' && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+  return bytes.empty() || (bytes.front() == '\0' &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
 }  // namespace
 
 int SparseFile::write_at(std::uint64_t offset, std::string_view bytes) {
   if (offset > kMostBytes || bytes.size() > kMostBytes - offset) return EFBIG;
-  const std::uint64_t fresh = std::max(offset, end_);  // before it something may lie, which zeros must replace
+  const std::uint64_t fresh =
+      std::max(offset, end_);  // before it something may lie, which zeros must replace
   end_ = std::max(end_, offset + bytes.size());
   std::size_t waiting = 0;  // of `bytes`, from their begin: to be written
   for (std::size_t seen = 0; seen < bytes.size();) {
     const std::uint64_t at = offset + seen;
-    const std::size_t size = std::min<std::size_t>(kBlock - static_cast<std::size_t>(at % kBlock), bytes.size() - seen);
+    const std::size_t size =
+        std::min<std::size_t>(kBlock - static_cast<std::size_t>(at % kBlock), bytes.size() - seen);
     seen += size;
     if (at < fresh || !is_zero(bytes.substr(seen - size, size))) {
       waiting += size;
       continue;
     }
-    if (const int failed = put(at - waiting, bytes.substr(seen - size - waiting, waiting)); failed != 0) return failed;
+    if (const int failed = put(at - waiting, bytes.substr(seen - size - waiting, waiting));
+        failed != 0)
+      return failed;
     waiting = 0;
   }
   return put(offset + bytes.size() - waiting, bytes.substr(bytes.size() - waiting));

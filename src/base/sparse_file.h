@@ -1,5 +1,5 @@
-// SparseFile: fills a new file and leaves out the zeros. A file of another's making may be mostly hole; written byte
-// for byte it would take the whole disk.
+// SparseFile: fills a new file and leaves out the zeros. A file of another's making may be mostly
+// hole; written byte for byte it would take the whole disk.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,8 @@ class SparseFile {
  public:
   static constexpr std::size_t kBlock = 4096;
 
-  // `fd`: of an empty file that is open for writing and nobody else writes; the caller's, and outlives this.
+  // `fd`: of an empty file that is open for writing and nobody else writes; the caller's, and
+  // outlives this.
   explicit SparseFile(int fd) : fd_(fd) {}
 
   // 0, or the errno. Zeros of a whole block of the file are not written.

@@ -43,7 +43,8 @@ TEST_F(SparseFileTest, EveryCutOfTheSameBytesGivesTheSameFile) {
     all += std::string(static_cast<std::size_t>(size), all.size() % 2 == 0 ? 'x' : '\0');
   }
   all += std::string(9000, '\0');
-  for (const std::size_t cut : {std::size_t{1}, std::size_t{777}, std::size_t{4096}, std::size_t{4097}, all.size()}) {
+  for (const std::size_t cut :
+       {std::size_t{1}, std::size_t{777}, std::size_t{4096}, std::size_t{4097}, all.size()}) {
     ASSERT_EQ(::ftruncate(fd.get(), 0), 0);
     SparseFile again(fd.get());
     for (std::size_t at = 0; at < all.size(); at += cut)
@@ -67,7 +68,8 @@ TEST_F(SparseFileTest, ZerosReplaceWhatWasWrittenBefore) {
   ASSERT_EQ(file.append(std::string(3 * SparseFile::kBlock, 'x')), 0);
   ASSERT_EQ(file.write_at(SparseFile::kBlock, std::string(4 * SparseFile::kBlock, '\0')), 0);
   ASSERT_EQ(file.finish(), 0);
-  EXPECT_EQ(content(), std::string(SparseFile::kBlock, 'x') + std::string(4 * SparseFile::kBlock, '\0'));
+  EXPECT_EQ(content(),
+            std::string(SparseFile::kBlock, 'x') + std::string(4 * SparseFile::kBlock, '\0'));
 }
 
 TEST_F(SparseFileTest, AHoleOfATerabyteIsMadeAtOnce) {

@@ -9,7 +9,8 @@ namespace cay {
 class TokenBucket {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  TokenBucket(double at_once, double per_second) : most_(at_once), per_second_(per_second), left_(at_once) {}
+  TokenBucket(double at_once, double per_second)
+      : most_(at_once), per_second_(per_second), left_(at_once) {}
 
   // Whether one more may be now; if so it is counted.
   bool take(Time now) {
@@ -24,7 +25,9 @@ class TokenBucket {
 
  private:
   double left_at(Time now) const {
-    return last_ ? std::min(most_, left_ + std::chrono::duration<double>(now - *last_).count() * per_second_) : left_;
+    return last_ ? std::min(most_, left_ + std::chrono::duration<double>(now - *last_).count() *
+                                               per_second_)
+                 : left_;
   }
   double most_, per_second_, left_;
   std::optional<Time> last_;

@@ -1,9 +1,9 @@
 // Utf8Locale: while it lives, libarchive takes names for UTF-8 text in this thread (uselocale(3)).
 //
-// In the C locale libarchive has no text for a name that is not ASCII. A writer of pax archives then
-// ends the process (3.6, with the header charset BINARY), or writes a header with a keyword that
-// other programs complain about. Most names are UTF-8, and the others go in as the bytes that they
-// are, with that keyword. On a host without such a locale all names that are not ASCII do.
+// In the C locale libarchive has no text for a name that is not ASCII. A writer of pax archives
+// then ends the process (3.6, with the header charset BINARY), or writes a header with a keyword
+// that other programs complain about. Most names are UTF-8, and the others go in as the bytes that
+// they are, with that keyword. On a host without such a locale all names that are not ASCII do.
 #pragma once
 #include <locale.h>
 

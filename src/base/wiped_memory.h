@@ -1,4 +1,5 @@
-// Memory that is overwritten before it is given back: for what is to be found nowhere once it is over.
+// Memory that is overwritten before it is given back: for what is to be found nowhere once it is
+// over.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -10,8 +11,8 @@ namespace cay {
 
 // Unlike memset, nothing that a compiler may leave out.
 void wipe(void* begin, std::size_t size);
-// Overwrites the whole capacity, so also earlier contents, and strings short enough to have no memory
-// of their own.
+// Overwrites the whole capacity, so also earlier contents, and strings short enough to have no
+// memory of their own.
 void wipe(std::string& bytes);
 // Overwrites some tens of kilobytes of this thread's stack below the caller, where functions that
 // have returned left their values.

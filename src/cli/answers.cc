@@ -11,7 +11,9 @@ namespace json = codec::json;
 
 json::object parsed(const std::string& body) {
   auto got = codec::parse_object(body);
-  if (!got) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + got.error().message);
+  if (!got)
+    throw ApiError(ErrorCode::kInternal, "unexpected_answer",
+                   "the server's answer is not Cay's: " + got.error().message);
   return *std::move(got);
 }
 

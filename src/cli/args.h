@@ -71,7 +71,8 @@ struct PsArgs {
 struct LogsArgs {
   std::string sandbox, command, stream;  // command empty: all; stream empty: both
   std::uint64_t offset = 0;
-  std::optional<double> since_s;  // without a command: only those that ran in the last so many seconds
+  std::optional<double>
+      since_s;  // without a command: only those that ran in the last so many seconds
   bool follow = false;
 };
 struct AttachArgs {
@@ -108,7 +109,7 @@ struct EventsArgs {
   bool follow = false;
 };
 struct UsageArgs {
-  std::vector<std::string> refs;    // empty: sums
+  std::vector<std::string> refs;  // empty: sums
   std::vector<std::string> labels;
   std::string group_by;
 };
@@ -119,7 +120,7 @@ struct ProgramsArgs {
 };
 struct NetArgs {
   std::string sandbox, policy;  // policy: to set; empty: as it is
-  std::string after;            // with `follow`: a number, or "now"; empty: from the oldest that is kept
+  std::string after;  // with `follow`: a number, or "now"; empty: from the oldest that is kept
   bool follow = false;
 };
 struct SecretArgs {
@@ -151,10 +152,12 @@ struct CompletionArgs {
   std::string script;
 };
 
-using Args = std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs, AttachArgs, PsArgs, KillArgs,
-                          StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs, RenameArgs, LabelArgs, SetArgs, StatsArgs, DrainArgs,
-                          EventsArgs, UsageArgs, ProgramsArgs, NetArgs, PolicyArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs, DoctorArgs,
-                          VersionArgs, EnvArgs, CompletionArgs>;
+using Args =
+    std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs,
+                 AttachArgs, PsArgs, KillArgs, StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs,
+                 RenameArgs, LabelArgs, SetArgs, StatsArgs, DrainArgs, EventsArgs, UsageArgs,
+                 ProgramsArgs, NetArgs, PolicyArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs,
+                 DoctorArgs, VersionArgs, EnvArgs, CompletionArgs>;
 
 struct Invocation {
   Args args;

@@ -15,17 +15,21 @@ std::string bash(const std::vector<CompletionWord>& words) {
   std::string commands, cases;
   for (const auto& word : words) {
     commands += (commands.empty() ? "" : " ") + word.command;
-    cases += "    " + word.command + ") words=\"" + joined(word.options) + "\"; names=" +
-             (word.takes_sandbox || word.command == "cp" ? "1" : "") + " ;;\n";
+    cases += "    " + word.command + ") words=\"" + joined(word.options) +
+             "\"; names=" + (word.takes_sandbox || word.command == "cp" ? "1" : "") + " ;;\n";
   }
   return "# bash completion for cay\n"
          "_cay() {\n"
          "  local cur=${COMP_WORDS[COMP_CWORD]} words names=\n"
          "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
-         "    COMPREPLY=($(compgen -W \"" + commands + "\" -- \"$cur\"))\n"
+         "    COMPREPLY=($(compgen -W \"" +
+         commands +
+         "\" -- \"$cur\"))\n"
          "    return\n"
          "  fi\n"
-         "  case ${COMP_WORDS[1]} in\n" + cases + "  esac\n"
+         "  case ${COMP_WORDS[1]} in\n" +
+         cases +
+         "  esac\n"
          "  case $cur in\n"
          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
          "    *) [ -n \"$names\" ] && COMPREPLY=($(compgen -W \"$(cay ls -q 2>/dev/null)\" -- \"$cur\")) ;;\n"
@@ -38,16 +42,20 @@ std::string zsh(const std::vector<CompletionWord>& words) {
   std::string commands, cases;
   for (const auto& word : words) {
     commands += "    " + shell_quoted(word.command + ":" + word.help) + "\n";
-    cases += "    " + word.command + ") words_=(" + joined(word.options) + "); names=" +
-             (word.takes_sandbox || word.command == "cp" ? "1" : "0") + " ;;\n";
+    cases += "    " + word.command + ") words_=(" + joined(word.options) +
+             "); names=" + (word.takes_sandbox || word.command == "cp" ? "1" : "0") + " ;;\n";
   }
   return "#compdef cay\n"
          "_cay() {\n"
          "  local -a commands words_\n"
          "  local names=0\n"
-         "  commands=(\n" + commands + "  )\n"
+         "  commands=(\n" +
+         commands +
+         "  )\n"
          "  if (( CURRENT == 2 )); then _describe command commands; return; fi\n"
-         "  case ${words[2]} in\n" + cases + "  esac\n"
+         "  case ${words[2]} in\n" +
+         cases +
+         "  esac\n"
          "  if [[ $PREFIX == -* ]]; then compadd -a words_; return; fi\n"
          "  (( names )) && compadd -- ${(f)\"$(cay ls -q 2>/dev/null)\"}\n"
          "  _files\n"
@@ -58,8 +66,10 @@ std::string zsh(const std::vector<CompletionWord>& words) {
 std::string fish(const std::vector<CompletionWord>& words) {
   std::string out = "# fish completion for cay\n";
   for (const auto& word : words) {
-    out += "complete -c cay -n __fish_use_subcommand -a " + word.command + " -d " + shell_quoted(word.help) + "\n";
-    const std::string when = "complete -c cay -n '__fish_seen_subcommand_from " + word.command + "' ";
+    out += "complete -c cay -n __fish_use_subcommand -a " + word.command + " -d " +
+           shell_quoted(word.help) + "\n";
+    const std::string when =
+        "complete -c cay -n '__fish_seen_subcommand_from " + word.command + "' ";
     for (const auto& option : word.options) out += when + "-l " + option.substr(2) + "\n";
     if (word.takes_sandbox) out += when + "-a '(cay ls -q 2>/dev/null)'\n";
   }

@@ -1,4 +1,5 @@
-// Completion scripts for shells. They get the names of sandboxes from `cay ls -q` when Tab is pressed.
+// Completion scripts for shells. They get the names of sandboxes from `cay ls -q` when Tab is
+// pressed.
 #pragma once
 #include <string>
 #include <string_view>

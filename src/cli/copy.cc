@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPiece = 64 * 1024;
-// The most that a file gives which says it has nothing, as those of /proc do. Others give what they said when they were
-// opened.
+// The most that a file gives which says it has nothing, as those of /proc do. Others give what they
+// said when they were opened.
 constexpr std::uint64_t kMostUntold = 64 << 20;
 
 [[noreturn]] void fail(const std::string& what, int error) {
@@ -54,7 +54,8 @@ class Meter {
  private:
   bool on_;
   bool shown_ = false;
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
 };
 
 struct Copy {
@@ -93,7 +94,8 @@ struct Copy {
   // Before a piece is kept: it may have grown since its size was asked for, or grow for ever.
   void count(const std::string& piece) {
     report.moved.bytes += piece.size();
-    if (report.moved.bytes > args.max_bytes) client::raise(client::copy_too_large(args.from, args.max_bytes));
+    if (report.moved.bytes > args.max_bytes)
+      client::raise(client::copy_too_large(args.from, args.max_bytes));
     if (untold && report.moved.bytes > kMostUntold) {
       client::raise(Error{Code::kConflict, "file_changing",
                           args.from + ": was empty, and is written to while it is read: retry", 0});
@@ -102,13 +104,15 @@ struct Copy {
   }
 
   // Where `name` lands: in `to` if that is a directory inside, else at `to`.
-  std::string inside_target(const sdk::Sandbox& box, const std::string& to, const std::string& name, bool directory) {
+  std::string inside_target(const sdk::Sandbox& box, const std::string& to, const std::string& name,
+                            bool directory) {
     std::string bare = to;
     while (bare.size() > 1 && bare.back() == '/') bare.pop_back();
     try {
       const auto found = box.stat(to, args.user);
       if (found.is_directory()) return name.empty() ? bare : (bare == "/" ? "" : bare) + "/" + name;
-      if (directory) throw ApiError(ErrorCode::kInvalidArgument, "not_a_directory", to + " inside is a file");
+      if (directory)
+        throw ApiError(ErrorCode::kInvalidArgument, "not_a_directory", to + " inside is a file");
     } catch (const ApiError& error) {
       if (error.code() != ErrorCode::kNotFound) throw;
       if (!directory && to.back() == '/') return to + name;
@@ -118,12 +122,14 @@ struct Copy {
 
   void put(const std::string& local, const sdk::Sandbox& box, const std::string& to) {
     if (local == "-") {
-      if (to.back() == '/') throw ApiError(ErrorCode::kInvalidArgument, "no_name", "stdin has no name: say which file inside");
+      if (to.back() == '/')
+        throw ApiError(ErrorCode::kInvalidArgument, "no_name",
+                       "stdin has no name: say which file inside");
       box.write_file(to, from_fd(STDIN_FILENO, "stdin"), 0, args.user);
       ++report.moved.files;
       return;
     }
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(local.c_str(), &facts) != 0) fail(local, errno);
     const std::string name = base_name(local);
     if (S_ISDIR(facts.st_mode)) {
@@ -159,19 +165,22 @@ struct Copy {
       report = box.copy_out(from, into ? (fs::path(local) / name).string() : local, options);
       return;
     }
-    if (found.size > args.max_bytes) client::raise(client::copy_too_large(args.from, args.max_bytes));
+    if (found.size > args.max_bytes)
+      client::raise(client::copy_too_large(args.from, args.max_bytes));
     untold = found.size == 0;
     ++report.moved.files;
     if (local == "-") {
       box.read_file(from, to_fd(STDOUT_FILENO, "stdout"), args.user);
       return;
     }
-    get_file(box, from, fs::is_directory(local) ? fs::path(local) / name : fs::path(local), found.mode & 0777);
+    get_file(box, from, fs::is_directory(local) ? fs::path(local) / name : fs::path(local),
+             found.mode & 0777);
   }
 
   // A copy that breaks leaves the old file, or none. A device or pipe is written to as it is.
-  void get_file(const sdk::Sandbox& box, const std::string& from, const fs::path& local, mode_t mode) {
-    struct stat facts {};
+  void get_file(const sdk::Sandbox& box, const std::string& from, const fs::path& local,
+                mode_t mode) {
+    struct stat facts{};
     if (::stat(local.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
       const UniqueFd there(::open(local.c_str(), O_WRONLY | O_CLOEXEC));
       if (!there) fail(local.string(), errno);
@@ -179,8 +188,8 @@ struct Copy {
       return;
     }
     const std::string shown = local.string();
-    const UniqueFd directory(
-        ::open(local.has_parent_path() ? local.parent_path().c_str() : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const UniqueFd directory(::open(local.has_parent_path() ? local.parent_path().c_str() : ".",
+                                    O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!directory) fail(shown, errno);
     auto file = client::value_or_raise(client::NewFile::create(directory.get(), shown));
     SparseFile content(file.fd());
@@ -222,9 +231,10 @@ int cp_command(Context& at, const CpArgs& args) {
   const CopyPath from = copy_path(args.from);
   const CopyPath to = copy_path(args.to);
   if (from.sandbox.has_value() == to.sandbox.has_value()) {
-    throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
-                   "one side must be inside, as SANDBOX:/path, and the other here" +
-                       std::string(from.sandbox ? "; between two sandboxes, go over a local path" : ""));
+    throw ApiError(
+        ErrorCode::kInvalidArgument, "bad_value",
+        "one side must be inside, as SANDBOX:/path, and the other here" +
+            std::string(from.sandbox ? "; between two sandboxes, go over a local path" : ""));
   }
   sdk::CopyReport report;
   {

@@ -20,12 +20,14 @@ constexpr int kWaitSeconds = 30;
 
 // "12  2026-11-21T00:00:00.000Z  command.ended  box  c1  exited 3"
 std::string line_of(const json::object& event) {
-  std::string out = text_of(event, "seq") + "  " + text_of(event, "at") + "  " + text_of(event, "type");
+  std::string out =
+      text_of(event, "seq") + "  " + text_of(event, "at") + "  " + text_of(event, "type");
   std::string how = text_of(event, "state");
   for (const char* name : {"exit_code", "signal", "by", "reason"}) {
     const std::string value = text_of(event, name);
     if (value.empty()) continue;
-    how += (how.empty() ? "" : " ") + (std::string_view(name) == "signal" ? "signal " + value : value);
+    how +=
+        (how.empty() ? "" : " ") + (std::string_view(name) == "signal" ? "signal " + value : value);
   }
   for (const std::string& part : {text_of(event, "sandbox"), text_of(event, "command_id"), how}) {
     if (!part.empty()) out += "  " + printable(part);
@@ -47,7 +49,8 @@ void show(const json::object& page, bool as_json) {
     if (as_json) {
       print(codec::write(json::object{{"gap", *gap}}) + "\n");
     } else {
-      print_error("events " + codec::write(gap->at("from")) + " to " + codec::write(gap->at("to")) + " are no longer kept");
+      print_error("events " + codec::write(gap->at("from")) + " to " + codec::write(gap->at("to")) +
+                  " are no longer kept");
     }
   }
   for (const auto& item : page.at("items").as_array()) {
@@ -64,7 +67,8 @@ int events_command(Context& at, const EventsArgs& args) {
     const bool wait = args.follow && !first;
     const std::string target = target_of(args, after, wait);
     // The daemon may be restarted meanwhile: events are kept, so nothing is missed.
-    const auto page = parsed(wait ? patient_get(at, target, sleeping()).value_or("") : at.client.request("GET", target));
+    const auto page = parsed(wait ? patient_get(at, target, sleeping()).value_or("")
+                                  : at.client.request("GET", target));
     show(page, at.json);
     const std::string next = codec::write(page.at("next_after"));
     // A page may end by its bytes, before it has the requested number.

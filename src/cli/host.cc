@@ -31,42 +31,53 @@ sdk::Feature kernel_version() {
   char dot = 0;
   std::istringstream(name.release) >> major >> dot >> minor;
   const bool ok = major > 6 || (major == 6 && minor >= 1);
-  return {"kernel", ok, name.release, ok ? "" : "untried below 6.1", ok ? "" : "boot Linux 6.1 or newer"};
+  return {"kernel", ok, name.release, ok ? "" : "untried below 6.1",
+          ok ? "" : "boot Linux 6.1 or newer"};
 }
 
 sdk::Feature cgroups() {
-  if (exists("/sys/fs/cgroup/cgroup.controllers")) return {"cgroups", true, "v2 at /sys/fs/cgroup", "", ""};
-  if (exists("/sys/fs/cgroup/memory") || exists("/sys/fs/cgroup/unified")) return {"cgroups", true, "v1 or hybrid at /sys/fs/cgroup", "", ""};
-  return {"cgroups", false, "nothing at /sys/fs/cgroup", "limits cannot be enforced", "mount -t cgroup2 none /sys/fs/cgroup"};
+  if (exists("/sys/fs/cgroup/cgroup.controllers"))
+    return {"cgroups", true, "v2 at /sys/fs/cgroup", "", ""};
+  if (exists("/sys/fs/cgroup/memory") || exists("/sys/fs/cgroup/unified"))
+    return {"cgroups", true, "v1 or hybrid at /sys/fs/cgroup", "", ""};
+  return {"cgroups", false, "nothing at /sys/fs/cgroup", "limits cannot be enforced",
+          "mount -t cgroup2 none /sys/fs/cgroup"};
 }
 
 sdk::Feature user_namespaces() {
   const std::string most = content_of("/proc/sys/user/max_user_namespaces");
   const bool ok = exists("/proc/self/ns/user") && most != "0\n";
-  return {"user namespaces", ok, ok ? "allowed" : "switched off", ok ? "" : "no sandbox can be made",
-          ok ? "" : "sysctl -w user.max_user_namespaces=65536"};
+  return {"user namespaces", ok, ok ? "allowed" : "switched off",
+          ok ? "" : "no sandbox can be made", ok ? "" : "sysctl -w user.max_user_namespaces=65536"};
 }
 
 // A module that is there is loaded when the launcher first needs it.
 sdk::Feature filesystem(const std::string& name, const std::string& lost) {
-  if (content_of("/proc/filesystems").find("\t" + name + "\n") != std::string::npos) return {name, true, "in the kernel", "", ""};
+  if (content_of("/proc/filesystems").find("\t" + name + "\n") != std::string::npos)
+    return {name, true, "in the kernel", "", ""};
   utsname kernel{};
   ::uname(&kernel);
   const std::string modules = std::string("/lib/modules/") + kernel.release + "/modules.dep";
-  if (content_of(modules.c_str()).find("/" + name + ".ko") != std::string::npos) return {name, true, "a module, loaded when needed", "", ""};
+  if (content_of(modules.c_str()).find("/" + name + ".ko") != std::string::npos)
+    return {name, true, "a module, loaded when needed", "", ""};
   return {name, false, "missing", lost, "modprobe " + name};
 }
 
 sdk::Feature root() {
   const bool ok = ::geteuid() == 0;
-  return {"root", ok, "uid " + std::to_string(::geteuid()), ok ? "" : "the launcher needs it; the daemon does not",
+  return {"root", ok, "uid " + std::to_string(::geteuid()),
+          ok ? "" : "the launcher needs it; the daemon does not",
           ok ? "" : "sudo cay launcher --data DIR --daemon-uid $(id -u) --detach"};
 }
 
 // Returns what can be seen without the daemon, which knows more, since it probes.
 std::vector<sdk::Feature> local_features() {
-  return {kernel_version(), cgroups(), user_namespaces(), filesystem("overlay", "no sandbox can be made"),
-          filesystem("btrfs", "disk limits are not enforced"), root()};
+  return {kernel_version(),
+          cgroups(),
+          user_namespaces(),
+          filesystem("overlay", "no sandbox can be made"),
+          filesystem("btrfs", "disk limits are not enforced"),
+          root()};
 }
 
 }  // namespace
@@ -100,8 +111,10 @@ int snapshots_command(Context& at) {
 // Uses no daemon: it prints the settings that every other command uses.
 int env_command(const Context& at) {
   const auto found = sdk::ClientOptions::from_environment();
-  if (found.api_key.empty()) throw ApiError(ErrorCode::kUnauthenticated, "no_key", found.key_problem);
-  std::vector<std::pair<std::string, std::string>> set{{"CAY_URL", found.url}, {"CAY_API_KEY", found.api_key}};
+  if (found.api_key.empty())
+    throw ApiError(ErrorCode::kUnauthenticated, "no_key", found.key_problem);
+  std::vector<std::pair<std::string, std::string>> set{{"CAY_URL", found.url},
+                                                       {"CAY_API_KEY", found.api_key}};
   if (!found.ca_file.empty()) set.emplace_back("CAY_CA_FILE", found.ca_file);
   set.emplace_back("LANGSMITH_ENDPOINT", found.url);
   set.emplace_back("LANGSMITH_API_KEY", found.api_key);
@@ -124,7 +137,8 @@ int version_command(Context& at) {
     print(json_object({{"client", kVersion}, {"daemon", daemon}}));
     return kOk;
   }
-  print("cay " + std::string(kVersion) + "\n" + (why.empty() ? "daemon " + daemon : "daemon: " + why) + "\n");
+  print("cay " + std::string(kVersion) + "\n" +
+        (why.empty() ? "daemon " + daemon : "daemon: " + why) + "\n");
   return kOk;
 }
 

@@ -7,25 +7,51 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ${SECRET}";
 
-constexpr std::string_view kAnthropic = "api.anthropic.com", kGithub = "api.github.com", kGithubGit = "github.com", kOpenai = "api.openai.com";
+constexpr std::string_view kAnthropic = "api.anthropic.com", kGithub = "api.github.com",
+                           kGithubGit = "github.com", kOpenai = "api.openai.com";
 
 const std::vector<KnownApi>& all_known() {
   static const std::vector<KnownApi> kAll = {
       {"anthropic",
        {std::string(kAnthropic)},
-       {{"", "base_url", {kAnthropic}, "x-api-key", "${SECRET}", "", {{"ANTHROPIC_BASE_URL", "${BASE_URL}"}, {"ANTHROPIC_API_KEY", "${TOKEN}"}}},
-        {"", "headers", {kAnthropic}, "x-api-key", "${SECRET}", "", {{"ANTHROPIC_API_KEY", "${TOKEN}"}}},
+       {{"",
+         "base_url",
+         {kAnthropic},
+         "x-api-key",
+         "${SECRET}",
+         "",
+         {{"ANTHROPIC_BASE_URL", "${BASE_URL}"}, {"ANTHROPIC_API_KEY", "${TOKEN}"}}},
+        {"",
+         "headers",
+         {kAnthropic},
+         "x-api-key",
+         "${SECRET}",
+         "",
+         {{"ANTHROPIC_API_KEY", "${TOKEN}"}}},
         // Its SDK writes the key in Authorization, too.
         {"", "placeholder", {kAnthropic}, "", "", "", {{"ANTHROPIC_API_KEY", "${TOKEN}"}}}}},
-      // Its programs take no other URL, and gh sends nothing while it has no token. One stand-in serves both hosts.
+      // Its programs take no other URL, and gh sends nothing while it has no token. One stand-in
+      // serves both hosts.
       {"github",
        {std::string(kGithub), std::string(kGithubGit)},
        {{"", "headers", {kGithub}, "Authorization", kBearer, "", {{"GH_TOKEN", "${TOKEN}"}}},
         {"-git", "headers", {kGithubGit}, "Authorization", "", "x-access-token", {}},
-        {"", "placeholder", {kGithub, kGithubGit}, "Authorization", "", "", {{"GH_TOKEN", "${TOKEN}"}}}}},
+        {"",
+         "placeholder",
+         {kGithub, kGithubGit},
+         "Authorization",
+         "",
+         "",
+         {{"GH_TOKEN", "${TOKEN}"}}}}},
       {"openai",
        {std::string(kOpenai)},
-       {{"", "base_url", {kOpenai}, "Authorization", kBearer, "", {{"OPENAI_BASE_URL", "${BASE_URL}/v1"}, {"OPENAI_API_KEY", "${TOKEN}"}}},
+       {{"",
+         "base_url",
+         {kOpenai},
+         "Authorization",
+         kBearer,
+         "",
+         {{"OPENAI_BASE_URL", "${BASE_URL}/v1"}, {"OPENAI_API_KEY", "${TOKEN}"}}},
         {"", "headers", {kOpenai}, "Authorization", kBearer, "", {{"OPENAI_API_KEY", "${TOKEN}"}}},
         {"", "placeholder", {kOpenai}, "Authorization", "", "", {{"OPENAI_API_KEY", "${TOKEN}"}}}}},
   };

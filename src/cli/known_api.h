@@ -1,4 +1,5 @@
-// APIs that Cay knows how clients are led to: what `--use openai` and `cay secret set openai` stand for.
+// APIs that Cay knows how clients are led to: what `--use openai` and `cay secret set openai` stand
+// for.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +12,8 @@ namespace cay::cli {
 struct KnownApi {
   std::string_view name;
   std::vector<std::string> hosts;  // where its key is sent
-  // As the API takes them, for the secret of that name; without a way, those of its first one. Empty: it cannot be used in that way.
+  // As the API takes them, for the secret of that name; without a way, those of its first one.
+  // Empty: it cannot be used in that way.
   codec::json::array rules(const std::string& secret, std::string_view way = "") const;
   // "headers, placeholder"
   std::string ways() const;
@@ -20,7 +22,8 @@ struct KnownApi {
     std::string_view suffix;  // of its name, behind the secret's
     std::string_view way;
     std::vector<std::string_view> hosts;
-    std::string_view header, value, basic_user;  // of way placeholder: the header's name alone, or none for the usual ones
+    std::string_view header, value,
+        basic_user;  // of way placeholder: the header's name alone, or none for the usual ones
     std::vector<std::pair<std::string_view, std::string_view>> env;
   };
   std::vector<Rule> all;  // rules of one way stand together

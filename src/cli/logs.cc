@@ -16,7 +16,8 @@ namespace cay::cli {
 namespace {
 
 // Prints what a command wrote, up to `until` of each stream if it is given.
-int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Offsets> until, sdk::Offsets at) {
+int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Offsets> until,
+               sdk::Offsets at) {
   const auto finished = [&] { return until && at.out >= until->out && at.err >= until->err; };
   Missing missing(print_error);
   while (!finished()) {
@@ -24,7 +25,8 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
     if (std::holds_alternative<sdk::End>(event)) break;
     if (const auto* gap = std::get_if<sdk::Gap>(&event)) {
       (gap->stream == sdk::Stream::kStdout ? at.out : at.err) = gap->offset + gap->length;
-      const bool shown = args.stream.empty() || (args.stream == "stdout") == (gap->stream == sdk::Stream::kStdout);
+      const bool shown =
+          args.stream.empty() || (args.stream == "stdout") == (gap->stream == sdk::Stream::kStdout);
       if (shown) missing.add(*gap);
       continue;
     }
@@ -35,11 +37,15 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
     position = output.offset + output.bytes.size();
     if (until) {
       const std::uint64_t end = is_out ? until->out : until->err;
-      if (position > end) output.bytes.resize(output.bytes.size() - std::min<std::uint64_t>(position - end, output.bytes.size()));
+      if (position > end)
+        output.bytes.resize(output.bytes.size() -
+                            std::min<std::uint64_t>(position - end, output.bytes.size()));
     }
     if (!args.stream.empty() && (args.stream == "stdout") != is_out) continue;
     // A stream that had not come so far was read from its end of then.
-    if (output.offset < args.offset) output.bytes.erase(0, std::min<std::uint64_t>(args.offset - output.offset, output.bytes.size()));
+    if (output.offset < args.offset)
+      output.bytes.erase(0,
+                         std::min<std::uint64_t>(args.offset - output.offset, output.bytes.size()));
     // A single requested stream goes to stdout, whichever it is.
     const int fd = is_out || !args.stream.empty() ? STDOUT_FILENO : STDERR_FILENO;
     const Written done = write_all(fd, output.bytes);
@@ -49,11 +55,15 @@ int print_logs(sdk::Command command, const LogsArgs& args, std::optional<sdk::Of
 }
 
 int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsArgs& args) {
-  // A stream that is not shown is skipped to its end, and so is one that is shorter than --offset. If none is long enough, the daemon's
-  // refusal has their lengths.
+  // A stream that is not shown is skipped to its end, and so is one that is shorter than --offset.
+  // If none is long enough, the daemon's refusal has their lengths.
   const std::uint64_t out_end = info.out.bytes, err_end = info.err.bytes;
-  const bool beyond = args.offset > (args.stream == "stderr" ? err_end : args.stream == "stdout" ? out_end : std::max(out_end, err_end));
-  const auto begin = [&](std::uint64_t end) { return beyond && !args.follow ? args.offset : std::min(args.offset, end); };
+  const bool beyond = args.offset > (args.stream == "stderr"   ? err_end
+                                     : args.stream == "stdout" ? out_end
+                                                               : std::max(out_end, err_end));
+  const auto begin = [&](std::uint64_t end) {
+    return beyond && !args.follow ? args.offset : std::min(args.offset, end);
+  };
   const sdk::Offsets from{.out = args.stream == "stderr" ? out_end : begin(out_end),
                           .err = args.stream == "stdout" ? err_end : begin(err_end)};
   std::optional<sdk::Offsets> until;
@@ -61,20 +71,28 @@ int print_one(const sdk::Sandbox& box, const sdk::CommandInfo& info, const LogsA
   return print_logs(box.attach(info.id, from), args, until, from);
 }
 
-// Returns whether it ran in the last `seconds`, or may have. A lost one without a seen end ran until the sandbox's stop at the latest. A
-// sandbox that runs again (or still runs) has no known stop.
+// Returns whether it ran in the last `seconds`, or may have. A lost one without a seen end ran
+// until the sandbox's stop at the latest. A sandbox that runs again (or still runs) has no known
+// stop.
 bool ran_since(const sdk::CommandInfo& info, double seconds, const std::string& stopped_at) {
   if (info.running()) return true;
   const bool lost = info.state == "lost" && info.ended_at.empty();
   if (lost && stopped_at.empty()) return true;
-  const auto last = codec::from_rfc3339(lost ? stopped_at : info.ended_at.empty() ? info.started_at : info.ended_at);
+  const auto last = codec::from_rfc3339(lost                    ? stopped_at
+                                        : info.ended_at.empty() ? info.started_at
+                                                                : info.ended_at);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto since = std::chrono::duration<double>(now).count() - seconds;
-  return last && static_cast<double>(std::max(*last, codec::from_rfc3339(info.started_at).value_or(0))) / 1000 >= since;
+  return last &&
+         static_cast<double>(std::max(*last, codec::from_rfc3339(info.started_at).value_or(0))) /
+                 1000 >=
+             since;
 }
 
-void keep_those_since(const sdk::Sandbox& box, double seconds, std::vector<sdk::CommandInfo>& commands) {
-  const bool any_lost = std::ranges::any_of(commands, [](const auto& info) { return info.state == "lost"; });
+void keep_those_since(const sdk::Sandbox& box, double seconds,
+                      std::vector<sdk::CommandInfo>& commands) {
+  const bool any_lost =
+      std::ranges::any_of(commands, [](const auto& info) { return info.state == "lost"; });
   const std::string stopped_at = any_lost ? box.info().stopped_at : "";
   std::erase_if(commands, [&](const auto& info) { return !ran_since(info, seconds, stopped_at); });
 }
@@ -87,7 +105,8 @@ std::string headline(const sdk::CommandInfo& info) {
   return line + " <==\n";
 }
 
-int print_all(const sdk::Sandbox& box, std::vector<sdk::CommandInfo> commands, const LogsArgs& args) {
+int print_all(const sdk::Sandbox& box, std::vector<sdk::CommandInfo> commands,
+              const LogsArgs& args) {
   std::ranges::sort(commands, [](const auto& a, const auto& b) {
     return a.started_at != b.started_at ? a.started_at < b.started_at : a.id < b.id;
   });

@@ -11,10 +11,13 @@ constexpr auto kFirstPause = std::chrono::seconds(1);
 constexpr auto kLongestPause = std::chrono::minutes(5);
 
 std::string bytes_of(std::uint64_t bytes, std::string_view more, sdk::Stream stream) {
-  return std::to_string(bytes) + std::string(more) + " bytes of " + (stream == sdk::Stream::kStdout ? "stdout" : "stderr");
+  return std::to_string(bytes) + std::string(more) + " bytes of " +
+         (stream == sdk::Stream::kStdout ? "stdout" : "stderr");
 }
 
-std::string places(std::uint64_t number) { return std::to_string(number) + (number == 1 ? " place" : " places"); }
+std::string places(std::uint64_t number) {
+  return std::to_string(number) + (number == 1 ? " place" : " places");
+}
 
 }  // namespace
 
@@ -24,7 +27,8 @@ void Missing::add(const sdk::Gap& gap, Clock::time_point now) {
   if (++sum.places == 1) {
     sum.pause = kFirstPause;
     sum.due = now + sum.pause;
-    say_(bytes_of(gap.length, "", gap.stream) + " are missing here: the command wrote more than is kept");
+    say_(bytes_of(gap.length, "", gap.stream) +
+         " are missing here: the command wrote more than is kept");
     return;
   }
   sum.untold += gap.length;
@@ -46,14 +50,15 @@ void Missing::finish() {
   for (const auto stream : {sdk::Stream::kStdout, sdk::Stream::kStderr}) {
     Sum& sum = sum_of(stream);
     if (sum.untold_places > 0) tell(stream, sum);
-    if (sum.places > 1) say_("in all " + bytes_of(sum.bytes, "", stream) + " are missing, in " + places(sum.places));
+    if (sum.places > 1)
+      say_("in all " + bytes_of(sum.bytes, "", stream) + " are missing, in " + places(sum.places));
     sum = {};
   }
 }
 
 void Missing::tell(sdk::Stream stream, Sum& sum) {
-  say_(bytes_of(std::exchange(sum.untold, 0), " more", stream) + " are missing since that was last said, in " +
-       places(std::exchange(sum.untold_places, 0)));
+  say_(bytes_of(std::exchange(sum.untold, 0), " more", stream) +
+       " are missing since that was last said, in " + places(std::exchange(sum.untold_places, 0)));
 }
 
 }  // namespace cay::cli

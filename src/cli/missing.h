@@ -1,5 +1,6 @@
-// Missing: reports bytes of a command's output that were not kept. A command that writes faster than a small limit loses some of every
-// piece. The first loss is reported in its place, the next ones as sums, ever more seldom, and the total at the end.
+// Missing: reports bytes of a command's output that were not kept. A command that writes faster
+// than a small limit loses some of every piece. The first loss is reported in its place, the next
+// ones as sums, ever more seldom, and the total at the end.
 #pragma once
 #include <array>
 #include <chrono>
@@ -28,7 +29,7 @@ class Missing {
 
  private:
   struct Sum {
-    std::uint64_t bytes = 0, places = 0;        // in all
+    std::uint64_t bytes = 0, places = 0;          // in all
     std::uint64_t untold = 0, untold_places = 0;  // of these
     Clock::time_point due{};
     Clock::duration pause{};

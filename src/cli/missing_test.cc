@@ -25,7 +25,9 @@ struct MissingTest : ::testing::Test {
 
 TEST_F(MissingTest, OneGapIsToldAtOnceAndThatIsAll) {
   lose(4096);
-  ASSERT_EQ(said, std::vector<std::string>{"4096 bytes of stdout are missing here: the command wrote more than is kept"});
+  ASSERT_EQ(said,
+            std::vector<std::string>{
+                "4096 bytes of stdout are missing here: the command wrote more than is kept"});
   now += 1h;
   missing.look(now);
   missing.finish();
@@ -38,7 +40,8 @@ TEST_F(MissingTest, ManyAreSummedUpAndNoneIsLeftOut) {
   now += 1s;
   missing.look(now);
   ASSERT_EQ(said.size(), 2u);
-  EXPECT_EQ(said[1], "6141952 more bytes of stdout are missing since that was last said, in 2999 places");
+  EXPECT_EQ(said[1],
+            "6141952 more bytes of stdout are missing since that was last said, in 2999 places");
   lose(10);
   lose(20);
   missing.finish();

@@ -23,28 +23,39 @@ constexpr int kWaitSeconds = 30;
 // Returns the state of the way out itself, where the policy's name does not show it all.
 std::string state_of(const sdk::NetworkReport& report, const std::string& sandbox) {
   const bool has_a_way_out = report.network == "on";
-  if (report.policy == "off" && !has_a_way_out && (report.running_policy.empty() || report.running_policy == "off")) {
-    return "nothing outside is reached, and nothing that is tried is listed: `cay policy set " + printable(sandbox) + " packages` (or open, or rules) changes that "
+  if (report.policy == "off" && !has_a_way_out &&
+      (report.running_policy.empty() || report.running_policy == "off")) {
+    return "nothing outside is reached, and nothing that is tried is listed: `cay policy set " +
+           printable(sandbox) +
+           " packages` (or open, or rules) changes that "
            "from its next start\n";
   }
-  if (report.network == "unavailable") return "no way out: " + printable(report.network_reason) + "\n";
+  if (report.network == "unavailable")
+    return "no way out: " + printable(report.network_reason) + "\n";
   std::string out;
   if (!report.running_policy.empty() && report.running_policy != report.policy) {
-    out += (!has_a_way_out ? "from its next start; now it runs by " : "now the gate goes by ") + printable(report.running_policy) + "\n";
+    out += (!has_a_way_out ? "from its next start; now it runs by " : "now the gate goes by ") +
+           printable(report.running_policy) + "\n";
   } else if (report.running_policy.empty() && (report.policy != "off") != has_a_way_out) {
     out += "from its next start; as of the last one the way out is " + report.network + "\n";
   }
-  if (!report.policy_allowed) out += "the operator allows this policy no more (network.policies): nothing is reached by it\n";
+  if (!report.policy_allowed)
+    out += "the operator allows this policy no more (network.policies): nothing is reached by it\n";
   if (!report.gate_serves) out += "the gate is not running: nothing gets out until it is back\n";
   return out;
 }
 
-// "12  2026-11-21T00:00:00.000Z  refused  connection  a.test:443 (192.0.2.1)  no rule of its policy matches"
+// "12  2026-11-21T00:00:00.000Z  refused  connection  a.test:443 (192.0.2.1)  no rule of its policy
+// matches"
 std::string line_of(const json::object& one) {
   std::string out = text_of(one, "number") + "  " + text_of(one, "at") + "  ";
-  if (text_of(one, "kind") == "restart") return out + "the gate was started again: what it decided in its last moment may be missing here\n";
-  const std::string host = text_of(one, "host"), address = text_of(one, "address"), port = text_of(one, "port");
-  out += text_of(one, "result") + "  " + text_of(one, "kind") + "  " + printable(host.find(':') == std::string::npos ? host : "[" + host + "]");
+  if (text_of(one, "kind") == "restart")
+    return out +
+           "the gate was started again: what it decided in its last moment may be missing here\n";
+  const std::string host = text_of(one, "host"), address = text_of(one, "address"),
+                    port = text_of(one, "port");
+  out += text_of(one, "result") + "  " + text_of(one, "kind") + "  " +
+         printable(host.find(':') == std::string::npos ? host : "[" + host + "]");
   if (!port.empty() && port != "0") out += ":" + port;
   if (!address.empty() && address != host) out += " (" + printable(address) + ")";
   sdk::NetworkDecision line;
@@ -59,20 +70,25 @@ std::string line_of(const json::object& one) {
 void show(const json::object& page, bool as_json) {
   const std::string missed = text_of(page, "missed");
   if (!missed.empty() && missed != "0") {
-    print(as_json ? codec::write(json::object{{"missed", page.at("missed")}}) + "\n" : missed + " missed: they are no longer kept, or were too many at once\n");
+    print(as_json ? codec::write(json::object{{"missed", page.at("missed")}}) + "\n"
+                  : missed + " missed: they are no longer kept, or were too many at once\n");
   }
-  for (const auto& item : page.at("items").as_array()) print(as_json ? codec::write(item) + "\n" : line_of(item.as_object()));
+  for (const auto& item : page.at("items").as_array())
+    print(as_json ? codec::write(item) + "\n" : line_of(item.as_object()));
 }
 
-// Until it is interrupted, or the sandbox is gone. The log is the gate's own: a daemon that is restarted meanwhile loses nothing of it.
+// Until it is interrupted, or the sandbox is gone. The log is the gate's own: a daemon that is
+// restarted meanwhile loses nothing of it.
 int follow(Context& at, const NetArgs& args) {
   std::string after = args.after;
   for (bool first = true;; first = false) {
-    std::string target = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox) + "/network/decisions?limit=" + std::to_string(kPage);
+    std::string target = "/api/v1/sandboxes/" + http::encode_segment(args.sandbox) +
+                         "/network/decisions?limit=" + std::to_string(kPage);
     if (!after.empty()) target += "&after=" + http::encode_segment(after);
     // A page without waiting comes first: it shows where "now" is, too.
     if (!first) target += "&wait_s=" + std::to_string(kWaitSeconds);
-    const auto page = parsed(first ? at.client.request("GET", target) : patient_get(at, target, sleeping()).value_or(""));
+    const auto page = parsed(first ? at.client.request("GET", target)
+                                   : patient_get(at, target, sleeping()).value_or(""));
     show(page, at.json);
     after = codec::write(page.at("next_after"));
   }
@@ -96,14 +112,20 @@ int net_command(Context& at, const NetArgs& args) {
   std::vector<Row> rows;
   std::set<std::string> remedies;
   for (const auto& line : report.items) {
-    rows.push_back({line.last_at, printable(line.host), line.port == 0 ? "dns" : std::to_string(line.port),
-                    line.allowed ? "allowed" : "refused", std::to_string(line.count), human_size(line.sent_bytes),
-                    human_size(line.received_bytes), words_for(line)});
-    if (!line.remedy.empty()) remedies.insert(printable(line.host) + ": " + for_sandbox(printable(line.remedy), args.sandbox));
+    rows.push_back({line.last_at, printable(line.host),
+                    line.port == 0 ? "dns" : std::to_string(line.port),
+                    line.allowed ? "allowed" : "refused", std::to_string(line.count),
+                    human_size(line.sent_bytes), human_size(line.received_bytes), words_for(line)});
+    if (!line.remedy.empty())
+      remedies.insert(printable(line.host) + ": " +
+                      for_sandbox(printable(line.remedy), args.sandbox));
   }
   print("policy " + report.policy + "\n" + state_of(report, args.sandbox));
-  if (!rows.empty()) print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
-  if (report.sent_bytes + report.received_bytes > 0) print("in all: " + human_size(report.sent_bytes) + " out, " + human_size(report.received_bytes) + " in\n");
+  if (!rows.empty())
+    print(table({"LAST", "HOST", "PORT", "VERDICT", "COUNT", "OUT", "IN", "WHY"}, rows));
+  if (report.sent_bytes + report.received_bytes > 0)
+    print("in all: " + human_size(report.sent_bytes) + " out, " +
+          human_size(report.received_bytes) + " in\n");
   if (report.forgotten > 0) print(std::to_string(report.forgotten) + " older lines made room\n");
   if (!remedies.empty()) print("\nTo allow:\n");
   for (const std::string& remedy : remedies) print("  " + remedy + "\n");

@@ -6,7 +6,8 @@
 
 namespace cay::cli {
 
-// Returns words for its reason, rule and address. An unknown reason is shown as it is. Empty: it was let through.
+// Returns words for its reason, rule and address. An unknown reason is shown as it is. Empty: it
+// was let through.
 std::string words_for(const sdk::NetworkDecision& line);
 
 // Returns the remedy that the API names for any sandbox ("cay policy set SANDBOX …") for this one.

@@ -33,7 +33,8 @@ Written write_all(int fd, std::string_view bytes) {
 void print(std::string_view text) {
   const Written done = write_all(STDOUT_FILENO, text);
   if (done == Written::kAll) return;
-  if (done == Written::kFailed) print_error(std::string("cannot write to stdout: ") + std::strerror(errno));
+  if (done == Written::kFailed)
+    print_error(std::string("cannot write to stdout: ") + std::strerror(errno));
   std::_Exit(done == Written::kBrokenPipe ? kBrokenPipe : kOurFailure);
 }
 

@@ -8,21 +8,47 @@
 namespace cay::cli {
 
 void rule_options(CLI::App& sub, RuleArgs& to) {
-  sub.add_option("--use", to.uses, "SECRET, SECRET=WAY (base_url, headers, placeholder) or SECRET=API (" + known_apis() + "; what it is named after, if nothing is said): use it without seeing it; repeatable")->take_all()->allow_extra_args(false);
-  sub.add_option("--fence", to.fences, "HOST, without a secret: of what the policy lets through to it only --method and --path; repeatable")->take_all()->allow_extra_args(false);
-  sub.add_option("--method", to.methods, "Of each --use and --fence of the line: these methods alone, as GET,POST; rules that differ: --proxy")->delimiter(',')->take_all()->allow_extra_args(false);
-  sub.add_option("--path", to.paths, "Of each --use and --fence of the line: these paths alone, as '/v1/**'; repeatable")->take_all()->allow_extra_args(false);
-  sub.add_option("--proxy", to.rules, "A rule as JSON (docs/api.md), a list of them, or a file with one ('-' for stdin); repeatable")->take_all()->allow_extra_args(false);
+  sub.add_option(
+         "--use", to.uses,
+         "SECRET, SECRET=WAY (base_url, headers, placeholder) or SECRET=API (" + known_apis() +
+             "; what it is named after, if nothing is said): use it without seeing it; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  sub.add_option(
+         "--fence", to.fences,
+         "HOST, without a secret: of what the policy lets through to it only --method and --path; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  sub.add_option(
+         "--method", to.methods,
+         "Of each --use and --fence of the line: these methods alone, as GET,POST; rules that differ: --proxy")
+      ->delimiter(',')
+      ->take_all()
+      ->allow_extra_args(false);
+  sub.add_option(
+         "--path", to.paths,
+         "Of each --use and --fence of the line: these paths alone, as '/v1/**'; repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
+  sub.add_option(
+         "--proxy", to.rules,
+         "A rule as JSON (docs/api.md), a list of them, or a file with one ('-' for stdin); repeatable")
+      ->take_all()
+      ->allow_extra_args(false);
 }
 
 void check(const RuleArgs& args) {
   const bool narrows = !args.methods.empty() || !args.paths.empty();
-  if (narrows && args.uses.empty() && args.fences.empty()) throw CLI::ValidationError("--method and --path", "go with --use or --fence");
-  if (!narrows && !args.fences.empty()) throw CLI::ValidationError("--fence", "needs --method or --path: what is let through");
+  if (narrows && args.uses.empty() && args.fences.empty())
+    throw CLI::ValidationError("--method and --path", "go with --use or --fence");
+  if (!narrows && !args.fences.empty())
+    throw CLI::ValidationError("--fence", "needs --method or --path: what is let through");
 }
 
 std::string no_empty_policy(const std::string& words) {
-  return words.find_first_not_of(" \t\r\n,") == std::string::npos ? "must not be empty: write off to let nothing through, or leave it out" : std::string();
+  return words.find_first_not_of(" \t\r\n,") == std::string::npos
+             ? "must not be empty: write off to let nothing through, or leave it out"
+             : std::string();
 }
 
 CommandLine<NetArgs> net_command_line() {
@@ -36,14 +62,22 @@ CommandLine<NetArgs> net_command_line() {
       "  cay net box --policy packages        another policy, at once: see `cay policy`\n\n"
       "Of a stopped sandbox too: nothing is woken. `cay policy try box` lists the rules that would have let through what was refused.\n",
       [net] {
-        if (!net->after.empty() && !net->follow) throw CLI::ValidationError("--after", "goes with --follow: without, what was tried is counted by kind");
-        if (!net->policy.empty() && net->follow) throw CLI::ValidationError("--policy", "and --follow do not go together: `cay policy set` changes it meanwhile");
+        if (!net->after.empty() && !net->follow)
+          throw CLI::ValidationError(
+              "--after", "goes with --follow: without, what was tried is counted by kind");
+        if (!net->policy.empty() && net->follow)
+          throw CLI::ValidationError(
+              "--policy", "and --follow do not go together: `cay policy set` changes it meanwhile");
         return *net;
       },
       [net](CLI::App& sub) {
         sub.add_flag("-f,--follow", net->follow, "Decision by decision, and wait for what comes");
-        sub.add_option("--after", net->after, "With --follow: the number of the last decision seen, or now (default: all that are kept)");
-        sub.add_option("--policy", net->policy, "Change what it may reach: a policy (`cay policy ls`), or rules")->check(no_empty_policy);
+        sub.add_option(
+            "--after", net->after,
+            "With --follow: the number of the last decision seen, or now (default: all that are kept)");
+        sub.add_option("--policy", net->policy,
+                       "Change what it may reach: a policy (`cay policy ls`), or rules")
+            ->check(no_empty_policy);
         sub.add_option("SANDBOX", net->sandbox, "Id or name")->required();
       }};
 }
@@ -71,23 +105,47 @@ CommandLine<PolicyArgs> policy_command_line() {
       "rules (cay proxy). Rules are parted by commas or by themselves; a comma within {}, [] or () of a regex is part of it.\n",
       [args] {
         const std::size_t least = args->action == "ls" ? 0 : 1;
-        const std::size_t most = args->action == "ls" ? 0 : args->action == "set" ? 1024 : args->action == "try" ? 2 : 1;
-        if (args->words.size() < least) throw CLI::ValidationError("policy " + args->action, args->action == "show" ? "needs a policy's name: `cay policy ls` lists them" : "needs a sandbox: `cay ls` lists them");
-        if (args->words.size() > most) throw CLI::ValidationError("policy " + args->action, "takes no '" + args->words[most] + "'");
-        if (!args->as.empty() && (args->action != "try" || args->words.size() != 1)) throw CLI::ValidationError("--as", "goes with `cay policy try SANDBOX`");
+        const std::size_t most = args->action == "ls"    ? 0
+                                 : args->action == "set" ? 1024
+                                 : args->action == "try" ? 2
+                                                         : 1;
+        if (args->words.size() < least)
+          throw CLI::ValidationError("policy " + args->action,
+                                     args->action == "show"
+                                         ? "needs a policy's name: `cay policy ls` lists them"
+                                         : "needs a sandbox: `cay ls` lists them");
+        if (args->words.size() > most)
+          throw CLI::ValidationError("policy " + args->action,
+                                     "takes no '" + args->words[most] + "'");
+        if (!args->as.empty() && (args->action != "try" || args->words.size() != 1))
+          throw CLI::ValidationError("--as", "goes with `cay policy try SANDBOX`");
         const bool edits = !args->add.empty() || !args->remove.empty();
         const bool replaces = args->words.size() > 1 || !args->file.empty();
-        if (args->action != "set" && (edits || !args->file.empty())) throw CLI::ValidationError("policy " + args->action, "takes no --add, --remove or --file: they are of `set`");
-        if (args->action == "set" && edits == replaces) throw CLI::ValidationError("policy set", "needs either rules (cay policy set box pip,api.example.com), or --add and --remove; off lets nothing through");
+        if (args->action != "set" && (edits || !args->file.empty()))
+          throw CLI::ValidationError("policy " + args->action,
+                                     "takes no --add, --remove or --file: they are of `set`");
+        if (args->action == "set" && edits == replaces)
+          throw CLI::ValidationError(
+              "policy set",
+              "needs either rules (cay policy set box pip,api.example.com), or --add and --remove; off lets nothing through");
         return *args;
       },
       [args](CLI::App& sub) {
-        sub.add_option("ACTION", args->action, "ls, show, get, set or try")->required()->check(CLI::IsMember({"ls", "show", "get", "set", "try"}));
+        sub.add_option("ACTION", args->action, "ls, show, get, set or try")
+            ->required()
+            ->check(CLI::IsMember({"ls", "show", "get", "set", "try"}));
         sub.add_option("WORDS", args->words, "A sandbox (or a policy), then rules (or a host)");
-        sub.add_option("--add", args->add, "Let this through, too; repeatable")->take_all()->allow_extra_args(false);
-        sub.add_option("--remove", args->remove, "Take this rule away; repeatable")->take_all()->allow_extra_args(false);
-        sub.add_option("--file", args->file, "Take the rules from a file, one a line ('-' for stdin)");
-        sub.add_option("--as", args->as, "Of try: this policy, or rules, in place of what the sandbox has")->check(no_empty_policy);
+        sub.add_option("--add", args->add, "Let this through, too; repeatable")
+            ->take_all()
+            ->allow_extra_args(false);
+        sub.add_option("--remove", args->remove, "Take this rule away; repeatable")
+            ->take_all()
+            ->allow_extra_args(false);
+        sub.add_option("--file", args->file,
+                       "Take the rules from a file, one a line ('-' for stdin)");
+        sub.add_option("--as", args->as,
+                       "Of try: this policy, or rules, in place of what the sandbox has")
+            ->check(no_empty_policy);
       }};
 }
 
@@ -104,15 +162,24 @@ CommandLine<SecretArgs> secret_command_line() {
       [secret] {
         const bool named = secret->action == "set" || secret->action == "rm";
         if (named && secret->name.empty()) throw CLI::RequiredError("NAME");
-        if (!named && !secret->name.empty()) throw CLI::ValidationError("NAME", "does not go with " + secret->action);
-        if (secret->action != "set" && (!secret->file.empty() || !secret->hosts.empty())) throw CLI::ValidationError("--host and --from-file", "go with set");
+        if (!named && !secret->name.empty())
+          throw CLI::ValidationError("NAME", "does not go with " + secret->action);
+        if (secret->action != "set" && (!secret->file.empty() || !secret->hosts.empty()))
+          throw CLI::ValidationError("--host and --from-file", "go with set");
         return *secret;
       },
       [secret](CLI::App& sub) {
-        sub.add_option("ACTION", secret->action, "set, ls, rm or rotate-key")->required()->check(CLI::IsMember({"set", "ls", "rm", "rotate-key"}));
+        sub.add_option("ACTION", secret->action, "set, ls, rm or rotate-key")
+            ->required()
+            ->check(CLI::IsMember({"set", "ls", "rm", "rotate-key"}));
         sub.add_option("NAME", secret->name, "The secret");
-        sub.add_option("--host", secret->hosts, "Where it may be sent, as api.example.com, *.example.com or host:8443; repeatable")->take_all()->allow_extra_args(false);
-        sub.add_option("--from-file", secret->file, "Read the value from this file (default: stdin)");
+        sub.add_option(
+               "--host", secret->hosts,
+               "Where it may be sent, as api.example.com, *.example.com or host:8443; repeatable")
+            ->take_all()
+            ->allow_extra_args(false);
+        sub.add_option("--from-file", secret->file,
+                       "Read the value from this file (default: stdin)");
       }};
 }
 
@@ -131,12 +198,15 @@ CommandLine<ProxyArgs> proxy_command_line() {
       "  cay proxy box --clear\n\n"
       "It counts at once. base_url: a client is told another URL; headers: requests to the secret's hosts get\n"
       "Authorization, in place of any key that the client sent; placeholder: what stands in for the value becomes the\n"
-      "value on its way out. For a secret that is named after an API which Cay knows (" + known_apis() + "), its hosts,\n"
-      "headers and variables are known in every way; github takes no base_url. To a host of a rule that names methods\n"
-      "or paths nothing else goes; * is within a segment of a path, ** is anything.\n",
+      "value on its way out. For a secret that is named after an API which Cay knows (" +
+          known_apis() +
+          "), its hosts,\n"
+          "headers and variables are known in every way; github takes no base_url. To a host of a rule that names methods\n"
+          "or paths nothing else goes; * is within a segment of a path, ** is anything.\n",
       [proxy] {
         check(proxy->rules);
-        if (proxy->clear && (!proxy->file.empty() || !proxy->rules.empty())) throw CLI::ValidationError("--clear", "goes with no rules");
+        if (proxy->clear && (!proxy->file.empty() || !proxy->rules.empty()))
+          throw CLI::ValidationError("--clear", "goes with no rules");
         return *proxy;
       },
       [proxy](CLI::App& sub) {

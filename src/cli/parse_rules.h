@@ -14,7 +14,8 @@ namespace cay::cli {
 template <class T>
 struct CommandLine {
   std::string name, help, examples;
-  std::function<T()> make;                     // once all words are read; throws what CLI11 does where they do not go together
+  std::function<T()>
+      make;  // once all words are read; throws what CLI11 does where they do not go together
   std::function<void(CLI::App& sub)> options;  // declares them
 };
 

@@ -17,8 +17,9 @@ T args_of(std::vector<std::string> args) {
 }
 
 TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
-  const auto got = args_of<RunArgs>({"run", "--rm", "-it", "--memory", "128MiB", "--cpus", "0.5", "-e", "A=b=c", "--timeout",
-                                     "1.5", "--label", "x=y", "--", "sh", "-c", "exit 7", "--json", "--"});
+  const auto got = args_of<RunArgs>({"run", "--rm", "-it", "--memory", "128MiB", "--cpus", "0.5",
+                                     "-e", "A=b=c", "--timeout", "1.5", "--label", "x=y", "--",
+                                     "sh", "-c", "exit 7", "--json", "--"});
   EXPECT_TRUE(got.remove);
   EXPECT_TRUE(got.exec.interactive);
   EXPECT_TRUE(got.exec.terminal);
@@ -32,7 +33,8 @@ TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
 
 TEST(ParseTest, AProfileIsAskedForByName) {
   EXPECT_EQ(args_of<CreateArgs>({"create", "--profile", "strict"}).sandbox.profile, "strict");
-  EXPECT_EQ(args_of<RunArgs>({"run", "--profile", "nested", "--", "true"}).sandbox.profile, "nested");
+  EXPECT_EQ(args_of<RunArgs>({"run", "--profile", "nested", "--", "true"}).sandbox.profile,
+            "nested");
   EXPECT_EQ(args_of<CreateArgs>({"create"}).sandbox.profile, "");
   EXPECT_NE(parsed({"create", "--profile", ""}).err.find("--profile"), std::string::npos);
 }
@@ -55,12 +57,16 @@ TEST(ParseTest, LittleIsNotNothing) {
 }
 
 TEST(ParseTest, TimersAreGivenAndChanged) {
-  const auto made = args_of<CreateArgs>({"create", "--ttl", "-1", "--delete-after-stop", "7d"}).sandbox;
+  const auto made =
+      args_of<CreateArgs>({"create", "--ttl", "-1", "--delete-after-stop", "7d"}).sandbox;
   EXPECT_EQ(made.idle_ttl_s, 0);
   EXPECT_EQ(made.delete_after_stop_s, 7 * 86'400);
   EXPECT_EQ(made.lifetime_s, std::nullopt);
-  EXPECT_EQ(args_of<RunArgs>({"run", "--delete-after-stop", "1h", "--", "true"}).sandbox.delete_after_stop_s, 3600);
-  const auto changed = args_of<SetArgs>({"set", "box", "--delete-after-stop", "never", "--lifetime", "-1"});
+  EXPECT_EQ(args_of<RunArgs>({"run", "--delete-after-stop", "1h", "--", "true"})
+                .sandbox.delete_after_stop_s,
+            3600);
+  const auto changed =
+      args_of<SetArgs>({"set", "box", "--delete-after-stop", "never", "--lifetime", "-1"});
   EXPECT_EQ(changed.sandbox, "box");
   EXPECT_EQ(changed.timers.delete_after_stop_s, 0);
   EXPECT_EQ(changed.timers.lifetime_s, 0);
@@ -90,12 +96,20 @@ TEST(ParseTest, PolicyListsShowsSetsAndTries) {
   EXPECT_EQ(args_of<PolicyArgs>({"policy", "ls"}).action, "ls");
   const auto set = args_of<PolicyArgs>({"policy", "set", "box", "pip", "!a.test"});
   EXPECT_EQ(set.words, (std::vector<std::string>{"box", "pip", "!a.test"}));
-  const auto edit = args_of<PolicyArgs>({"policy", "set", "box", "--add", "a.test", "--add", "b.test", "--remove", "git"});
+  const auto edit = args_of<PolicyArgs>(
+      {"policy", "set", "box", "--add", "a.test", "--add", "b.test", "--remove", "git"});
   EXPECT_EQ(edit.add, (std::vector<std::string>{"a.test", "b.test"}));
   EXPECT_EQ(edit.remove, std::vector<std::string>{"git"});
   EXPECT_EQ(args_of<PolicyArgs>({"policy", "try", "box", "a.test:22"}).words.size(), 2U);
-  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"policy"}, {"policy", "other"}, {"policy", "ls", "x"}, {"policy", "get"}, {"policy", "set", "box"},
-                                                {"policy", "set", "box", "a.test", "--add", "b.test"}, {"policy", "try", "box", "a", "b"}, {"policy", "show", "pip", "--add", "x"}}) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"policy"},
+        {"policy", "other"},
+        {"policy", "ls", "x"},
+        {"policy", "get"},
+        {"policy", "set", "box"},
+        {"policy", "set", "box", "a.test", "--add", "b.test"},
+        {"policy", "try", "box", "a", "b"},
+        {"policy", "show", "pip", "--add", "x"}}) {
     EXPECT_FALSE(parse(wrong, {}).invocation) << wrong.back();
   }
 }
@@ -105,8 +119,12 @@ TEST(ParseTest, NetShowsOrChangesThePolicy) {
   const auto follows = args_of<NetArgs>({"net", "box", "--follow", "--after", "now"});
   EXPECT_TRUE(follows.follow);
   EXPECT_EQ(follows.after, "now");
-  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"net", "box", "--after", "3"}, {"net", "box", "--follow", "--policy", "pip"}, {"net", "box", "--policy", ""},
-                                                {"net", "box", "--policy", " , "}, {"create", "--policy", ""}}) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"net", "box", "--after", "3"},
+        {"net", "box", "--follow", "--policy", "pip"},
+        {"net", "box", "--policy", ""},
+        {"net", "box", "--policy", " , "},
+        {"create", "--policy", ""}}) {
     EXPECT_FALSE(parse(wrong, {}).invocation) << wrong[1];
   }
   const auto got = args_of<NetArgs>({"net", "box", "--policy", "packages"});
@@ -131,36 +149,40 @@ TEST(ParseTest, TyposAreExplained) {
 }
 
 TEST(ParseTest, EveryCommandHasExamples) {
-  for (const char* name : {"run", "create", "ls", "exec", "cp", "tunnel", "url", "logs", "attach", "ps", "kill", "stop", "start", "pause", "resume", "rm", "rename",
-                           "label", "set", "stats", "usage", "programs", "net", "top", "events", "drain", "env", "snapshots", "doctor", "version",
-                           "completion"}) {
+  for (const char* name :
+       {"run",    "create", "ls",   "exec",      "cp",     "tunnel",   "url",       "logs",
+        "attach", "ps",     "kill", "stop",      "start",  "pause",    "resume",    "rm",
+        "rename", "label",  "set",  "stats",     "usage",  "programs", "net",       "top",
+        "events", "drain",  "env",  "snapshots", "doctor", "version",  "completion"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
     EXPECT_NE(got.out.find("Examples:"), std::string::npos) << name;
-    EXPECT_NE(got.out.find(std::string("Usage: cay ") + name + " [OPTIONS]"), std::string::npos) << got.out;
+    EXPECT_NE(got.out.find(std::string("Usage: cay ") + name + " [OPTIONS]"), std::string::npos)
+        << got.out;
   }
   const auto all = parsed({"--help"});
   EXPECT_NE(all.out.find("serve"), std::string::npos);
 }
 
 TEST(ParseTest, WrongUsageIsOurFailureAndSaysWhatIsRight) {
-  for (const auto& args : std::vector<std::vector<std::string>>{{},
-                                                                {"run"},
-                                                                {"exec", "box"},
-                                                                {"rm"},
-                                                                {"rm", "--all", "box"},
-                                                                {"run", "--memory", "much", "--", "true"},
-                                                                {"run", "-d", "--rm", "--", "true"},
-                                                                {"run", "-d", "-i", "--", "true"},
-                                                                {"run", "--json", "-t", "--", "true"},
-                                                                {"kill", "box", "id", "--signal", "NOPE"},
-                                                                {"logs"},
-                                                                {"logs", "-f", "box"},
-                                                                {"logs", "--offset", "5", "box"},
-                                                                {"logs", "--stdout", "--stderr", "box", "id"},
-                                                                {"logs", "--since", "5m", "box", "id"},
-                                                                {"ls", "--", "x"},
-                                                                {"completion", "tcsh"}}) {
+  for (const auto& args :
+       std::vector<std::vector<std::string>>{{},
+                                             {"run"},
+                                             {"exec", "box"},
+                                             {"rm"},
+                                             {"rm", "--all", "box"},
+                                             {"run", "--memory", "much", "--", "true"},
+                                             {"run", "-d", "--rm", "--", "true"},
+                                             {"run", "-d", "-i", "--", "true"},
+                                             {"run", "--json", "-t", "--", "true"},
+                                             {"kill", "box", "id", "--signal", "NOPE"},
+                                             {"logs"},
+                                             {"logs", "-f", "box"},
+                                             {"logs", "--offset", "5", "box"},
+                                             {"logs", "--stdout", "--stderr", "box", "id"},
+                                             {"logs", "--since", "5m", "box", "id"},
+                                             {"ls", "--", "x"},
+                                             {"completion", "tcsh"}}) {
     const auto got = parsed(args);
     EXPECT_FALSE(got.invocation.has_value());
     EXPECT_EQ(got.code, 125);
@@ -171,7 +193,9 @@ TEST(ParseTest, WrongUsageIsOurFailureAndSaysWhatIsRight) {
 TEST(ParseTest, NumbersThatAreNoneAreExplained) {
   for (const char* pids : {"0", "-1", "many", "99999999999999999999"}) {
     const auto got = parsed({"create", "--pids", pids});
-    EXPECT_NE(got.err.find(std::string("cay: --pids: '") + pids + "' is no number"), std::string::npos) << got.err;
+    EXPECT_NE(got.err.find(std::string("cay: --pids: '") + pids + "' is no number"),
+              std::string::npos)
+        << got.err;
   }
   EXPECT_EQ(args_of<CreateArgs>({"create", "--pids", "200"}).sandbox.limits.pids, 200u);
   const auto got = parsed({"logs", "--offset", "x", "box", "id"});
@@ -186,7 +210,8 @@ TEST(ParseTest, AnEmptyNameIsNoNameMadeUp) {
 }
 
 TEST(ParseTest, CopyTakesTheHabitsOfCp) {
-  for (const char* flag : {"-r", "-R", "--recursive"}) EXPECT_EQ(args_of<CpArgs>({"cp", flag, "a", "box:/a"}).from, "a") << flag;
+  for (const char* flag : {"-r", "-R", "--recursive"})
+    EXPECT_EQ(args_of<CpArgs>({"cp", flag, "a", "box:/a"}).from, "a") << flag;
 }
 
 TEST(ParseTest, CompletionKnowsTheCommands) {
@@ -212,20 +237,29 @@ TEST(ParseTest, UrlMakesListsAndWithdraws) {
   const auto service = args_of<UrlArgs>({"url", "box", "8080", "--expires", "5m"});
   EXPECT_EQ(service.port, 8080);
   EXPECT_EQ(service.expires_s, 300);
-  const auto file = args_of<UrlArgs>({"url", "box", "--file", "/a", "--inline", "--type", "text/plain"});
+  const auto file =
+      args_of<UrlArgs>({"url", "box", "--file", "/a", "--inline", "--type", "text/plain"});
   EXPECT_EQ(file.file, "/a");
   EXPECT_TRUE(file.shown);
   EXPECT_TRUE(args_of<UrlArgs>({"url", "box", "--withdraw", "--id", "x"}).withdraw);
   EXPECT_EQ(args_of<UrlArgs>({"url", "box"}).port, 0);
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
-           {"url"}, {"url", "box", "0"}, {"url", "box", "65536"}, {"url", "box", "80", "--file", "/a"}, {"url", "box", "--expires", "1h"},
-           {"url", "box", "80", "--inline"}, {"url", "box", "80", "--id", "x"}, {"url", "box", "80", "--withdraw", "--expires", "1h"}}) {
+           {"url"},
+           {"url", "box", "0"},
+           {"url", "box", "65536"},
+           {"url", "box", "80", "--file", "/a"},
+           {"url", "box", "--expires", "1h"},
+           {"url", "box", "80", "--inline"},
+           {"url", "box", "80", "--id", "x"},
+           {"url", "box", "80", "--withdraw", "--expires", "1h"}}) {
     EXPECT_FALSE(parsed(wrong).invocation.has_value()) << wrong.back();
   }
 }
 
 TEST(ParseTest, AnOptionBeforeItsCommandIsToldItsPlace) {
-  EXPECT_NE(parsed({"--json", "ls"}).err.find("It belongs behind the command: `cay ls --json`."), std::string::npos) << parsed({"--json", "ls"}).err;
+  EXPECT_NE(parsed({"--json", "ls"}).err.find("It belongs behind the command: `cay ls --json`."),
+            std::string::npos)
+      << parsed({"--json", "ls"}).err;
   EXPECT_NE(parsed({"ls", "--jsen"}).err.find("Did you mean `--json`?"), std::string::npos);
 }
 

@@ -22,7 +22,8 @@ std::optional<std::string> patient_get(Context& at, const std::string& target, c
   return patient_request(at, "GET", target, "", pause);
 }
 
-std::optional<std::string> patient_request(Context& at, const std::string& method, const std::string& target, const std::string& body,
+std::optional<std::string> patient_request(Context& at, const std::string& method,
+                                           const std::string& target, const std::string& body,
                                            const Pause& pause) {
   const auto give_up = Clock::now() + kRetryFor;
   for (;;) {

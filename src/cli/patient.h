@@ -1,4 +1,5 @@
-// patient_get, patient_request: for what is looked at for long. A daemon that restarts meanwhile is waited for.
+// patient_get, patient_request: for what is looked at for long. A daemon that restarts meanwhile is
+// waited for.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -14,9 +15,10 @@ using Pause = std::function<bool(std::chrono::steady_clock::time_point)>;
 
 Pause sleeping();
 
-// Returns the body of the answer, and retries for up to a minute while no daemon answers. For requests that may be repeated. nullopt:
-// `pause` returned false.
-std::optional<std::string> patient_request(Context& at, const std::string& method, const std::string& target, const std::string& body,
+// Returns the body of the answer, and retries for up to a minute while no daemon answers. For
+// requests that may be repeated. nullopt: `pause` returned false.
+std::optional<std::string> patient_request(Context& at, const std::string& method,
+                                           const std::string& target, const std::string& body,
                                            const Pause& pause);
 std::optional<std::string> patient_get(Context& at, const std::string& target, const Pause& pause);
 

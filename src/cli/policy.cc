@@ -1,4 +1,5 @@
-// cay policy: which policies there are, what a sandbox has, what one would let through; and another one, at once.
+// cay policy: which policies there are, what a sandbox has, what one would let through; and another
+// one, at once.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,7 +44,9 @@ bool is_false(const json::object& from, const char* name) {
   return value != nullptr && value->is_bool() && !value->get_bool();
 }
 
-std::string sandbox_route(const std::string& sandbox) { return "/api/v1/sandboxes/" + http::encode_segment(sandbox); }
+std::string sandbox_route(const std::string& sandbox) {
+  return "/api/v1/sandboxes/" + http::encode_segment(sandbox);
+}
 
 int list(Context& at) {
   const std::string body = at.client.request("GET", kRoute);
@@ -57,8 +60,10 @@ int list(Context& at) {
   for (const auto& item : answer.at("items").as_array()) {
     const auto& one = item.as_object();
     const std::string name = text_of(one, "name");
-    rows.push_back({printable(name) + (name == usual ? " (default)" : ""), text_of(one, "origin"), is_false(one, "allowed") ? "no" : "yes",
-                    std::to_string(texts_of(one, "rules").size()), printable(text_of(one, "about"))});
+    rows.push_back({printable(name) + (name == usual ? " (default)" : ""), text_of(one, "origin"),
+                    is_false(one, "allowed") ? "no" : "yes",
+                    std::to_string(texts_of(one, "rules").size()),
+                    printable(text_of(one, "about"))});
   }
   print(table({"NAME", "ORIGIN", "ALLOWED", "RULES", "ABOUT"}, rows));
   return kOk;
@@ -80,7 +85,8 @@ int show(Context& at, const std::string& name) {
     print(out);
     return kOk;
   }
-  throw ApiError(ErrorCode::kNotFound, "policy_not_found", "there is no policy '" + name + "': `cay policy ls` lists them");
+  throw ApiError(ErrorCode::kNotFound, "policy_not_found",
+                 "there is no policy '" + name + "': `cay policy ls` lists them");
 }
 
 void show_rules(const json::object& of) {
@@ -91,7 +97,10 @@ void show_rules(const json::object& of) {
 void warn_of_expressions(const json::object& of) {
   for (const std::string& rule : texts_of(of, "rules")) {
     if (!rule.starts_with("!~") || rule.find_first_of(".[\\^$") != std::string::npos) continue;
-    print_error(printable(rule) + " refuses no name that has a dot: an expression has to match the whole name, as '!~.*" + printable(rule.substr(2)) + ".*' does");
+    print_error(
+        printable(rule) +
+        " refuses no name that has a dot: an expression has to match the whole name, as '!~.*" +
+        printable(rule.substr(2)) + ".*' does");
   }
 }
 
@@ -105,11 +114,14 @@ int get(Context& at, const std::string& sandbox) {
   print("policy " + printable(text_of(answer, "policy")) + "\n");
   show_rules(answer);
   const std::string running = text_of(answer, "running_policy");
-  if (!running.empty() && (running != text_of(answer, "policy") || texts_of(answer, "running_rules") != texts_of(answer, "rules"))) {
+  if (!running.empty() && (running != text_of(answer, "policy") ||
+                           texts_of(answer, "running_rules") != texts_of(answer, "rules"))) {
     const bool without = text_of(answer.at("network").as_object(), "state") != "on";
-    print("now it runs by " + printable(running) + (without ? ": it was started without a way out; it counts from its next start\n" : "\n"));
+    print("now it runs by " + printable(running) +
+          (without ? ": it was started without a way out; it counts from its next start\n" : "\n"));
   }
-  if (is_false(answer, "policy_allowed")) print("the operator allows this policy no more (network.policies): nothing is reached by it\n");
+  if (is_false(answer, "policy_allowed"))
+    print("the operator allows this policy no more (network.policies): nothing is reached by it\n");
   return kOk;
 }
 
@@ -117,8 +129,11 @@ std::string stdin_text() {
   std::string text;
   char piece[4096];
   ssize_t got = 0;
-  while (text.size() <= kMostFile && (got = ::read(STDIN_FILENO, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
-  if (got < 0) throw ApiError(ErrorCode::kNotFound, "no_such_file", std::string("cannot read stdin: ") + std::strerror(errno));
+  while (text.size() <= kMostFile && (got = ::read(STDIN_FILENO, piece, sizeof piece)) > 0)
+    text.append(piece, static_cast<std::size_t>(got));
+  if (got < 0)
+    throw ApiError(ErrorCode::kNotFound, "no_such_file",
+                   std::string("cannot read stdin: ") + std::strerror(errno));
   return text;
 }
 
@@ -132,7 +147,9 @@ std::string text_in_file(const std::string& path) {
 
 std::string file_text(const std::string& path) {
   std::string text = path == "-" ? stdin_text() : text_in_file(path);
-  if (text.size() > kMostFile) throw ApiError(ErrorCode::kInvalidArgument, "request_too_large", (path == "-" ? "stdin" : path) + " is larger than 256 KiB");
+  if (text.size() > kMostFile)
+    throw ApiError(ErrorCode::kInvalidArgument, "request_too_large",
+                   (path == "-" ? "stdin" : path) + " is larger than 256 KiB");
   return text;
 }
 
@@ -145,8 +162,10 @@ std::vector<std::string> present(Context& at, const std::string& sandbox) {
   return {policy == "open" ? "default allow" : "@" + policy};
 }
 
-// Of what was just added, a host or an address by itself that is refused all the same, whatever is added: by another rule, or because it is the operator's to open.
-void warn_of_no_effect(Context& at, const std::string& sandbox, const std::vector<std::string>& added) {
+// Of what was just added, a host or an address by itself that is refused all the same, whatever is
+// added: by another rule, or because it is the operator's to open.
+void warn_of_no_effect(Context& at, const std::string& sandbox,
+                       const std::vector<std::string>& added) {
   constexpr std::size_t kMostAsked = 8;  // each is a request
   std::size_t asked = 0;
   for (const std::string& rule : added) {
@@ -155,9 +174,12 @@ void warn_of_no_effect(Context& at, const std::string& sandbox, const std::vecto
     json::object question{{"sandbox", sandbox}, {"host", target->host}};
     if (target->port) question["port"] = *target->port;
     try {
-      const auto answer = parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
-      if (text_of(answer, "verdict") != "refused" || text_of(answer, "in_the_way").empty()) continue;
-      print_error(printable(rule) + " has no effect: " + for_sandbox(printable(text_of(answer, "advice")), sandbox));
+      const auto answer =
+          parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
+      if (text_of(answer, "verdict") != "refused" || text_of(answer, "in_the_way").empty())
+        continue;
+      print_error(printable(rule) +
+                  " has no effect: " + for_sandbox(printable(text_of(answer, "advice")), sandbox));
     } catch (const ApiError&) {
       return;  // the policy is set: what it does not do is told as far as somebody answers
     }
@@ -173,7 +195,9 @@ int set(Context& at, const PolicyArgs& args) {
     for (const std::string& rule : args.remove) {
       const auto same = [&](const std::string& one) { return one == rule || one == "@" + rule; };
       if (std::ranges::none_of(rules, same)) {
-        throw ApiError(ErrorCode::kNotFound, "rule_not_found", "'" + rule + "' is no rule of the sandbox's own: `cay policy get " + sandbox + "` lists them");
+        throw ApiError(ErrorCode::kNotFound, "rule_not_found",
+                       "'" + rule + "' is no rule of the sandbox's own: `cay policy get " +
+                           sandbox + "` lists them");
       }
       std::erase_if(rules, same);
     }
@@ -183,13 +207,19 @@ int set(Context& at, const PolicyArgs& args) {
   }
   std::string words;
   for (const std::string& rule : rules) words += rule + "\n";
-  const std::string body = at.client.request("PATCH", sandbox_route(sandbox), codec::write(json::object{{"policy", words.empty() ? "off" : words}}));
+  const std::string body =
+      at.client.request("PATCH", sandbox_route(sandbox),
+                        codec::write(json::object{{"policy", words.empty() ? "off" : words}}));
   if (at.json) {
     print(body + "\n");
     return kOk;
   }
   warn_of_expressions(parsed(body));
-  if (args.file.empty()) warn_of_no_effect(at, sandbox, args.add.empty() ? std::vector<std::string>(args.words.begin() + 1, args.words.end()) : args.add);
+  if (args.file.empty())
+    warn_of_no_effect(at, sandbox,
+                      args.add.empty()
+                          ? std::vector<std::string>(args.words.begin() + 1, args.words.end())
+                          : args.add);
   return get(at, sandbox);
 }
 
@@ -197,7 +227,9 @@ int set(Context& at, const PolicyArgs& args) {
 bool is_policy(Context& at, const std::string& words) {
   if (words.find_first_of(", !@~\n") != std::string::npos) return true;
   const auto answer = parsed(at.client.request("GET", kRoute));
-  return std::ranges::any_of(answer.at("items").as_array(), [&](const auto& item) { return text_of(item.as_object(), "name") == words; });
+  return std::ranges::any_of(answer.at("items").as_array(), [&](const auto& item) {
+    return text_of(item.as_object(), "name") == words;
+  });
 }
 
 int try_one(Context& at, const std::string& of, const std::string& target) {
@@ -206,7 +238,8 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   if (asked.port) question["port"] = *asked.port;
   if (!asked.path.empty()) question["path"] = asked.path;
   question[is_policy(at, of) ? "policy" : "sandbox"] = of;
-  const std::string body = at.client.request("POST", std::string(kRoute) + "/try", codec::write(question));
+  const std::string body =
+      at.client.request("POST", std::string(kRoute) + "/try", codec::write(question));
   const auto answer = parsed(body);
   const bool allowed = text_of(answer, "verdict") == "allowed";
   if (at.json) {
@@ -215,17 +248,26 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   }
   warn_of_expressions(answer);
   const std::string rule = printable(text_of(answer, "rule"));
-  const std::string reason = text_of(answer, "reason"), proxy_rule = printable(text_of(answer, "proxy_rule"));
-  std::string why = rule.empty() ? allowed ? "no rule matches, and it allows what none matches" : "no rule matches" : "by the rule " + rule;
-  if (reason == "private_address") why = "a special address, which the operator would have to list (network.networks)";
+  const std::string reason = text_of(answer, "reason"),
+                    proxy_rule = printable(text_of(answer, "proxy_rule"));
+  std::string why = rule.empty() ? allowed ? "no rule matches, and it allows what none matches"
+                                           : "no rule matches"
+                                 : "by the rule " + rule;
+  if (reason == "private_address")
+    why = "a special address, which the operator would have to list (network.networks)";
   if (reason == "port_not_in_policy") why = "that host is allowed at other ports";
-  const std::string advice = for_sandbox(printable(text_of(answer, "advice")), of), in_the_way = text_of(answer, "in_the_way");
+  const std::string advice = for_sandbox(printable(text_of(answer, "advice")), of),
+                    in_the_way = text_of(answer, "in_the_way");
   const bool is_for_nobody = in_the_way == "never_reached" || in_the_way == "own_address";
   if (is_for_nobody) why = advice;  // the operator cannot list it
-  if (reason == "names_no_host") why = "an address alone shows no name; a connection that shows one is decided by it";
+  if (reason == "names_no_host")
+    why = "an address alone shows no name; a connection that shows one is decided by it";
   if (reason == "policy_not_allowed") why = "the operator allows this policy no more";
-  if (!proxy_rule.empty()) why = "by the proxy rule " + proxy_rule + (rule.empty() ? "" : ", beside the rule " + rule);
-  if (reason == "fenced") why = "by the fence " + proxy_rule + ", which lets TLS through that names the host, and plain HTTP never";
+  if (!proxy_rule.empty())
+    why = "by the proxy rule " + proxy_rule + (rule.empty() ? "" : ", beside the rule " + rule);
+  if (reason == "fenced")
+    why = "by the fence " + proxy_rule +
+          ", which lets TLS through that names the host, and plain HTTP never";
   if (reason == "path_not_in_rule") why += ": it has not the path";
   if (reason == "secret_gone") why += ", whose secret was removed";
   print((allowed ? "allowed: " : "refused: ") + why + "\n");
@@ -252,19 +294,26 @@ std::vector<json::object> beyond_rules(const json::object& report) {
     const auto& line = item.get_object();
     const std::string host = text_of(line, "host"), port = text_of(line, "port");
     const bool bare = port.empty() || port == "0";
-    json::object one{{"host", bare ? host : (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port}, {"kind", text_of(line, "in_the_way")}, {"advice", text_of(line, "advice")}};
+    json::object one{
+        {"host",
+         bare ? host
+              : (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port},
+        {"kind", text_of(line, "in_the_way")},
+        {"advice", text_of(line, "advice")}};
     if (std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
   }
   return out;
 }
 
 std::string how_to_learn(const std::string& sandbox) {
-  return "run it once with open (cay policy set " + printable(sandbox) + " open; it counts from the next start), and ask again\n";
+  return "run it once with open (cay policy set " + printable(sandbox) +
+         " open; it counts from the next start), and ask again\n";
 }
 
 void print_forgotten(const json::object& report) {
   const std::string lines = text_of(report, "forgotten");
-  if (!lines.empty() && lines != "0") print(lines + " older lines made room: what they told of is not in this\n");
+  if (!lines.empty() && lines != "0")
+    print(lines + " older lines made room: what they told of is not in this\n");
 }
 
 // The hosts of its proxy rules.
@@ -281,7 +330,8 @@ std::vector<std::string> proxied_hosts(Context& at, const std::string& sandbox) 
     if (hosts.empty()) {
       if (!secrets) secrets = parsed(at.client.request("GET", "/api/v1/secrets"));
       for (const auto& one : secrets->at("items").as_array()) {
-        if (text_of(one.as_object(), "name") == text_of(rule, "secret")) hosts = texts_of(one.as_object(), "hosts");
+        if (text_of(one.as_object(), "name") == text_of(rule, "secret"))
+          hosts = texts_of(one.as_object(), "hosts");
       }
     }
     out.insert(out.end(), hosts.begin(), hosts.end());
@@ -300,32 +350,58 @@ int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
     return parsed(at.client.request("POST", std::string(kRoute) + "/try", codec::write(question)));
   };
   const auto used = used_of(report, proxied_hosts(at, sandbox));
-  if (used.empty()) ask({{"host", "example.com"}});  // or nobody would look whether there is such a policy
-  const bool is_off = policy == "off";  // it stands alone, and rules beside it are all that is let through
+  if (used.empty())
+    ask({{"host", "example.com"}});  // or nobody would look whether there is such a policy
+  const bool is_off =
+      policy == "off";  // it stands alone, and rules beside it are all that is let through
   if (!is_off) command += " " + shell_quoted(printable(policy));
   for (const Used& one : used) {
     auto answer = ask({{"host", one.host}, {"port", one.port}});
-    // An address that the operator has not opened is found by whoever looks the name up: a dry run does not.
-    if (one.in_the_way.ends_with("_address")) answer = {{"verdict", "refused"}, {"in_the_way", one.in_the_way}, {"advice", one.advice}};
-    const std::string verdict = text_of(answer, "verdict"), needs = verdict == "allowed" ? "" : text_of(answer, "needs"), advice = text_of(answer, "advice");
-    rows.push_back({printable(one.text()), std::to_string(one.count), verdict, needs.empty() ? for_sandbox(printable(advice), sandbox) : "needs " + printable(needs)});
-    items.push_back(json::object{{"host", one.host}, {"port", one.port}, {"count", one.count}, {"verdict", verdict}, {"needs", needs}, {"in_the_way", text_of(answer, "in_the_way")}, {"advice", advice}});
+    // An address that the operator has not opened is found by whoever looks the name up: a dry run
+    // does not.
+    if (one.in_the_way.ends_with("_address"))
+      answer = {{"verdict", "refused"}, {"in_the_way", one.in_the_way}, {"advice", one.advice}};
+    const std::string verdict = text_of(answer, "verdict"),
+                      needs = verdict == "allowed" ? "" : text_of(answer, "needs"),
+                      advice = text_of(answer, "advice");
+    rows.push_back(
+        {printable(one.text()), std::to_string(one.count), verdict,
+         needs.empty() ? for_sandbox(printable(advice), sandbox) : "needs " + printable(needs)});
+    items.push_back(json::object{{"host", one.host},
+                                 {"port", one.port},
+                                 {"count", one.count},
+                                 {"verdict", verdict},
+                                 {"needs", needs},
+                                 {"in_the_way", text_of(answer, "in_the_way")},
+                                 {"advice", advice}});
     if (!needs.empty() && std::ranges::find(needed, json::value(needs)) == needed.end()) {
       needed.emplace_back(needs);
       command += " " + shell_quoted(printable(needs));
     }
   }
   if (at.json) {
-    print(codec::write(json::object{{"policy", policy}, {"items", std::move(items)}, {"needed", std::move(needed)}, {"forgotten", report.at("forgotten")}}) + "\n");
+    print(codec::write(json::object{{"policy", policy},
+                                    {"items", std::move(items)},
+                                    {"needed", std::move(needed)},
+                                    {"forgotten", report.at("forgotten")}}) +
+          "\n");
     return kOk;
   }
   if (rows.empty()) {
-    const char* const nothing = used_of(report, {}).empty() ? "it used nothing that a policy decides\n" : "it used nothing but hosts of its proxy rules, which need no policy\n";
-    print(text_of(report, "policy") == "off" ? "nothing is recorded under off: " + how_to_learn(sandbox) : nothing);
+    const char* const nothing =
+        used_of(report, {}).empty()
+            ? "it used nothing that a policy decides\n"
+            : "it used nothing but hosts of its proxy rules, which need no policy\n";
+    print(text_of(report, "policy") == "off"
+              ? "nothing is recorded under off: " + how_to_learn(sandbox)
+              : nothing);
     return kOk;
   }
   print(table({"HOST", "COUNT", "BY " + printable(policy), "WHY"}, rows));
-  print(needed.empty() ? "\nNo rule is missing.\n" : (is_off ? "\nAll that it lacks: " : "\nThat policy and all that it lacks: ") + command + "\n");
+  print(needed.empty()
+            ? "\nNo rule is missing.\n"
+            : (is_off ? "\nAll that it lacks: " : "\nThat policy and all that it lacks: ") +
+                  command + "\n");
   print_forgotten(report);
   return kOk;
 }
@@ -365,21 +441,26 @@ int try_all(Context& at, const std::string& sandbox) {
   const auto others = beyond_rules(answer);
   if (!others.empty()) print("\nNo rule lets through:\n");
   for (const json::object& one : others) {
-    print("  " + printable(text_of(one, "host")) + "  " + text_of(one, "kind") + ": " + for_sandbox(printable(text_of(one, "advice")), sandbox) + "\n");
+    print("  " + printable(text_of(one, "host")) + "  " + text_of(one, "kind") + ": " +
+          for_sandbox(printable(text_of(one, "advice")), sandbox) + "\n");
   }
   if (!open) return kOk;
   if (used.empty()) {
     const bool proxied = std::ranges::any_of(used_of(answer, {}), &Used::passes);
-    print(std::string("its policy lets all through, and it used nothing so far") + (proxied ? " but hosts of its proxy rules, which need no policy\n" : "\n"));
+    print(std::string("its policy lets all through, and it used nothing so far") +
+          (proxied ? " but hosts of its proxy rules, which need no policy\n" : "\n"));
     return kOk;
   }
-  print("\nIts policy lets all through, and it used " + std::to_string(used.size()) + (used.size() == 1 ? " host: the rule for it:\n" : " hosts: the rules for them:\n"));
+  print("\nIts policy lets all through, and it used " + std::to_string(used.size()) +
+        (used.size() == 1 ? " host: the rule for it:\n" : " hosts: the rules for them:\n"));
   command = "cay policy set " + printable(sandbox);
   for (const Used& one : used) {
     print(printable(one.text()) + "\n");
     command += " " + shell_quoted(printable(one.text()));
   }
-  print("\nTo let these through alone: " + command + "\nWhat a policy that has a name lacks of it: cay policy try " + printable(sandbox) + " --as packages\n");
+  print("\nTo let these through alone: " + command +
+        "\nWhat a policy that has a name lacks of it: cay policy try " + printable(sandbox) +
+        " --as packages\n");
   print_forgotten(answer);
   return kOk;
 }
@@ -392,7 +473,8 @@ int policy_command(Context& at, const PolicyArgs& args) {
   if (args.action == "get") return get(at, args.words.front());
   if (args.action == "set") return set(at, args);
   if (!args.as.empty()) return try_as(at, args.words.front(), args.as);
-  return args.words.size() == 1 ? try_all(at, args.words.front()) : try_one(at, args.words[0], args.words[1]);
+  return args.words.size() == 1 ? try_all(at, args.words.front())
+                                : try_one(at, args.words[0], args.words[1]);
 }
 
 }  // namespace cay::cli

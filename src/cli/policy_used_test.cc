@@ -27,7 +27,8 @@ TEST(PolicyUsedTest, EachHostAndPortOnce) {
     {"host":"api.test","port":443,"verdict":"allowed","count":1},
     {"host":"*.test","port":443,"verdict":"allowed","count":1}]})");
   const auto used = used_of(report, {"api.test"});
-  EXPECT_EQ(texts(used), (std::vector<std::string>{"b.test:443", "c.test", "db:*", "[2620:fe::fe]:53"}));
+  EXPECT_EQ(texts(used),
+            (std::vector<std::string>{"b.test:443", "c.test", "db:*", "[2620:fe::fe]:53"}));
   EXPECT_EQ(used[0].count, 5U);
   EXPECT_TRUE(used[0].allowed) << "the latest is what holds";
   EXPECT_EQ(texts(used_of(report, {})).size(), 5U) << "the control";
@@ -39,15 +40,18 @@ TEST(PolicyUsedTest, WhatWasUsedIsSoWhateverAPolicyThenSaid) {
     {"host":"a.test","port":443,"verdict":"refused","reason":"policy_changed","count":1},
     {"host":"b.test","port":443,"verdict":"refused","reason":"not_in_policy","advice":"by now its policy lets it through","count":1},
     {"host":"c.test","port":443,"verdict":"refused","reason":"not_in_policy","needs":"c.test:443","count":1},
-    {"host":"10.0.0.1","port":443,"verdict":"refused","reason":"private_address","in_the_way":"special_address","count":1}]})"), {});
-  ASSERT_EQ(texts(used), (std::vector<std::string>{"a.test:443", "b.test:443", "c.test:443", "10.0.0.1:443"}));
+    {"host":"10.0.0.1","port":443,"verdict":"refused","reason":"private_address","in_the_way":"special_address","count":1}]})"),
+                            {});
+  ASSERT_EQ(texts(used),
+            (std::vector<std::string>{"a.test:443", "b.test:443", "c.test:443", "10.0.0.1:443"}));
   EXPECT_TRUE(used[0].passes && used[0].allowed && used[1].passes);
   EXPECT_FALSE(used[2].passes || used[3].passes);
 }
 
 TEST(PolicyUsedTest, WhetherAllIsLetThrough) {
   EXPECT_TRUE(lets_all_through(report_of(R"({"policy":"open","rules":[]})")));
-  EXPECT_TRUE(lets_all_through(report_of(R"({"policy":"rules","rules":["default allow","!a.test"]})")));
+  EXPECT_TRUE(
+      lets_all_through(report_of(R"({"policy":"rules","rules":["default allow","!a.test"]})")));
   EXPECT_FALSE(lets_all_through(report_of(R"({"policy":"rules","rules":["a.test"]})")));
   EXPECT_FALSE(lets_all_through(report_of(R"({"policy":"off","rules":[]})")));
 }
@@ -82,7 +86,9 @@ TEST(PolicyUsedTest, ARuleThatIsOfOneHostAlone) {
   EXPECT_EQ(one_host("[fd00::1]:22")->host, "fd00::1");
   EXPECT_EQ(one_host("db:5432")->host, "db");
   EXPECT_EQ(one_host("http://a.test")->port, 80);
-  for (const char* rule : {"*.test", "~a.test", "!a.test", "@pip", "pip", "10.0.0.0/8", "a.test:8000-8100", "a.test:*", "default allow", "first-match", "a.test,b.test", "https://a.test/"}) {
+  for (const char* rule :
+       {"*.test", "~a.test", "!a.test", "@pip", "pip", "10.0.0.0/8", "a.test:8000-8100", "a.test:*",
+        "default allow", "first-match", "a.test,b.test", "https://a.test/"}) {
     EXPECT_FALSE(one_host(rule)) << rule;
   }
 }

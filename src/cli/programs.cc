@@ -16,13 +16,19 @@ constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr auto kRetryFor = std::chrono::seconds(60);  // a daemon that restarts
 
 std::string event_text(const sdk::ProgramEvent& event) {
-  if (event.kind == "lost" && event.lost == 0) return "records may be missing here, nobody knows how many: the keeper was killed";
-  if (event.kind == "lost") return std::to_string(event.lost) + " records are missing here: they came faster than they could be kept";
+  if (event.kind == "lost" && event.lost == 0)
+    return "records may be missing here, nobody knows how many: the keeper was killed";
+  if (event.kind == "lost")
+    return std::to_string(event.lost) +
+           " records are missing here: they came faster than they could be kept";
   if (event.kind == "full") return "the record is at its limit: what follows is not kept";
   if (event.kind == "life") return "the sandbox was started: nothing from before runs any more";
-  if (event.kind == "start") return "by " + (event.parent == 0 ? std::string("cay") : std::to_string(event.parent));
+  if (event.kind == "start")
+    return "by " + (event.parent == 0 ? std::string("cay") : std::to_string(event.parent));
   if (event.kind == "end") {
-    if (event.signal) return "signal " + std::to_string(*event.signal) + (event.oom_killed ? " (out of memory)" : "");
+    if (event.signal)
+      return "signal " + std::to_string(*event.signal) +
+             (event.oom_killed ? " (out of memory)" : "");
     return "exit code " + std::to_string(event.exit_code.value_or(0));
   }
   std::string line = event.path + "  [";
@@ -44,7 +50,8 @@ sdk::ProgramPage patient_page(const sdk::Sandbox& box, std::uint64_t offset) {
     try {
       return box.programs(offset, kPage);
     } catch (const ApiError& error) {
-      if (error.code() != ErrorCode::kUnavailable || std::chrono::steady_clock::now() >= give_up) throw;
+      if (error.code() != ErrorCode::kUnavailable || std::chrono::steady_clock::now() >= give_up)
+        throw;
     }
     std::this_thread::sleep_for(kLookEvery);
   }

@@ -23,14 +23,17 @@ json::array texts(const std::vector<std::string>& list) {
   return out;
 }
 
-ApiError bad_rule(const std::string& of, const std::string& why) { return {ErrorCode::kInvalidArgument, "bad_file", of + ": " + why}; }
+ApiError bad_rule(const std::string& of, const std::string& why) {
+  return {ErrorCode::kInvalidArgument, "bad_file", of + ": " + why};
+}
 
 std::string text_in(const std::string& file) {
   std::string text;
   if (file == "-") {
     char piece[4096];
     ssize_t got = 0;
-    while ((got = ::read(0, piece, sizeof piece)) > 0) text.append(piece, static_cast<std::size_t>(got));
+    while ((got = ::read(0, piece, sizeof piece)) > 0)
+      text.append(piece, static_cast<std::size_t>(got));
     return text;
   }
   std::ifstream in(file, std::ios::binary);
@@ -53,24 +56,32 @@ void add_written(const std::string& rule, json::array& to) {
   for (json::value& one : value->get_array()) to.push_back(std::move(one));
 }
 
-// "SECRET", "SECRET=WAY" or "SECRET=API". A secret that is named after a known API is that API's, in whatever way.
+// "SECRET", "SECRET=WAY" or "SECRET=API". A secret that is named after a known API is that API's,
+// in whatever way.
 std::vector<json::object> used(const std::string& use) {
   const std::size_t equals = std::min(use.find('='), use.size());
-  const std::string secret = use.substr(0, equals), how = use.substr(std::min(equals + 1, use.size()));
+  const std::string secret = use.substr(0, equals),
+                    how = use.substr(std::min(equals + 1, use.size()));
   std::vector<json::object> out;
   const bool is_way = proxy_way_from(how).has_value();
   const KnownApi* const api = known_api(how.empty() || is_way ? secret : how);
   if (api != nullptr) {
-    for (json::value& rule : api->rules(secret, is_way ? how : "")) out.push_back(std::move(rule.get_object()));
+    for (json::value& rule : api->rules(secret, is_way ? how : ""))
+      out.push_back(std::move(rule.get_object()));
     if (out.empty()) {
       throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
-                     "--use " + use + ": " + std::string(api->name) + " cannot be used in the way " + how + ", which its programs do not know: " + api->ways());
+                     "--use " + use + ": " + std::string(api->name) +
+                         " cannot be used in the way " + how +
+                         ", which its programs do not know: " + api->ways());
     }
     return out;
   }
   if (!how.empty() && !is_way) {
-    throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
-                   "--use " + use + ": '" + how + "' is neither a way (base_url, headers, placeholder) nor an API that Cay knows (" + known_apis() + ")");
+    throw ApiError(
+        ErrorCode::kInvalidArgument, "bad_value",
+        "--use " + use + ": '" + how +
+            "' is neither a way (base_url, headers, placeholder) nor an API that Cay knows (" +
+            known_apis() + ")");
   }
   json::object& rule = out.emplace_back(json::object{{"secret", secret}});
   if (!how.empty()) rule["way"] = how;
@@ -82,8 +93,9 @@ std::vector<json::object> used(const std::string& use) {
 sdk::CreateOptions with_rules(sdk::CreateOptions options, const RuleArgs& args) {
   if (args.empty()) return options;
   if (options.policy == "off") {
-    throw ApiError(ErrorCode::kInvalidArgument, "bad_value",
-                   "--use, --fence and --proxy reach nothing with --policy off: leave --policy out, or name what else it may reach (`cay policy ls`); what a proxy rule is for needs no policy");
+    throw ApiError(
+        ErrorCode::kInvalidArgument, "bad_value",
+        "--use, --fence and --proxy reach nothing with --policy off: leave --policy out, or name what else it may reach (`cay policy ls`); what a proxy rule is for needs no policy");
   }
   options.proxy = codec::write(rules_of(args));
   return options;
@@ -100,7 +112,8 @@ json::array rules_of(const RuleArgs& args) {
   for (const std::string& use : args.uses) {
     for (json::object& rule : used(use)) out.emplace_back(narrowed(std::move(rule)));
   }
-  for (const std::string& host : args.fences) out.emplace_back(narrowed({{"hosts", json::array{host}}}));
+  for (const std::string& host : args.fences)
+    out.emplace_back(narrowed({{"hosts", json::array{host}}}));
   return out;
 }
 

@@ -5,7 +5,8 @@
 
 namespace cay::cli {
 
-// Returns the rules as the API takes them. Throws ApiError if an option is not the JSON that it should be.
+// Returns the rules as the API takes them. Throws ApiError if an option is not the JSON that it
+// should be.
 codec::json::array rules_of(const RuleArgs& args);
 // A sandbox that has them from its beginning.
 sdk::CreateOptions with_rules(sdk::CreateOptions options, const RuleArgs& args);

@@ -19,21 +19,23 @@ namespace {
 
 namespace json = codec::json;
 
-constexpr std::size_t kMostListed = 32;  // for programs
-constexpr std::size_t kMostNamed = 4;    // for people
-constexpr std::size_t kMostRules = 300;  // bytes of rules that are told again
-constexpr auto kPatience = std::chrono::seconds(2);       // the command's own end is what is waited for
+constexpr std::size_t kMostListed = 32;              // for programs
+constexpr std::size_t kMostNamed = 4;                // for people
+constexpr std::size_t kMostRules = 300;              // bytes of rules that are told again
+constexpr auto kPatience = std::chrono::seconds(2);  // the command's own end is what is waited for
 
 struct Line {
   std::string host, port, reason, rule, needs, preset, address;
   json::value port_number;
   bool is_policys() const {
-    constexpr const char* kReasons[] = {"not_in_policy", "port_not_in_policy", "denied_by_rule", "policy_changed", "policy_not_allowed"};
+    constexpr const char* kReasons[] = {"not_in_policy", "port_not_in_policy", "denied_by_rule",
+                                        "policy_changed", "policy_not_allowed"};
     return std::ranges::find(kReasons, reason) != std::end(kReasons);
   }
   std::string text() const {
     if (host == "*") return "what it asked for";  // of limits, where no host is meant
-    const std::string name = printable(host.find(':') == std::string::npos ? host : "[" + host + "]");
+    const std::string name =
+        printable(host.find(':') == std::string::npos ? host : "[" + host + "]");
     return port.empty() || port == "0" ? name : name + ":" + port;
   }
 };
@@ -43,11 +45,15 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
   const auto* items = report.if_contains("items");
   if (items == nullptr || !items->is_array()) return out;
   // What is refused time and again is one line, with the first time and the last.
-  const auto is_within = [&](const std::string& at) { return at >= window.since && (window.until.empty() || at <= window.until); };
+  const auto is_within = [&](const std::string& at) {
+    return at >= window.since && (window.until.empty() || at <= window.until);
+  };
   for (const auto& item : items->get_array()) {
     if (!item.is_object()) continue;
     const auto& one = item.get_object();
-    if (text_of(one, "verdict") != "refused" || (!is_within(text_of(one, "last_at")) && !is_within(text_of(one, "first_at")))) continue;
+    if (text_of(one, "verdict") != "refused" ||
+        (!is_within(text_of(one, "last_at")) && !is_within(text_of(one, "first_at"))))
+      continue;
     const auto* port = one.if_contains("port");
     Line line{.host = text_of(one, "host"),
               .port = text_of(one, "port"),
@@ -57,10 +63,14 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
               .preset = text_of(one, "preset"),
               .address = text_of(one, "address"),
               .port_number = port == nullptr ? json::value(0) : *port};
-    // Of a command that is over: what the policy lets through by now, which needs nothing and has nothing in its way, is mended.
-    if (!window.until.empty() && line.is_policys() && line.needs.empty() && text_of(one, "in_the_way").empty()) continue;
+    // Of a command that is over: what the policy lets through by now, which needs nothing and has
+    // nothing in its way, is mended.
+    if (!window.until.empty() && line.is_policys() && line.needs.empty() &&
+        text_of(one, "in_the_way").empty())
+      continue;
     // A line is of one reason: the latest is what holds.
-    std::erase_if(out, [&](const Line& other) { return other.host == line.host && other.port == line.port; });
+    std::erase_if(
+        out, [&](const Line& other) { return other.host == line.host && other.port == line.port; });
     out.push_back(std::move(line));
   }
   return out;
@@ -70,7 +80,10 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
 std::vector<Line> by_host(std::vector<Line> lines) {
   const std::vector<Line> all = lines;
   std::erase_if(lines, [&](const Line& one) {
-    return one.port != "0" && std::ranges::any_of(all, [&](const Line& other) { return other.port == "0" && other.host == one.host && other.is_policys() == one.is_policys(); });
+    return one.port != "0" && std::ranges::any_of(all, [&](const Line& other) {
+             return other.port == "0" && other.host == one.host &&
+                    other.is_policys() == one.is_policys();
+           });
   });
   return lines;
 }
@@ -92,7 +105,8 @@ std::vector<std::string> needs_of(const std::vector<Line>& lines) {
   return out;
 }
 
-// The policy it had as a word of --policy; empty: that would be too long, or several words of a list.
+// The policy it had as a word of --policy; empty: that would be too long, or several words of a
+// list.
 std::string policy_word(const json::object& report) {
   const std::string policy = text_of(report, "policy");
   if (policy != "rules") return policy == "off" ? "" : policy;
@@ -107,7 +121,8 @@ std::string policy_word(const json::object& report) {
   return out.size() > kMostRules ? "" : out;
 }
 
-std::string to_allow(const json::object& report, const std::vector<std::string>& needs, const WhereItRan& where) {
+std::string to_allow(const json::object& report, const std::vector<std::string>& needs,
+                     const WhereItRan& where) {
   std::string out;
   if (where.removed) {
     const std::string had = policy_word(report);
@@ -122,7 +137,8 @@ std::string to_allow(const json::object& report, const std::vector<std::string>&
   return out;
 }
 
-std::string note_of_policy(const json::object& report, const std::vector<Line>& lines, const WhereItRan& where, const char* when) {
+std::string note_of_policy(const json::object& report, const std::vector<Line>& lines,
+                           const WhereItRan& where, const char* when) {
   std::string out = std::string(when) + " its policy refused ";
   const std::size_t named = std::min(lines.size(), kMostNamed);
   for (std::size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + lines[i].text();
@@ -131,20 +147,23 @@ std::string note_of_policy(const json::object& report, const std::vector<Line>& 
   if (!where.removed) hints.push_back("cay net " + printable(where.name) + " tells more");
   const auto needs = needs_of(lines);
   if (!needs.empty()) {
-    if (std::string hint = to_allow(report, needs, where); !hint.empty()) hints.push_back(std::move(hint));
+    if (std::string hint = to_allow(report, needs, where); !hint.empty())
+      hints.push_back(std::move(hint));
   }
   for (std::size_t i = 0; i < hints.size(); ++i) out += (i == 0 ? " (" : "; ") + hints[i];
   return hints.empty() ? out : out + ")";
 }
 
 // One alone, with its reason: there are as many as there are walls.
-std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& where, const char* when) {
+std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& where,
+                           const char* when) {
   const Line& last = lines.back();
   sdk::NetworkDecision line;
   line.address = last.address;
   line.reason = last.reason;
   line.rule = last.rule;
-  std::string out = std::string(when) + " its way out refused " + last.text() + ": " + printable(words_for(line));
+  std::string out =
+      std::string(when) + " its way out refused " + last.text() + ": " + printable(words_for(line));
   if (lines.size() > 1) out += "; and " + std::to_string(lines.size() - 1) + " more";
   return where.removed ? out : out + " (cay net " + printable(where.name) + " tells more)";
 }
@@ -152,12 +171,16 @@ std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& whe
 json::object report_now(const sdk::Sandbox& box) { return parsed(box.network().json); }
 
 // Of the command before this one, if that ended with 0 and something was refused while it ran.
-std::optional<Window> the_one_before(const json::object& report, const sdk::Sandbox& box, const sdk::CommandInfo& command) {
-  if (lines_within(report, {}).empty()) return std::nullopt;  // the usual case, which asks for nothing
+std::optional<Window> the_one_before(const json::object& report, const sdk::Sandbox& box,
+                                     const sdk::CommandInfo& command) {
+  if (lines_within(report, {}).empty())
+    return std::nullopt;  // the usual case, which asks for nothing
   const sdk::CommandInfo* before = nullptr;
   const auto all = box.commands();
   for (const auto& one : all) {
-    if (one.id == command.id || one.started_at > command.started_at || one.ended_at.empty() || one.ended_at > command.started_at) continue;
+    if (one.id == command.id || one.started_at > command.started_at || one.ended_at.empty() ||
+        one.ended_at > command.started_at)
+      continue;
     if (before == nullptr || one.started_at > before->started_at) before = &one;
   }
   if (before == nullptr || before->exit_code != 0) return std::nullopt;
@@ -170,7 +193,8 @@ std::optional<Window> the_one_before(const json::object& report, const sdk::Sand
 
 json::array refused_since(const json::object& report, const std::string& since) {
   auto lines = lines_within(report, {since});
-  if (lines.size() > kMostListed) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostListed));
+  if (lines.size() > kMostListed)
+    lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostListed));
   json::array out;
   for (const Line& one : lines)
     out.emplace_back(json::object{{"host", one.host},
@@ -182,9 +206,11 @@ json::array refused_since(const json::object& report, const std::string& since) 
   return out;
 }
 
-std::string refusal_note(const json::object& report, const Window& window, const WhereItRan& where, const char* when) {
+std::string refusal_note(const json::object& report, const Window& window, const WhereItRan& where,
+                         const char* when) {
   std::vector<Line> policys, others;
-  for (Line& line : by_host(lines_within(report, window))) (line.is_policys() ? policys : others).push_back(std::move(line));
+  for (Line& line : by_host(lines_within(report, window)))
+    (line.is_policys() ? policys : others).push_back(std::move(line));
   std::string out;
   if (!policys.empty()) out = note_of_policy(report, policys, where, when);
   if (!others.empty()) out += (out.empty() ? "" : "\n") + note_of_others(others, where, when);
@@ -192,7 +218,8 @@ std::string refusal_note(const json::object& report, const Window& window, const
 }
 
 std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandInfo& command) {
-  // On a thread that is left behind: a daemon that hangs must not keep the end of a command from whoever waits for it.
+  // On a thread that is left behind: a daemon that hangs must not keep the end of a command from
+  // whoever waits for it.
   auto promise = std::make_shared<std::promise<std::optional<Refusals>>>();
   auto answer = promise->get_future();
   std::thread([promise, box, command] {
@@ -200,10 +227,12 @@ std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandI
     try {
       auto report = report_now(box);
       std::optional<Window> before;
-      if (lines_within(report, {command.started_at}).empty()) before = the_one_before(report, box, command);
+      if (lines_within(report, {command.started_at}).empty())
+        before = the_one_before(report, box, command);
       out = Refusals{std::move(report), std::move(before)};
     } catch (const std::exception&) {
-      // An older daemon, a key that may not, a sandbox that is gone: the command's end is told without it.
+      // An older daemon, a key that may not, a sandbox that is gone: the command's end is told
+      // without it.
       out.reset();
     }
     promise->set_value(std::move(out));

@@ -1,4 +1,5 @@
-// What the gate refused while a command ran that then failed: pip, npm and apt say of a host that the policy refuses that there is no such thing.
+// What the gate refused while a command ran that then failed: pip, npm and apt say of a host that
+// the policy refuses that there is no such thing.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,13 +21,16 @@ struct WhereItRan {
   std::string name;      // as a person calls the sandbox
   bool removed = false;  // with its command: nothing can be added to its policy any more
 };
-// For people, three lines at most, without a line end; empty: nothing was refused. `when`: it was, as the sentence begins.
-std::string refusal_note(const codec::json::object& report, const Window& window, const WhereItRan& where, const char* when = "meanwhile");
+// For people, three lines at most, without a line end; empty: nothing was refused. `when`: it was,
+// as the sentence begins.
+std::string refusal_note(const codec::json::object& report, const Window& window,
+                         const WhereItRan& where, const char* when = "meanwhile");
 
 struct Refusals {
   codec::json::object report;  // all that was refused before the command ended is in it
-  // Where it tells of nothing, but of something while the command before it ran, which ended with 0 so that nobody was told (apt-get update, whose hosts
-  // apt-get install then does not find): when that was.
+  // Where it tells of nothing, but of something while the command before it ran, which ended with 0
+  // so that nobody was told (apt-get update, whose hosts apt-get install then does not find): when
+  // that was.
   std::optional<Window> before;
 };
 // nullopt: nobody could tell, and soon.

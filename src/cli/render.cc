@@ -118,9 +118,10 @@ std::string sandbox_table(const std::vector<sdk::SandboxInfo>& items) {
   std::vector<Row> rows;
   for (const auto& item : items) {
     std::string labels;
-    for (const auto& [key, value] : item.labels) labels += (labels.empty() ? "" : ",") + key + "=" + value;
-    rows.push_back({item.name, item.state, cpus(item.limits.cpu_millicores), human_size(item.limits.memory_bytes),
-                    short_time(item.created_at), labels});
+    for (const auto& [key, value] : item.labels)
+      labels += (labels.empty() ? "" : ",") + key + "=" + value;
+    rows.push_back({item.name, item.state, cpus(item.limits.cpu_millicores),
+                    human_size(item.limits.memory_bytes), short_time(item.created_at), labels});
   }
   return table({"NAME", "STATE", "CPUS", "MEMORY", "CREATED", "LABELS"}, rows);
 }
@@ -129,8 +130,8 @@ std::string command_table(const std::vector<sdk::CommandInfo>& items) {
   std::vector<Row> rows;
   for (const auto& item : items) {
     const std::string end = item.running() ? "-" : std::to_string(item.shell_exit_code());
-    rows.push_back({item.id, item.state, end, human_size(item.out.bytes + item.err.bytes), short_time(item.started_at),
-                    joined(item.argv)});
+    rows.push_back({item.id, item.state, end, human_size(item.out.bytes + item.err.bytes),
+                    short_time(item.started_at), joined(item.argv)});
   }
   return table({"ID", "STATE", "EXIT", "OUTPUT", "STARTED", "COMMAND"}, rows);
 }
@@ -140,7 +141,9 @@ std::string doctor_table(const std::vector<sdk::Feature>& items) {
   std::string remedies, additions;
   for (const auto& item : items) {
     rows.push_back({item.ok ? "ok" : "MISSING", item.name, item.found, item.fallback});
-    if (!item.remedy.empty()) (item.ok ? additions : remedies) += "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
+    if (!item.remedy.empty())
+      (item.ok ? additions : remedies) +=
+          "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
   }
   std::string out = table({"", "FEATURE", "FOUND", "USED INSTEAD"}, rows);
   if (!remedies.empty()) out += "\nWhat mends it:\n" + remedies;
@@ -150,7 +153,8 @@ std::string doctor_table(const std::vector<sdk::Feature>& items) {
 
 std::string snapshot_table(const std::vector<sdk::Snapshot>& items) {
   std::vector<Row> rows;
-  for (const auto& item : items) rows.push_back({item.name, item.status, short_time(item.created_at), item.id});
+  for (const auto& item : items)
+    rows.push_back({item.name, item.status, short_time(item.created_at), item.id});
   return table({"NAME", "STATUS", "CREATED", "ID"}, rows);
 }
 
@@ -160,7 +164,8 @@ std::string stats_table(const std::vector<NamedStats>& items) {
     char cpu[32];
     std::snprintf(cpu, sizeof cpu, "%.2f s", static_cast<double>(stats.cpu_usec) / 1e6);
     rows.push_back({name, cpu, human_size(stats.memory_bytes), human_size(stats.tmpfs_bytes),
-                    std::to_string(stats.pids), std::to_string(stats.running_commands), std::to_string(stats.oom_kills)});
+                    std::to_string(stats.pids), std::to_string(stats.running_commands),
+                    std::to_string(stats.oom_kills)});
   }
   return table({"NAME", "CPU TIME", "MEMORY", "IN TMPFS", "PIDS", "COMMANDS", "OOM KILLS"}, rows);
 }
@@ -191,7 +196,9 @@ std::string result_json(const sdk::CommandResult& result, std::optional<json::ar
 namespace {
 
 json::object error_object(const ApiError& error) {
-  return {{"code", std::string(to_string(error.code()))}, {"reason", error.reason()}, {"message", codec::text(error.what())}};
+  return {{"code", std::string(to_string(error.code()))},
+          {"reason", error.reason()},
+          {"message", codec::text(error.what())}};
 }
 
 }  // namespace
@@ -211,29 +218,43 @@ std::string copy_json(const sdk::CopyReport& report) {
          "\n";
 }
 
-std::string error_json(const ApiError& error) { return codec::write(json::object{{"error", error_object(error)}}) + "\n"; }
+std::string error_json(const ApiError& error) {
+  return codec::write(json::object{{"error", error_object(error)}}) + "\n";
+}
 
-std::string json_item(const std::string& sandbox) { return codec::write(json::object{{"sandbox", codec::text(sandbox)}}); }
+std::string json_item(const std::string& sandbox) {
+  return codec::write(json::object{{"sandbox", codec::text(sandbox)}});
+}
 
 std::string json_item(const std::string& sandbox, const ApiError& error) {
-  return codec::write(json::object{{"sandbox", codec::text(sandbox)}, {"error", error_object(error)}});
+  return codec::write(
+      json::object{{"sandbox", codec::text(sandbox)}, {"error", error_object(error)}});
 }
 
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon) {
   json::array features;
   for (const auto& item : items) {
-    features.push_back({{"name", item.name}, {"ok", item.ok}, {"found", item.found}, {"fallback", item.fallback},
+    features.push_back({{"name", item.name},
+                        {"ok", item.ok},
+                        {"found", item.found},
+                        {"fallback", item.fallback},
                         {"remedy", item.remedy}});
   }
   const bool ok = std::ranges::all_of(items, &sdk::Feature::ok);
-  return codec::write(json::object{{"daemon", daemon}, {"ok", ok}, {"features", std::move(features)}}) + "\n";
+  return codec::write(
+             json::object{{"daemon", daemon}, {"ok", ok}, {"features", std::move(features)}}) +
+         "\n";
 }
 
 std::string snapshots_json(const std::vector<sdk::Snapshot>& items) {
   json::array out;
   for (const auto& item : items) {
-    out.push_back({{"id", item.id}, {"name", item.name}, {"status", item.status}, {"fingerprint", item.fingerprint},
-                   {"used_bytes", item.used_bytes}, {"created_at", item.created_at}});
+    out.push_back({{"id", item.id},
+                   {"name", item.name},
+                   {"status", item.status},
+                   {"fingerprint", item.fingerprint},
+                   {"used_bytes", item.used_bytes},
+                   {"created_at", item.created_at}});
   }
   return codec::write(out) + "\n";
 }
@@ -241,8 +262,12 @@ std::string snapshots_json(const std::vector<sdk::Snapshot>& items) {
 std::string stats_json(const std::vector<NamedStats>& items) {
   json::array out;
   for (const auto& [name, stats] : items) {
-    out.push_back({{"sandbox", name}, {"cpu_usec", stats.cpu_usec}, {"memory_bytes", stats.memory_bytes},
-                   {"tmpfs_bytes", stats.tmpfs_bytes}, {"pids", stats.pids}, {"oom_kills", stats.oom_kills},
+    out.push_back({{"sandbox", name},
+                   {"cpu_usec", stats.cpu_usec},
+                   {"memory_bytes", stats.memory_bytes},
+                   {"tmpfs_bytes", stats.tmpfs_bytes},
+                   {"pids", stats.pids},
+                   {"oom_kills", stats.oom_kills},
                    {"running_commands", stats.running_commands}});
   }
   return codec::write(out) + "\n";
@@ -279,14 +304,19 @@ std::string end_sentence(const sdk::CommandInfo& command) {
   }
   if (command.state == "idle_killed") return "killed: nobody read its output for its idle timeout";
   // Ctrl-C and a reader that went need no words: the user did it.
-  if (command.state == "killed" && (command.signal == SIGINT || command.signal == SIGPIPE)) return {};
+  if (command.state == "killed" && (command.signal == SIGINT || command.signal == SIGPIPE))
+    return {};
   if (command.state == "killed") return "killed" + (command.by.empty() ? "" : " by " + command.by);
-  if (command.state == "lost") return "lost: " + (command.reason.empty() ? "the sandbox is gone" : command.reason);
+  if (command.state == "lost")
+    return "lost: " + (command.reason.empty() ? "the sandbox is gone" : command.reason);
   if (command.state == "signalled" && command.signal != SIGINT && command.signal != SIGPIPE) {
     // A shell says no less; and 128+N alone could be the program's own exit code.
     const char* name = command.signal ? ::sigabbrev_np(*command.signal) : nullptr;
-    std::string out = "ended by signal " + std::to_string(command.signal.value_or(0)) + (name == nullptr ? "" : std::string(" (SIG") + name + ")");
-    if (command.oom_kills > 0) out += "; the kernel killed " + std::to_string(command.oom_kills) + " process(es) of it for memory";
+    std::string out = "ended by signal " + std::to_string(command.signal.value_or(0)) +
+                      (name == nullptr ? "" : std::string(" (SIG") + name + ")");
+    if (command.oom_kills > 0)
+      out += "; the kernel killed " + std::to_string(command.oom_kills) +
+             " process(es) of it for memory";
     return out;
   }
   if (command.oom_kills > 0) {

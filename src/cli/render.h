@@ -13,8 +13,8 @@ namespace cay::cli {
 using Row = std::vector<std::string>;
 // Columns as wide as they need; control characters of guests' strings made visible.
 std::string table(const Row& head, const std::vector<Row>& rows);
-// One line of a table's cell: no control characters (the C1 ones of UTF-8 too), so that no guest paints
-// the terminal.
+// One line of a table's cell: no control characters (the C1 ones of UTF-8 too), so that no guest
+// paints the terminal.
 enum class Newlines { kShown, kKept };
 std::string printable(std::string_view text, Newlines newlines = Newlines::kShown);
 
@@ -31,8 +31,10 @@ struct NamedStats {
 };
 std::string stats_table(const std::vector<NamedStats>& items);
 
-// {state, exit_code, signal, reason, ...}: design of --json for results. Ends with a newline. `refused`: of a command that failed, as refused.h has it.
-std::string result_json(const sdk::CommandResult& result, std::optional<codec::json::array> refused = std::nullopt);
+// {state, exit_code, signal, reason, ...}: design of --json for results. Ends with a newline.
+// `refused`: of a command that failed, as refused.h has it.
+std::string result_json(const sdk::CommandResult& result,
+                        std::optional<codec::json::array> refused = std::nullopt);
 std::string copy_json(const sdk::CopyReport& report);
 std::string error_json(const ApiError& error);
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon);

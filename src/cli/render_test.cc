@@ -10,7 +10,8 @@
 namespace cay::cli {
 namespace {
 
-sdk::CommandResult result(const std::string& state, std::optional<int> code, std::optional<int> signal) {
+sdk::CommandResult result(const std::string& state, std::optional<int> code,
+                          std::optional<int> signal) {
   sdk::CommandResult out;
   out.command.id = "c1";
   out.command.state = state;
@@ -33,8 +34,12 @@ TEST(RenderTest, ExitCodesAreThoseOfAShell) {
 TEST(RenderTest, NothingPaintsTheTerminal) {
   EXPECT_EQ(printable("a\x1b[31m\x07\nb\x7f"), "a\\x1b[31m\\x07\\x0ab\\x7f");
   EXPECT_EQ(printable("one\ntwo\r", Newlines::kKept), "one\ntwo\\x0d");
-  EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\xc2\\x9b31m") << "CSI as one character";
-  EXPECT_EQ(printable("\xc2\xa0\xc3\xa4 \xe6\xb2\x99"), "\xc2\xa0\xc3\xa4 \xe6\xb2\x99") << "text stays";
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m")
+      << "CSI as one character";
+  EXPECT_EQ(printable("\xc2\xa0\xc3\xa4 \xe6\xb2\x99"), "\xc2\xa0\xc3\xa4 \xe6\xb2\x99")
+      << "text stays";
 }
 
 TEST(RenderTest, ErrorsBeforeTheCommandAreThoseOfAShell) {
@@ -49,8 +54,8 @@ TEST(RenderTest, ResultHasThePromisedMembers) {
   got.err = "\xff";
   const auto object = codec::parse_object(result_json(got));
   ASSERT_TRUE(object);
-  for (const char* member : {"state", "exit_code", "signal", "reason", "stdout_bytes", "stderr_bytes", "truncated", "command_id",
-                             "sandbox"}) {
+  for (const char* member : {"state", "exit_code", "signal", "reason", "stdout_bytes",
+                             "stderr_bytes", "truncated", "command_id", "sandbox"}) {
     EXPECT_TRUE(object->contains(member)) << member;
   }
   EXPECT_TRUE(object->at("exit_code").is_null());
@@ -58,11 +63,15 @@ TEST(RenderTest, ResultHasThePromisedMembers) {
   EXPECT_EQ(object->at("stdout").as_string(), "ok");
   EXPECT_EQ(object->at("stderr_base64").as_string(), "/w==");
   EXPECT_FALSE(object->contains("network_refused")) << "nobody asked";
-  EXPECT_TRUE(codec::parse_object(result_json(got, codec::json::array{}))->at("network_refused").as_array().empty());
+  EXPECT_TRUE(codec::parse_object(result_json(got, codec::json::array{}))
+                  ->at("network_refused")
+                  .as_array()
+                  .empty());
 }
 
 TEST(RenderTest, EndsThatNeedWordsGetThem) {
-  EXPECT_NE(end_sentence(result("oom_killed", {}, 9).command).find("out of memory"), std::string::npos);
+  EXPECT_NE(end_sentence(result("oom_killed", {}, 9).command).find("out of memory"),
+            std::string::npos);
   EXPECT_NE(end_sentence(result("timed_out", {}, 9).command).find("timed out"), std::string::npos);
   EXPECT_EQ(end_sentence(result("signalled", {}, 9).command), "ended by signal 9 (SIGKILL)");
   EXPECT_EQ(end_sentence(result("signalled", {}, SIGPIPE).command), "");
@@ -71,7 +80,8 @@ TEST(RenderTest, EndsThatNeedWordsGetThem) {
 }
 
 TEST(RenderTest, TablesLineUpAndGuestsCannotPaintTheTerminal) {
-  EXPECT_EQ(table({"A", "BB"}, {{"long", "x"}, {"\033[2J", ""}}), "A        BB\nlong     x\n\\x1b[2J\n");
+  EXPECT_EQ(table({"A", "BB"}, {{"long", "x"}, {"\033[2J", ""}}),
+            "A        BB\nlong     x\n\\x1b[2J\n");
 }
 
 }  // namespace

@@ -36,15 +36,21 @@ void prepare(ExecArgs& args) {
 
 enum class Then { kStays, kRemoved };
 
-int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args, Then then = Then::kStays, std::string left_behind = {}) {
+int exec_in(Context& at, const sdk::Sandbox& box, const std::string& name, const ExecArgs& args,
+            Then then = Then::kStays, std::string left_behind = {}) {
   if (args.detach) {
     const auto started = box.start_detached(args.argv, args.command);
-    print(at.json ? json_object({{"command_id", started.id}, {"sandbox", name}, {"state", started.state}})
+    print(at.json ? json_object(
+                        {{"command_id", started.id}, {"sandbox", name}, {"state", started.state}})
                   : started.id + "\n");
     return kOk;
   }
-  const SessionOptions options{
-      .interactive = args.interactive, .terminal = args.terminal, .json = at.json, .owner = true, .left_behind = std::move(left_behind), .removed = then == Then::kRemoved};
+  const SessionOptions options{.interactive = args.interactive,
+                               .terminal = args.terminal,
+                               .json = at.json,
+                               .owner = true,
+                               .left_behind = std::move(left_behind),
+                               .removed = then == Then::kRemoved};
   return run_session(box.spawn(args.argv, args.command), box, name, options, *at.signals);
 }
 
@@ -65,9 +71,11 @@ class Removal {
   const sdk::Sandbox* box_;
 };
 
-// run --rm: from before the sandbox is there until it is gone, no signal ends this program in between.
+// run --rm: from before the sandbox is there until it is gone, no signal ends this program in
+// between.
 int run_and_remove(Context& at, const RunArgs& args) {
-  at.signals->hold("left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it");
+  at.signals->hold(
+      "left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it");
   const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const std::string left_behind = "left; the sandbox stays: `cay rm " + info.name + "` removes it";
@@ -75,7 +83,8 @@ int run_and_remove(Context& at, const RunArgs& args) {
   int code = kOk;
   {
     const Removal removal(&box);
-    if (!at.signals->held()) code = exec_in(at, box, info.name, args.exec, Then::kRemoved, left_behind);
+    if (!at.signals->held())
+      code = exec_in(at, box, info.name, args.exec, Then::kRemoved, left_behind);
   }
   if (const auto signal = at.signals->held()) end_by_signal(*signal);
   return code;
@@ -91,7 +100,8 @@ int run_command(Context& at, RunArgs args) {
   const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const bool say_name = args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
-  if (say_name) print_error("sandbox " + info.name + " (it stays: `cay rm " + info.name + "` removes it)");
+  if (say_name)
+    print_error("sandbox " + info.name + " (it stays: `cay rm " + info.name + "` removes it)");
   return exec_in(at, box, info.name, args.exec);
 }
 

@@ -10,10 +10,14 @@
 namespace cay::cli {
 namespace {
 
-void show(const Context& at, const sdk::SandboxInfo& info) { print(at.json ? info.json + "\n" : info.name + "\n"); }
+void show(const Context& at, const sdk::SandboxInfo& info) {
+  print(at.json ? info.json + "\n" : info.name + "\n");
+}
 
-// Does `work` to each of the named (or all) sandboxes. It goes on after a failure, and reports each.
-int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(const sdk::SandboxInfo&)>& wanted,
+// Does `work` to each of the named (or all) sandboxes. It goes on after a failure, and reports
+// each.
+int for_each_ref(Context& at, const RefsArgs& args,
+                 const std::function<bool(const sdk::SandboxInfo&)>& wanted,
                  const std::function<void(const sdk::Sandbox&)>& work) {
   std::vector<std::string> refs = args.refs;
   if (args.all) {
@@ -31,7 +35,8 @@ int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(con
     } catch (const ApiError& error) {
       const bool gone = error.code() == ErrorCode::kNotFound && (args.force || args.all);
       if (gone) continue;  // somebody else was quicker
-      if (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kUnauthenticated) throw;
+      if (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kUnauthenticated)
+        throw;
       print_error(ref + ": " + error.what());
       items.push_back(json_item(ref, error));
       code = kOurFailure;
@@ -50,7 +55,8 @@ int for_each_ref(Context& at, const RefsArgs& args, const std::function<bool(con
 int create_command(Context& at, const CreateArgs& args) {
   const auto made = at.client.create_info(with_rules(args.sandbox, args.rules));
   show(at, made);
-  if (made.network == "unavailable") print_error(made.name + " has no way out: " + made.network_reason);
+  if (made.network == "unavailable")
+    print_error(made.name + " has no way out: " + made.network_reason);
   return kOk;
 }
 
@@ -76,7 +82,9 @@ int stop_command(Context& at, const StopArgs& args) {
 }
 
 int start_command(Context& at, const StartArgs& args) {
-  const auto stands = [](const sdk::SandboxInfo& info) { return info.state == "stopped" || info.state == "failed"; };
+  const auto stands = [](const sdk::SandboxInfo& info) {
+    return info.state == "stopped" || info.state == "failed";
+  };
   return for_each_ref(at, args, stands, [](const sdk::Sandbox& box) { box.start(); });
 }
 

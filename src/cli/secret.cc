@@ -36,25 +36,36 @@ std::string joined(const json::object& from, const char* name) {
   std::string out;
   const auto* list = from.if_contains(name);
   if (list == nullptr || !list->is_array()) return out;
-  for (const auto& one : list->get_array()) out += (out.empty() ? "" : " ") + std::string(one.as_string());
+  for (const auto& one : list->get_array())
+    out += (out.empty() ? "" : " ") + std::string(one.as_string());
   return out;
 }
 
-[[noreturn]] void fail_with(const Error& error) { throw ApiError(ErrorCode::kInvalidArgument, error.reason, error.message); }
+[[noreturn]] void fail_with(const Error& error) {
+  throw ApiError(ErrorCode::kInvalidArgument, error.reason, error.message);
+}
 
-// Reads from a file or stdin, without one line break at its end. The value is nowhere but in the result.
+// Reads from a file or stdin, without one line break at its end. The value is nowhere but in the
+// result.
 Wiped read_value(const std::string& file) {
   const bool from_stdin = file.empty() || file == "-";
-  if (from_stdin && ::isatty(0) == 1) print_error("the value is read from stdin, and shown as you type it: --from-file FILE reads a file");
+  if (from_stdin && ::isatty(0) == 1)
+    print_error(
+        "the value is read from stdin, and shown as you type it: --from-file FILE reads a file");
   const UniqueFd opened(from_stdin ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!from_stdin && !opened) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
+  if (!from_stdin && !opened)
+    throw ApiError(ErrorCode::kInvalidArgument, "bad_file", file + ": " + std::strerror(errno));
   constexpr std::size_t kMostEnd = 3;  // a line break, and a byte more: that one is too long
   Wiped out(std::string(kMostSecretBytes + kMostEnd, '\0'));
   std::string& bytes = out.bytes();
   std::size_t used = 0;
   ssize_t got = 0;
-  while (used < bytes.size() && (got = ::read(from_stdin ? 0 : opened.get(), bytes.data() + used, bytes.size() - used)) > 0) used += static_cast<std::size_t>(got);
-  if (got < 0) throw ApiError(ErrorCode::kInvalidArgument, "bad_file", (from_stdin ? "stdin" : file) + ": " + std::strerror(errno));
+  while (used < bytes.size() && (got = ::read(from_stdin ? 0 : opened.get(), bytes.data() + used,
+                                              bytes.size() - used)) > 0)
+    used += static_cast<std::size_t>(got);
+  if (got < 0)
+    throw ApiError(ErrorCode::kInvalidArgument, "bad_file",
+                   (from_stdin ? "stdin" : file) + ": " + std::strerror(errno));
   bytes.resize(used);
   if (bytes.ends_with('\n')) bytes.pop_back();
   if (bytes.ends_with('\r')) bytes.pop_back();
@@ -64,13 +75,16 @@ Wiped read_value(const std::string& file) {
 
 bool is_kept(Context& at, const std::string& secret) {
   const auto all = parsed(at.client.request("GET", kSecrets));
-  return std::ranges::any_of(all.at("items").as_array(), [&](const json::value& one) { return text_of(one.as_object(), "name") == secret; });
+  return std::ranges::any_of(all.at("items").as_array(), [&](const json::value& one) {
+    return text_of(one.as_object(), "name") == secret;
+  });
 }
 
 // The value leaves this program closed: the daemon passes it on unread.
 int set(Context& at, const SecretArgs& args) {
   const Wiped value = read_value(args.file);
-  const auto key = codec::from_base64(text_of(parsed(at.client.request("GET", "/api/v1/vault/key")), "public_key"));
+  const auto key = codec::from_base64(
+      text_of(parsed(at.client.request("GET", "/api/v1/vault/key")), "public_key"));
   auto box = close_box(key.value_or(""), args.name, value.view());
   if (!box) fail_with(box.error());
   json::object ask{{"sealed", codec::base64(*box)}};
@@ -83,13 +97,15 @@ int set(Context& at, const SecretArgs& args) {
     for (const std::string& host : wanted) hosts.emplace_back(host);
     ask["hosts"] = std::move(hosts);
   }
-  const std::string answer = at.client.request("PUT", std::string(kSecrets) + "/" + http::encode_segment(args.name), codec::write(ask));
+  const std::string answer = at.client.request(
+      "PUT", std::string(kSecrets) + "/" + http::encode_segment(args.name), codec::write(ask));
   if (at.json) {
     print(answer + "\n");
     return kOk;
   }
   const auto info = parsed(answer);
-  print(args.name + ": version " + text_of(info, "version") + ", for " + joined(info, "hosts") + "\n");
+  print(args.name + ": version " + text_of(info, "version") + ", for " + joined(info, "hosts") +
+        "\n");
   return kOk;
 }
 
@@ -103,16 +119,19 @@ int list(Context& at) {
   std::vector<Row> rows;
   for (const auto& item : body.at("items").as_array()) {
     const auto& one = item.as_object();
-    rows.push_back({text_of(one, "name"), text_of(one, "version"), joined(one, "hosts"), text_of(one, "updated_at"), text_of(one, "created_by")});
+    rows.push_back({text_of(one, "name"), text_of(one, "version"), joined(one, "hosts"),
+                    text_of(one, "updated_at"), text_of(one, "created_by")});
   }
   print(table({"NAME", "VERSION", "HOSTS", "SINCE", "BY"}, rows));
   return kOk;
 }
 
-// The variables of a rule: where it names none, those that the daemon gives (model/proxy.h, proxy_env).
+// The variables of a rule: where it names none, those that the daemon gives (model/proxy.h,
+// proxy_env).
 json::object env_of(const json::object& rule) {
   const auto* named = rule.if_contains("env");
-  if (named != nullptr && named->is_object() && !named->get_object().empty()) return named->get_object();
+  if (named != nullptr && named->is_object() && !named->get_object().empty())
+    return named->get_object();
   ProxyRule one;
   one.name = text_of(rule, "name");
   one.way = proxy_way_from(text_of(rule, "way")).value_or(ProxyWay::kHeaders);
@@ -137,7 +156,8 @@ void print_users(const std::string& secret, const json::object& answer) {
   if (users == nullptr) return;
   print(secret + " is gone; until it is set again these rules refuse what would go by them:\n");
   std::vector<Row> rows;
-  for (const auto& item : users->as_array()) rows.push_back({text_of(item.as_object(), "sandbox"), joined(item.as_object(), "rules")});
+  for (const auto& item : users->as_array())
+    rows.push_back({text_of(item.as_object(), "sandbox"), joined(item.as_object(), "rules")});
   print(table({"SANDBOX", "RULES"}, rows));
 }
 
@@ -148,12 +168,15 @@ int secret_command(Context& at, const SecretArgs& args) {
   if (args.action == "ls") return list(at);
   std::string answer;
   if (args.action == "rm") {
-    answer = at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
+    answer =
+        at.client.request("DELETE", std::string(kSecrets) + "/" + http::encode_segment(args.name));
     if (answer.empty()) answer = "{}";
     if (!at.json) print_users(args.name, parsed(answer));
   } else {
     answer = at.client.request("POST", "/api/v1/vault/rotate", "{}");
-    if (!at.json) print(text_of(parsed(answer), "secrets") + " secrets are sealed by new keys; the old ones are forgotten\n");
+    if (!at.json)
+      print(text_of(parsed(answer), "secrets") +
+            " secrets are sealed by new keys; the old ones are forgotten\n");
   }
   if (at.json) print(answer + "\n");
   return kOk;
@@ -166,7 +189,8 @@ int proxy_command(Context& at, const ProxyArgs& args) {
     RuleArgs all = args.rules;
     if (!args.file.empty()) all.rules.insert(all.rules.begin(), args.file);
     json::array rules = rules_of(all);
-    answer = at.client.request("PATCH", path, codec::write(json::object{{"proxy", std::move(rules)}}));
+    answer =
+        at.client.request("PATCH", path, codec::write(json::object{{"proxy", std::move(rules)}}));
   } else {
     answer = at.client.request("GET", path);
   }
@@ -180,9 +204,13 @@ int proxy_command(Context& at, const ProxyArgs& args) {
   std::vector<Row> rows;
   for (const auto& item : rules) {
     const auto& one = item.as_object();
-    const std::string secret = text_of(one, "secret"), hosts = joined(one, "hosts"), methods = joined(one, "methods"), paths = joined(one, "paths");
-    rows.push_back({text_of(one, "name"), secret.empty() ? "-" : secret + (one.contains("gone") ? " (gone)" : ""), secret.empty() ? "fence" : text_of(one, "way"), hosts.empty() ? "the secret's" : hosts,
-                    methods.empty() ? "all" : methods, paths.empty() ? "all" : paths, printable(names_in(one.at("env").as_object()))});
+    const std::string secret = text_of(one, "secret"), hosts = joined(one, "hosts"),
+                      methods = joined(one, "methods"), paths = joined(one, "paths");
+    rows.push_back({text_of(one, "name"),
+                    secret.empty() ? "-" : secret + (one.contains("gone") ? " (gone)" : ""),
+                    secret.empty() ? "fence" : text_of(one, "way"),
+                    hosts.empty() ? "the secret's" : hosts, methods.empty() ? "all" : methods,
+                    paths.empty() ? "all" : paths, printable(names_in(one.at("env").as_object()))});
   }
   print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS", "VARIABLES"}, rows));
   return kOk;

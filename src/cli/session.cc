@@ -49,8 +49,8 @@ void pass_input(sdk::Command command, const SessionOptions& options) {
     }
     end_input(command, options);
   } catch (const ApiError& error) {
-    // A command that has ended or closed its stdin: as with a pipe, what is left is of no use. After any other failure
-    // it must not take the part that it got for the whole.
+    // A command that has ended or closed its stdin: as with a pipe, what is left is of no use.
+    // After any other failure it must not take the part that it got for the whole.
     if (options.interactive && error.reason() != "stdin_closed") {
       print_error("input was lost: " + std::string(error.what()) + "; the command was killed");
       try {
@@ -65,7 +65,8 @@ void pass_input(sdk::Command command, const SessionOptions& options) {
 // What a signal to us does to the command.
 class SignalPolicy {
  public:
-  SignalPolicy(sdk::Command command, const SessionOptions& options) : command_(std::move(command)), options_(options) {}
+  SignalPolicy(sdk::Command command, const SessionOptions& options)
+      : command_(std::move(command)), options_(options) {}
 
   void operator()(int signal) {
     if (signal == SIGWINCH) {
@@ -112,7 +113,9 @@ class SignalPolicy {
 
 class SignalScope {
  public:
-  SignalScope(Signals& signals, SignalPolicy policy) : signals_(signals) { signals_.on(std::move(policy)); }
+  SignalScope(Signals& signals, SignalPolicy policy) : signals_(signals) {
+    signals_.on(std::move(policy));
+  }
   ~SignalScope() { signals_.on({}); }
   SignalScope(const SignalScope&) = delete;
 
@@ -122,7 +125,8 @@ class SignalScope {
 
 class Printer {
  public:
-  Printer(sdk::Command command, const SessionOptions& options) : command_(std::move(command)), options_(options) {}
+  Printer(sdk::Command command, const SessionOptions& options)
+      : command_(std::move(command)), options_(options) {}
 
   // Both streams. False: leave now, nobody reads.
   bool add(sdk::Event& event) {
@@ -133,10 +137,11 @@ class Printer {
     missing_.look();
     const auto* output = std::get_if<sdk::Output>(&event);
     if (output == nullptr || broken_) return true;
-    const Written done =
-        write_all(output->stream == sdk::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO, output->bytes);
+    const Written done = write_all(
+        output->stream == sdk::Stream::kStdout ? STDOUT_FILENO : STDERR_FILENO, output->bytes);
     if (done == Written::kAll) return true;
-    if (done == Written::kFailed) print_error(std::string("cannot write the command's output: ") + std::strerror(errno));
+    if (done == Written::kFailed)
+      print_error(std::string("cannot write the command's output: ") + std::strerror(errno));
     broken_ = true;
     failed_ = done == Written::kFailed;
     if (!options_.owner) return false;
@@ -147,7 +152,8 @@ class Printer {
   bool broken() const { return broken_; }
   // All was read: what is left to say of it is said.
   void finish() { missing_.finish(); }
-  // Output was lost here, for want of room: whoever asked does not have what the command's own code would vouch for.
+  // Output was lost here, for want of room: whoever asked does not have what the command's own code
+  // would vouch for.
   bool failed() const { return failed_; }
 
  private:
@@ -158,14 +164,18 @@ class Printer {
   bool failed_ = false;
 };
 
-void show_refused(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where) {
+void show_refused(const sdk::CommandInfo& command, const sdk::Sandbox& box,
+                  const WhereItRan& where) {
   const auto told = refusals_of(box, command);
   if (!told) return;
-  std::istringstream note(told->before ? refusal_note(told->report, *told->before, where, "during the command before it") : refusal_note(told->report, {command.started_at}, where));
+  std::istringstream note(told->before ? refusal_note(told->report, *told->before, where,
+                                                      "during the command before it")
+                                       : refusal_note(told->report, {command.started_at}, where));
   for (std::string line; std::getline(note, line);) print_error(line);
 }
 
-int show_end(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where, bool broken) {
+int show_end(const sdk::CommandInfo& command, const sdk::Sandbox& box, const WhereItRan& where,
+             bool broken) {
   const std::string sentence = end_sentence(command);
   if (!sentence.empty() && !broken) print_error(sentence);
   if (command.exit_code != 0 && !broken) show_refused(command, box, where);
@@ -174,7 +184,8 @@ int show_end(const sdk::CommandInfo& command, const sdk::Sandbox& box, const Whe
 
 }  // namespace
 
-int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox, const SessionOptions& options, Signals& signals) {
+int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox,
+                const SessionOptions& options, Signals& signals) {
   const SignalScope scope(signals, SignalPolicy(command, options));
   // An input that is not passed on is at its end. Without a terminal the command starts with that.
   const bool ends_input = options.terminal && options.owner;
@@ -185,10 +196,13 @@ int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string
     auto result = command.wait({}, kKeptForJson);
     result.sandbox = sandbox;
     const auto told = result.ok() ? std::nullopt : refusals_of(box, result.command);
-    print(result_json(result, told ? std::optional(refused_since(told->report, result.command.started_at)) : std::nullopt));
+    print(result_json(result,
+                      told ? std::optional(refused_since(told->report, result.command.started_at))
+                           : std::nullopt));
     return result.command.shell_exit_code();
   }
-  Printer printer(command, options);  // before the terminal is raw: what it says last needs an ordinary one
+  Printer printer(command,
+                  options);  // before the terminal is raw: what it says last needs an ordinary one
   std::optional<RawTerminal> raw;
   // Ctrl-C in a terminal that is not raw is a signal to us, which is passed on.
   if (options.terminal && options.interactive) raw.emplace();
@@ -197,7 +211,8 @@ int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string
     if (auto* end = std::get_if<sdk::End>(&event)) {
       raw.reset();  // what is said next needs an ordinary terminal
       printer.finish();
-      const int code = show_end(end->command, box, {.name = sandbox, .removed = options.removed}, printer.broken());
+      const int code = show_end(end->command, box, {.name = sandbox, .removed = options.removed},
+                                printer.broken());
       return printer.failed() ? kOurFailure : code;
     }
     if (!printer.add(event)) return printer.failed() ? kOurFailure : kBrokenPipe;

@@ -17,8 +17,10 @@ struct SessionOptions {
   bool removed = false;      // the sandbox goes with the command
 };
 
-// Runs to the command's end; returns the exit code. Throws ApiError. `sandbox`: the name by which a person knows `box`, where the command runs. Of one that failed, what
-// the gate refused meanwhile is told, too.
-int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox, const SessionOptions& options, Signals& signals);
+// Runs to the command's end; returns the exit code. Throws ApiError. `sandbox`: the name by which a
+// person knows `box`, where the command runs. Of one that failed, what the gate refused meanwhile
+// is told, too.
+int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string& sandbox,
+                const SessionOptions& options, Signals& signals);
 
 }  // namespace cay::cli

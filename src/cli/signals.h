@@ -16,17 +16,19 @@ class Signals {
  public:
   using Handler = std::function<void(int signal)>;
 
-  // Blocks INT, TERM, HUP, QUIT and WINCH in this thread and those it makes from here on, so make it
-  // before the client. Until on() or hold() is called they end this program (but for WINCH).
+  // Blocks INT, TERM, HUP, QUIT and WINCH in this thread and those it makes from here on, so make
+  // it before the client. Until on() or hold() is called they end this program (but for WINCH).
   Signals();
   ~Signals();
   Signals(const Signals&) = delete;
 
-  // Sets the one handler. A running one is waited for. Held signals go to the new one first. Empty: none.
+  // Sets the one handler. A running one is waited for. Held signals go to the new one first. Empty:
+  // none.
   void on(Handler handler);
 
-  // From here on, signals without a handler are remembered instead of ending this program: the work under way has to be finished, or undone,
-  // first. The third of them ends it nevertheless, and prints `left_behind`.
+  // From here on, signals without a handler are remembered instead of ending this program: the work
+  // under way has to be finished, or undone, first. The third of them ends it nevertheless, and
+  // prints `left_behind`.
   void hold(std::string left_behind);
   // The first that was remembered and that no handler was given.
   std::optional<int> held();

@@ -12,8 +12,8 @@ namespace cay::cli {
 namespace {
 
 // Process-wide, for the terminal is.
-termios saved_modes{};                 // NOLINT: written before `raw` is set
-std::atomic<bool> raw{false};          // NOLINT
+termios saved_modes{};         // NOLINT: written before `raw` is set
+std::atomic<bool> raw{false};  // NOLINT
 
 void on_crash(int signal) {
   restore_terminal();

@@ -9,7 +9,8 @@ namespace cay::cli {
 // Size of the terminal behind fd; nullopt: it is none.
 std::optional<sdk::TerminalSize> terminal_size(int fd);
 
-// Raw mode of stdin's terminal. Put back by the destructor, and by restore_terminal() from anywhere.
+// Raw mode of stdin's terminal. Put back by the destructor, and by restore_terminal() from
+// anywhere.
 class RawTerminal {
  public:
   RawTerminal();  // nothing happens if stdin is no terminal

@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kFirstLook = std::chrono::milliseconds(500);  // between the two looks that make the first rates
+constexpr auto kFirstLook =
+    std::chrono::milliseconds(500);  // between the two looks that make the first rates
 
 volatile std::sig_atomic_t ended_by = 0;  // NOLINT: what a signal handler may write
 
@@ -29,7 +30,7 @@ class Screen {
  public:
   Screen() {
     write_all(STDOUT_FILENO, "\x1b[?1049h\x1b[?25l");  // another page, no cursor
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = on_signal;  // without SA_RESTART: poll() returns
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   }
@@ -50,18 +51,23 @@ constexpr const char* kStats = "/api/v1/stats";
 
 Look look(const std::string& body) {
   auto answer = codec::parse_object(body);
-  if (!answer) throw ApiError(ErrorCode::kInternal, "unexpected_answer", "the server's answer is not Cay's: " + answer.error().message);
+  if (!answer)
+    throw ApiError(ErrorCode::kInternal, "unexpected_answer",
+                   "the server's answer is not Cay's: " + answer.error().message);
   return {uses_of(*answer), Clock::now()};
 }
 
-double seconds_between(const Look& a, const Look& b) { return std::chrono::duration<double>(b.at - a.at).count(); }
+double seconds_between(const Look& a, const Look& b) {
+  return std::chrono::duration<double>(b.at - a.at).count();
+}
 
 // False: the user, or a signal, has had enough.
 bool wait(Clock::time_point until) {
   constexpr char kCtrlC = 3;
   for (;;) {
     if (ended_by != 0) return false;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
     if (left <= 0) return true;
     pollfd keys{STDIN_FILENO, POLLIN, 0};
     if (::poll(&keys, 1, static_cast<int>(left)) <= 0) continue;
@@ -72,7 +78,8 @@ bool wait(Clock::time_point until) {
 }
 
 std::string title_of(std::size_t running) {
-  return "cay top: " + std::to_string(running) + " running" + (running == 1 ? " sandbox" : " sandboxes") + "; q ends it";
+  return "cay top: " + std::to_string(running) + " running" +
+         (running == 1 ? " sandbox" : " sandboxes") + "; q ends it";
 }
 
 }  // namespace
@@ -80,8 +87,10 @@ std::string title_of(std::size_t running) {
 int top_command(Context& at, const TopArgs& args) {
   Look before = look(at.client.request("GET", kStats));
   std::this_thread::sleep_for(kFirstLook);
-  const auto every = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.every_s));
-  const bool live = !args.once && !at.json && terminal_size(STDOUT_FILENO) && ::isatty(STDIN_FILENO) != 0;
+  const auto every =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.every_s));
+  const bool live =
+      !args.once && !at.json && terminal_size(STDOUT_FILENO) && ::isatty(STDIN_FILENO) != 0;
   if (!live) {
     for (;;) {
       Look now = look(patient_get(at, kStats, sleeping()).value_or(""));
@@ -100,7 +109,8 @@ int top_command(Context& at, const TopArgs& args) {
       return write_all(STDOUT_FILENO, top_screen(title, rows, size)) == Written::kAll;
     };
     const auto waiting = [&draw](Clock::time_point until) {
-      return draw("cay top: the daemon does not answer, these are its last words; q ends it") && wait(until);
+      return draw("cay top: the daemon does not answer, these are its last words; q ends it") &&
+             wait(until);
     };
     for (;;) {
       const auto body = patient_get(at, kStats, waiting);

@@ -61,7 +61,8 @@ std::vector<Use> uses_of(const json::object& answer) {
   return out;
 }
 
-std::vector<TopRow> top_rows(const std::vector<Use>& before, const std::vector<Use>& now, double seconds) {
+std::vector<TopRow> top_rows(const std::vector<Use>& before, const std::vector<Use>& now,
+                             double seconds) {
   std::map<std::string, const Use*> last;
   for (const auto& use : before) last[use.id] = &use;
   std::vector<TopRow> out;
@@ -103,15 +104,18 @@ json::array top_json(const std::vector<TopRow>& rows) {
 std::string top_table(const std::vector<TopRow>& rows) {
   std::vector<Row> lines;
   for (const auto& row : rows) {
-    lines.push_back({row.use.name, row.use.state, percent(row.cpu_percent), human_size(row.use.memory_bytes),
-                     human_size(row.use.memory_limit), std::to_string(row.use.pids), std::to_string(row.use.commands),
+    lines.push_back({row.use.name, row.use.state, percent(row.cpu_percent),
+                     human_size(row.use.memory_bytes), human_size(row.use.memory_limit),
+                     std::to_string(row.use.pids), std::to_string(row.use.commands),
                      human_size(static_cast<std::uint64_t>(row.in_per_s)) + "/s",
                      human_size(static_cast<std::uint64_t>(row.out_per_s)) + "/s"});
   }
-  return table({"SANDBOX", "STATE", "CPU %", "MEMORY", "LIMIT", "PIDS", "COMMANDS", "IN", "OUT"}, lines);
+  return table({"SANDBOX", "STATE", "CPU %", "MEMORY", "LIMIT", "PIDS", "COMMANDS", "IN", "OUT"},
+               lines);
 }
 
-std::string top_screen(const std::string& title, const std::vector<TopRow>& rows, sdk::TerminalSize size) {
+std::string top_screen(const std::string& title, const std::vector<TopRow>& rows,
+                       sdk::TerminalSize size) {
   constexpr const char* kToTop = "\x1b[H";
   constexpr const char* kClearLine = "\x1b[K";
   constexpr const char* kClearBelow = "\x1b[J";

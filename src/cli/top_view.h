@@ -21,13 +21,16 @@ struct TopRow {
   double cpu_percent = 0;  // of one CPU, since the look before
   double in_per_s = 0, out_per_s = 0;
 };
-// Busiest first. A sandbox that was not in the look before, or started anew since, counts from zero.
-std::vector<TopRow> top_rows(const std::vector<Use>& before, const std::vector<Use>& now, double seconds);
+// Busiest first. A sandbox that was not in the look before, or started anew since, counts from
+// zero.
+std::vector<TopRow> top_rows(const std::vector<Use>& before, const std::vector<Use>& now,
+                             double seconds);
 
 codec::json::array top_json(const std::vector<TopRow>& rows);
 std::string top_table(const std::vector<TopRow>& rows);
-// Returns one screen, drawn over the last one. Each line is cleared behind its text, and so is the rest below the table. No line is longer
-// than the screen, and no more lines are there.
-std::string top_screen(const std::string& title, const std::vector<TopRow>& rows, sdk::TerminalSize size);
+// Returns one screen, drawn over the last one. Each line is cleared behind its text, and so is the
+// rest below the table. No line is longer than the screen, and no more lines are there.
+std::string top_screen(const std::string& title, const std::vector<TopRow>& rows,
+                       sdk::TerminalSize size);
 
 }  // namespace cay::cli

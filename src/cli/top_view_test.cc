@@ -16,7 +16,8 @@ Use use(const std::string& name, std::uint64_t cpu, std::uint64_t memory = 1 << 
 }
 
 TEST(TopViewTest, RatesAreDifferencesAndTheBusiestIsFirst) {
-  const auto rows = top_rows({use("a", 1'000'000), use("b", 0)}, {use("a", 1'100'000), use("b", 1'000'000), use("new", 9'000'000)}, 2);
+  const auto rows = top_rows({use("a", 1'000'000), use("b", 0)},
+                             {use("a", 1'100'000), use("b", 1'000'000), use("new", 9'000'000)}, 2);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].use.name, "b");
   EXPECT_DOUBLE_EQ(rows[0].cpu_percent, 50);
@@ -32,7 +33,8 @@ TEST(TopViewTest, ASandboxThatStartedAnewCountsFromZero) {
 
 TEST(TopViewTest, AScreenFitsAndClearsBehindItself) {
   std::vector<TopRow> rows;
-  for (int i = 0; i < 100; ++i) rows.push_back({use("box-with-a-long-name-" + std::to_string(i), 0), 0, 0, 0});
+  for (int i = 0; i < 100; ++i)
+    rows.push_back({use("box-with-a-long-name-" + std::to_string(i), 0), 0, 0, 0});
   const std::string screen = top_screen("title\x1b[2J", rows, {.rows = 5, .cols = 20});
   EXPECT_EQ(screen.rfind("\x1b[H", 0), 0u);
   EXPECT_EQ(screen.find("\x1b[2J"), std::string::npos);  // no escape of a name's gets through

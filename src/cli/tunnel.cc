@@ -15,11 +15,13 @@ std::string line_of(const sdk::Forward& forward, const std::string& sandbox, boo
   const bool v6 = forward.address().find(':') != std::string::npos;
   const std::string host = v6 ? "[" + forward.address() + "]" : forward.address();
   const std::string local = host + ":" + std::to_string(forward.local_port());
-  if (!as_json) return local + " -> " + printable(sandbox) + ":" + std::to_string(forward.remote_port()) + "\n";
+  if (!as_json)
+    return local + " -> " + printable(sandbox) + ":" + std::to_string(forward.remote_port()) + "\n";
   return codec::write(codec::json::object{{"local", local},
                                           {"local_port", forward.local_port()},
                                           {"remote_port", forward.remote_port()},
-                                          {"sandbox", sandbox}}) + "\n";
+                                          {"sandbox", sandbox}}) +
+         "\n";
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace {
 
 namespace json = codec::json;
 
-std::string links_of(const std::string& sandbox) { return "/api/v1/sandboxes/" + http::encode_segment(sandbox) + "/links"; }
+std::string links_of(const std::string& sandbox) {
+  return "/api/v1/sandboxes/" + http::encode_segment(sandbox) + "/links";
+}
 
 int list(Context& at, const UrlArgs& args) {
   const auto body = parsed(at.client.request("GET", links_of(args.sandbox)));
@@ -29,8 +31,9 @@ int list(Context& at, const UrlArgs& args) {
   for (const auto& item : items) {
     const auto& link = item.as_object();
     const std::string expires = text_of(link, "expires_at");
-    rows.push_back({text_of(link, "id"), text_of(link, "port") + text_of(link, "path"), text_of(link, "created_at"),
-                    expires.empty() ? "never" : expires, text_of(link, "created_by")});
+    rows.push_back({text_of(link, "id"), text_of(link, "port") + text_of(link, "path"),
+                    text_of(link, "created_at"), expires.empty() ? "never" : expires,
+                    text_of(link, "created_by")});
   }
   print(table({"ID", "PORT/PATH", "CREATED", "EXPIRES", "BY"}, rows));
   return kOk;
@@ -43,7 +46,8 @@ int withdraw(Context& at, const UrlArgs& args) {
     at.client.request("DELETE", all + "/" + http::encode_segment(args.link));
     answer = R"({"withdrawn":1})";
   } else {
-    answer = at.client.request("DELETE", args.port == 0 ? all : all + "?port=" + std::to_string(args.port));
+    answer = at.client.request("DELETE",
+                               args.port == 0 ? all : all + "?port=" + std::to_string(args.port));
   }
   if (at.json) print(answer + "\n");
   return kOk;
@@ -68,7 +72,8 @@ int make(Context& at, const UrlArgs& args) {
   const auto link = parsed(answer);
   const std::string browser = text_of(link, "browser_url");
   if (args.port != 0 && browser.empty()) {
-    print_error("browsers need a host for each service: start the daemon with --service-domain. Programs: send X-Cay-Service-Token (see --json)");
+    print_error(
+        "browsers need a host for each service: start the daemon with --service-domain. Programs: send X-Cay-Service-Token (see --json)");
   }
   print((args.port == 0 || browser.empty() ? text_of(link, "url") : browser) + "\n");
   return kOk;

@@ -29,7 +29,8 @@ std::string duration(double seconds) {
   if (whole < kMinute) return fixed(seconds, 1) + "s";
   char out[64];
   if (whole < kHour) {
-    std::snprintf(out, sizeof out, "%lldm %02llds", static_cast<long long>(whole / kMinute), static_cast<long long>(whole % kMinute));
+    std::snprintf(out, sizeof out, "%lldm %02llds", static_cast<long long>(whole / kMinute),
+                  static_cast<long long>(whole % kMinute));
   } else {
     std::snprintf(out, sizeof out, "%lldh %02lldm", static_cast<long long>(whole / kHour),
                   static_cast<long long>(whole % kHour / kMinute));
@@ -40,7 +41,9 @@ std::string duration(double seconds) {
 Row row_of(std::string name, std::string sandboxes, const json::object& totals) {
   constexpr double kMibPerGib = 1024;
   constexpr double kHour = 3600;
-  return {std::move(name), std::move(sandboxes), fixed(totals.at("cpu_seconds").to_number<double>(), 1) + "s",
+  return {std::move(name),
+          std::move(sandboxes),
+          fixed(totals.at("cpu_seconds").to_number<double>(), 1) + "s",
           fixed(totals.at("memory_mib_seconds").to_number<double>() / kMibPerGib / kHour, 3),
           duration(totals.at("running_seconds").to_number<double>()),
           human_size(totals.at("bytes_in").to_number<std::uint64_t>()),
@@ -55,7 +58,8 @@ int usage_command(Context& at, const UsageArgs& args) {
   std::vector<Row> rows;
   std::vector<std::string> documents;
   for (const auto& ref : args.refs) {
-    documents.push_back(at.client.request("GET", "/api/v1/sandboxes/" + http::encode_segment(ref) + "/usage"));
+    documents.push_back(
+        at.client.request("GET", "/api/v1/sandboxes/" + http::encode_segment(ref) + "/usage"));
     const auto one = parsed(documents.back());
     rows.push_back(row_of(text_of(one, "sandbox"), "1", one));
   }
@@ -72,8 +76,8 @@ int usage_command(Context& at, const UsageArgs& args) {
       for (const auto& item : groups->as_array()) {
         const auto& group = item.as_object();
         const std::string value = text_of(group, "value");
-        rows.push_back(row_of(args.group_by + (value.empty() ? " (none)" : "=" + value), codec::write(group.at("sandboxes")),
-                              group.at("totals").as_object()));
+        rows.push_back(row_of(args.group_by + (value.empty() ? " (none)" : "=" + value),
+                              codec::write(group.at("sandboxes")), group.at("totals").as_object()));
       }
     }
     rows.push_back(row_of("all", codec::write(all.at("sandboxes")), all.at("totals").as_object()));
@@ -87,7 +91,8 @@ int rm_command(Context& at, const RmArgs& args) {
   if (args.all) body["all"] = true;
   if (!args.refs.empty()) body["refs"] = json::array(args.refs.begin(), args.refs.end());
   if (!args.labels.empty()) body["labels"] = json::array(args.labels.begin(), args.labels.end());
-  const auto answer = parsed(at.client.request("POST", "/api/v1/sandboxes/batch-delete", codec::write(body)));
+  const auto answer =
+      parsed(at.client.request("POST", "/api/v1/sandboxes/batch-delete", codec::write(body)));
   int code = kOk;
   std::vector<std::string> items;
   for (const auto& item : answer.at("failed").as_array()) {

@@ -12,7 +12,9 @@
 namespace cay::cli {
 namespace {
 
-Error bad(std::string message) { return {Code::kInvalidArgument, "bad_value", std::move(message), 0}; }
+Error bad(std::string message) {
+  return {Code::kInvalidArgument, "bad_value", std::move(message), 0};
+}
 
 // A number at the front of `text`; `text` becomes what follows it. Not negative.
 std::optional<double> take_number(std::string_view& text) {
@@ -25,7 +27,8 @@ std::optional<double> take_number(std::string_view& text) {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
@@ -40,13 +43,16 @@ Result<PortPair> parse_ports(std::string_view text) {
   const auto port = [](std::string_view digits, int least) -> std::optional<std::uint16_t> {
     int value = -1;
     const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (failed != std::errc() || end != digits.data() + digits.size() || value < least || value > 65535) return std::nullopt;
+    if (failed != std::errc() || end != digits.data() + digits.size() || value < least ||
+        value > 65535)
+      return std::nullopt;
     return static_cast<std::uint16_t>(value);
   };
   const auto colon = text.find(':');
   const auto remote = port(colon == std::string_view::npos ? text : text.substr(colon + 1), 1);
   const auto local = colon == std::string_view::npos ? remote : port(text.substr(0, colon), 0);
-  if (!remote || !local) return bad("'" + std::string(text) + "' is no pair of ports: write it like 5432 or 15432:5432");
+  if (!remote || !local)
+    return bad("'" + std::string(text) + "' is no pair of ports: write it like 5432 or 15432:5432");
   return PortPair{*local, *remote};
 }
 
@@ -68,12 +74,24 @@ Result<std::pair<std::string, std::uint64_t>> parse_tmpfs(std::string_view text)
 }
 
 Result<std::uint64_t> parse_size(std::string_view text) {
-  static constexpr std::array<Unit, 18> kUnits{{{"", 1}, {"b", 1},
-      {"k", 1024}, {"kib", 1024}, {"kb", 1e3},
-      {"m", 1048576}, {"mib", 1048576}, {"mb", 1e6},
-      {"g", 1073741824}, {"gib", 1073741824}, {"gb", 1e9},
-      {"t", 1099511627776}, {"tib", 1099511627776}, {"tb", 1e12}, {"ki", 1024}, {"mi", 1048576},
-      {"gi", 1073741824}, {"ti", 1099511627776}}};
+  static constexpr std::array<Unit, 18> kUnits{{{"", 1},
+                                                {"b", 1},
+                                                {"k", 1024},
+                                                {"kib", 1024},
+                                                {"kb", 1e3},
+                                                {"m", 1048576},
+                                                {"mib", 1048576},
+                                                {"mb", 1e6},
+                                                {"g", 1073741824},
+                                                {"gib", 1073741824},
+                                                {"gb", 1e9},
+                                                {"t", 1099511627776},
+                                                {"tib", 1099511627776},
+                                                {"tb", 1e12},
+                                                {"ki", 1024},
+                                                {"mi", 1048576},
+                                                {"gi", 1073741824},
+                                                {"ti", 1099511627776}}};
   std::string_view rest = text;
   const auto value = take_number(rest);
   const std::string unit = lower(rest);
@@ -86,7 +104,8 @@ Result<std::uint64_t> parse_size(std::string_view text) {
 }
 
 Result<double> parse_duration(std::string_view text) {
-  static constexpr std::array<Unit, 6> kUnits{{{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}, {"d", 86400}}};
+  static constexpr std::array<Unit, 6> kUnits{
+      {{"", 1}, {"s", 1}, {"ms", 0.001}, {"m", 60}, {"h", 3600}, {"d", 86400}}};
   std::string_view rest = text;
   const auto value = take_number(rest);
   const auto found = std::ranges::find(kUnits, rest, &Unit::name);
@@ -119,12 +138,15 @@ Result<std::uint32_t> parse_count(std::string_view text) {
   std::uint32_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failed != std::errc() || end != text.data() + text.size() || value == 0) {
-    return bad("'" + std::string(text) + "' is no number above 0 that can be asked for: write it like 200, or leave it out for the default");
+    return bad(
+        "'" + std::string(text) +
+        "' is no number above 0 that can be asked for: write it like 200, or leave it out for the default");
   }
   return value;
 }
 
-Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts, std::string_view what) {
+Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts,
+                                                       std::string_view what) {
   std::map<std::string, std::string> out;
   for (const auto& text : texts) {
     const auto equals = text.find('=');
@@ -140,7 +162,8 @@ Result<std::map<std::string, std::string>> parse_env(const std::vector<std::stri
   std::map<std::string, std::string> out;
   for (const auto& text : texts) {
     const auto equals = text.find('=');
-    if (text.empty() || equals == 0) return bad("'" + text + "' is no variable: write it like KEY=VALUE, or KEY to pass yours on");
+    if (text.empty() || equals == 0)
+      return bad("'" + text + "' is no variable: write it like KEY=VALUE, or KEY to pass yours on");
     if (equals != std::string::npos) {
       out[text.substr(0, equals)] = text.substr(equals + 1);
     } else if (const char* mine = std::getenv(text.c_str())) {
@@ -155,17 +178,32 @@ Result<int> parse_signal(std::string_view text) {
     std::string_view name;
     int number;
   };
-  static constexpr std::array<Named, 16> kNames{{{"hup", SIGHUP}, {"int", SIGINT}, {"quit", SIGQUIT}, {"kill", SIGKILL},
-      {"usr1", SIGUSR1}, {"usr2", SIGUSR2}, {"term", SIGTERM}, {"stop", SIGSTOP}, {"cont", SIGCONT}, {"tstp", SIGTSTP},
-      {"abrt", SIGABRT}, {"alrm", SIGALRM}, {"pipe", SIGPIPE}, {"segv", SIGSEGV}, {"winch", SIGWINCH}, {"trap", SIGTRAP}}};
+  static constexpr std::array<Named, 16> kNames{{{"hup", SIGHUP},
+                                                 {"int", SIGINT},
+                                                 {"quit", SIGQUIT},
+                                                 {"kill", SIGKILL},
+                                                 {"usr1", SIGUSR1},
+                                                 {"usr2", SIGUSR2},
+                                                 {"term", SIGTERM},
+                                                 {"stop", SIGSTOP},
+                                                 {"cont", SIGCONT},
+                                                 {"tstp", SIGTSTP},
+                                                 {"abrt", SIGABRT},
+                                                 {"alrm", SIGALRM},
+                                                 {"pipe", SIGPIPE},
+                                                 {"segv", SIGSEGV},
+                                                 {"winch", SIGWINCH},
+                                                 {"trap", SIGTRAP}}};
   int number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   constexpr int kMost = 64;
-  if (failed == std::errc() && end == text.data() + text.size() && number >= 0 && number <= kMost) return number;
+  if (failed == std::errc() && end == text.data() + text.size() && number >= 0 && number <= kMost)
+    return number;
   std::string name = lower(text);
   if (name.starts_with("sig")) name.erase(0, 3);
   const auto found = std::ranges::find(kNames, name, &Named::name);
-  if (found == kNames.end()) return bad("'" + std::string(text) + "' is no signal: write it like TERM, SIGTERM or 15");
+  if (found == kNames.end())
+    return bad("'" + std::string(text) + "' is no signal: write it like TERM, SIGTERM or 15");
   return found->number;
 }
 
@@ -174,7 +212,8 @@ Result<CopyPath> parse_copy_path(const std::string& text) {
   const auto slash = text.find('/');
   if (text.empty()) return bad("an empty path: write a local path, '-', or SANDBOX:/path");
   if (colon == std::string::npos || slash < colon) return CopyPath{std::nullopt, text};
-  if (colon == 0 || colon + 1 == text.size()) return bad("'" + text + "': write a path inside as SANDBOX:/path");
+  if (colon == 0 || colon + 1 == text.size())
+    return bad("'" + text + "': write a path inside as SANDBOX:/path");
   std::string path = text.substr(colon + 1);
   if (path.front() != '/') path.insert(path.begin(), '/');
   return CopyPath{text.substr(0, colon), std::move(path)};
@@ -196,7 +235,8 @@ std::string human_size(std::uint64_t bytes) {
 
 namespace {
 
-std::size_t distance(std::string_view a, std::string_view b) {  // Damerau-Levenshtein, adjacent swaps
+std::size_t distance(std::string_view a,
+                     std::string_view b) {  // Damerau-Levenshtein, adjacent swaps
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
   for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
@@ -226,7 +266,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
       best_distance = now;
     }
   }
-  return best_distance <= std::max<std::size_t>(1, word.size() / 3) + (word.size() > 2 ? 1 : 0) ? best : std::string();
+  return best_distance <= std::max<std::size_t>(1, word.size() / 3) + (word.size() > 2 ? 1 : 0)
+             ? best
+             : std::string();
 }
 
 }  // namespace cay::cli

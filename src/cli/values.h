@@ -1,4 +1,5 @@
-// Values as people write them: sizes, times, labels, signals, SANDBOX:path. Errors say what is right.
+// Values as people write them: sizes, times, labels, signals, SANDBOX:path. Errors say what is
+// right.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,14 +19,16 @@ Result<std::uint64_t> parse_size(std::string_view text);
 Result<std::pair<std::string, std::uint64_t>> parse_tmpfs(std::string_view text);
 // Seconds: "90", "1.5", "90s", "10m", "2h", "1d", "250ms".
 Result<double> parse_duration(std::string_view text);
-// A timer, in whole seconds: a time, or "never" (0 and -1, too), which is 0. Up: a part of a second must not become never.
+// A timer, in whole seconds: a time, or "never" (0 and -1, too), which is 0. Up: a part of a second
+// must not become never.
 Result<std::int64_t> parse_timer(std::string_view text);
 // "0.5" -> 500.
 Result<std::uint32_t> parse_cpus(std::string_view text);
 // "200"; not 0, which would be sent as "the default".
 Result<std::uint32_t> parse_count(std::string_view text);
 // "K=V"; the value may hold '='.
-Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts, std::string_view what);
+Result<std::map<std::string, std::string>> parse_pairs(const std::vector<std::string>& texts,
+                                                       std::string_view what);
 // -e K=V, or -e K: the value of this environment.
 Result<std::map<std::string, std::string>> parse_env(const std::vector<std::string>& texts);
 // "TERM", "SIGTERM", "15".

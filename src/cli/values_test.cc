@@ -14,7 +14,8 @@ TEST(ValuesTest, Sizes) {
   EXPECT_EQ(*parse_size("2Gi"), 2u << 30);
   EXPECT_EQ(*parse_size("1Ti"), 1ull << 40);
   EXPECT_EQ(*parse_size("500MB"), 500'000'000u);
-  for (const char* bad : {"", "MiB", "-1", "1 GiB", "1Q", "nan", "inf", "1e300g", "0x10"}) EXPECT_FALSE(parse_size(bad)) << bad;
+  for (const char* bad : {"", "MiB", "-1", "1 GiB", "1Q", "nan", "inf", "1e300g", "0x10"})
+    EXPECT_FALSE(parse_size(bad)) << bad;
 }
 
 TEST(ValuesTest, FileSystemsInMemory) {
@@ -48,7 +49,8 @@ TEST(ValuesTest, TimersAreTimesOrNever) {
 TEST(ValuesTest, Cpus) {
   EXPECT_EQ(*parse_cpus("2"), 2000u);
   EXPECT_EQ(*parse_cpus("0.5"), 500u);
-  for (const char* bad : {"", "0", "0.0001", "-1", "two", "1e9"}) EXPECT_FALSE(parse_cpus(bad)) << bad;
+  for (const char* bad : {"", "0", "0.0001", "-1", "two", "1e9"})
+    EXPECT_FALSE(parse_cpus(bad)) << bad;
 }
 
 TEST(ValuesTest, Counts) {
@@ -87,7 +89,8 @@ TEST(ValuesTest, SignalsByNameAndNumber) {
   EXPECT_EQ(*parse_signal("TERM"), 15);
   EXPECT_EQ(*parse_signal("sigint"), 2);
   EXPECT_EQ(*parse_signal("9"), 9);
-  for (const char* bad : {"", "-9", "65", "SIG", "TERMINATE"}) EXPECT_FALSE(parse_signal(bad)) << bad;
+  for (const char* bad : {"", "-9", "65", "SIG", "TERMINATE"})
+    EXPECT_FALSE(parse_signal(bad)) << bad;
 }
 
 TEST(ValuesTest, PairsOfPorts) {
@@ -96,7 +99,8 @@ TEST(ValuesTest, PairsOfPorts) {
   EXPECT_EQ(parse_ports("15432:5432")->local, 15432);
   EXPECT_EQ(parse_ports("15432:5432")->remote, 5432);
   EXPECT_EQ(parse_ports("0:80")->local, 0);
-  for (const char* bad : {"", "0", "65536", ":80", "80:", "a", "80:b", "1:2:3", "-1", " 80", "8 0"}) {
+  for (const char* bad :
+       {"", "0", "65536", ":80", "80:", "a", "80:b", "1:2:3", "-1", " 80", "8 0"}) {
     EXPECT_FALSE(parse_ports(bad)) << bad;
   }
 }

@@ -23,7 +23,8 @@ Task<void> remove(Connection& at, std::string ref);
 Task<std::vector<sdk::SandboxInfo>> list(Connection& at, sdk::ListOptions options);
 Task<sdk::Stats> stats(Connection& at, std::string ref);
 Task<sdk::NetworkReport> network(Connection& at, std::string ref);
-Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset, std::uint32_t limit);
+Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset,
+                                std::uint32_t limit);
 Task<std::vector<sdk::Snapshot>> snapshots(Connection& at);
 Task<std::vector<sdk::Feature>> doctor(Connection& at);
 Task<sdk::Version> version(Connection& at);
@@ -34,7 +35,8 @@ Task<sdk::CommandInfo> command(Connection& at, std::string ref, std::string id);
 Task<void> kill(Connection& at, std::string ref, std::string id, int signal);
 Task<void> forget(Connection& at, std::string ref, std::string id);
 // Reads to the end, gathering up to `keep` bytes of each stream that has no callback.
-Task<sdk::CommandResult> gather(CommandStream& stream, sdk::OutputCallbacks callbacks, std::size_t keep);
+Task<sdk::CommandResult> gather(CommandStream& stream, sdk::OutputCallbacks callbacks,
+                                std::size_t keep);
 
 // Gathers events into a result; shared by both clients.
 class Gatherer {
@@ -53,18 +55,25 @@ class Gatherer {
   sdk::CommandResult result_;
 };
 
-Task<std::unique_ptr<ByteSource>> read_file(Connection& at, std::string ref, std::string path, std::string user);
-Task<sdk::FileInfo> write_file(Connection& at, std::string ref, std::string path, std::uint32_t mode,
-                               std::string user, std::unique_ptr<ByteSource> bytes);
+Task<std::unique_ptr<ByteSource>> read_file(Connection& at, std::string ref, std::string path,
+                                            std::string user);
+Task<sdk::FileInfo> write_file(Connection& at, std::string ref, std::string path,
+                               std::uint32_t mode, std::string user,
+                               std::unique_ptr<ByteSource> bytes);
 Task<sdk::FileInfo> stat(Connection& at, std::string ref, std::string path, std::string user);
-Task<std::vector<sdk::FileInfo>> list_directory(Connection& at, std::string ref, std::string path, std::string user);
+Task<std::vector<sdk::FileInfo>> list_directory(Connection& at, std::string ref, std::string path,
+                                                std::string user);
 Task<void> make_directory(Connection& at, std::string ref, std::string path, std::string user);
-Task<void> remove_path(Connection& at, std::string ref, std::string path, bool recursive, std::string user);
-Task<void> rename(Connection& at, std::string ref, std::string from, std::string to, std::string user);
-Task<std::vector<sdk::FileInfo>> glob(Connection& at, std::string ref, std::string root, std::string pattern);
-Task<std::vector<sdk::GrepMatch>> grep(Connection& at, std::string ref, std::string root, std::string text,
-                                       std::string glob);
-Task<std::unique_ptr<ByteSource>> read_tree(Connection& at, std::string ref, std::string path, std::string user);
+Task<void> remove_path(Connection& at, std::string ref, std::string path, bool recursive,
+                       std::string user);
+Task<void> rename(Connection& at, std::string ref, std::string from, std::string to,
+                  std::string user);
+Task<std::vector<sdk::FileInfo>> glob(Connection& at, std::string ref, std::string root,
+                                      std::string pattern);
+Task<std::vector<sdk::GrepMatch>> grep(Connection& at, std::string ref, std::string root,
+                                       std::string text, std::string glob);
+Task<std::unique_ptr<ByteSource>> read_tree(Connection& at, std::string ref, std::string path,
+                                            std::string user);
 Task<void> write_tree(Connection& at, std::string ref, std::string path, std::string user,
                       std::unique_ptr<ByteSource> tar);
 

@@ -7,7 +7,8 @@
 namespace cay::client {
 namespace {
 
-std::string command_target(const std::string& ref, const std::string& id, std::string_view rest = {}) {
+std::string command_target(const std::string& ref, const std::string& id,
+                           std::string_view rest = {}) {
   return sandbox_target(ref, "/commands/" + http::encode_segment(id) + std::string(rest));
 }
 
@@ -37,7 +38,8 @@ Task<sdk::CommandInfo> command(Connection& at, std::string ref, std::string id) 
 }
 
 Task<void> kill(Connection& at, std::string ref, std::string id, int signal) {
-  std::string body = signal == 0 ? std::string("{}") : "{\"signal\":" + std::to_string(signal) + "}";
+  std::string body =
+      signal == 0 ? std::string("{}") : "{\"signal\":" + std::to_string(signal) + "}";
   auto answer = co_await at.call("POST", command_target(ref, id, "/kill"), std::move(body));
   if (!answer) co_return std::move(answer).error();
   co_return Result<void>();
@@ -93,7 +95,8 @@ sdk::CommandResult Gatherer::take(std::string sandbox) {
   return std::move(result_);
 }
 
-Task<sdk::CommandResult> gather(CommandStream& stream, sdk::OutputCallbacks callbacks, std::size_t keep) {
+Task<sdk::CommandResult> gather(CommandStream& stream, sdk::OutputCallbacks callbacks,
+                                std::size_t keep) {
   Gatherer gatherer(callbacks, keep);
   while (true) {
     auto event = co_await stream.next();

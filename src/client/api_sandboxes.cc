@@ -22,14 +22,16 @@ std::string list_target(const sdk::ListOptions& options) {
   std::string out = "/api/v1/sandboxes?limit=" + std::to_string(kPageSize);
   for (const auto& label : options.labels) out += "&label=" + http::encode_segment(label);
   if (!options.state.empty()) out += "&state=" + http::encode_segment(options.state);
-  if (!options.name_contains.empty()) out += "&name_contains=" + http::encode_segment(options.name_contains);
+  if (!options.name_contains.empty())
+    out += "&name_contains=" + http::encode_segment(options.name_contains);
   return out;
 }
 
 }  // namespace
 
 Task<sdk::SandboxInfo> create(Connection& at, sdk::CreateOptions options) {
-  return read_as(at, "POST", "/api/v1/sandboxes", codec::write(create_body(options)), &sandbox_from);
+  return read_as(at, "POST", "/api/v1/sandboxes", codec::write(create_body(options)),
+                 &sandbox_from);
 }
 
 Task<sdk::SandboxInfo> get(Connection& at, std::string ref) {
@@ -43,7 +45,8 @@ Task<std::string> id_of(Connection& at, std::string ref) {
 }
 
 Task<sdk::SandboxInfo> update(Connection& at, std::string ref, sdk::UpdateOptions options) {
-  return read_as(at, "PATCH", sandbox_target(ref), codec::write(update_body(options)), &sandbox_from);
+  return read_as(at, "PATCH", sandbox_target(ref), codec::write(update_body(options)),
+                 &sandbox_from);
 }
 
 Task<sdk::SandboxInfo> start(Connection& at, std::string ref, double timeout_s) {
@@ -53,14 +56,18 @@ Task<sdk::SandboxInfo> start(Connection& at, std::string ref, double timeout_s) 
     const bool again = co_await pauses.pause();
     if (!again) {
       co_return Error{Code::kDeadlineExceeded, "start_timeout",
-                      "sandbox " + ref + " is not ready after " + std::to_string(static_cast<int>(timeout_s)) +
-                          " s; it goes on starting: `cay ls` tells its state", 0};
+                      "sandbox " + ref + " is not ready after " +
+                          std::to_string(static_cast<int>(timeout_s)) +
+                          " s; it goes on starting: `cay ls` tells its state",
+                      0};
     }
     now = co_await get(at, ref);
   }
   if (now && now->state != "ready") {
-    co_return Error{Code::kNotReady, "start_failed",
-                    "sandbox " + ref + " is " + now->state + (now->reason.empty() ? "" : ": " + now->reason), 0};
+    co_return Error{
+        Code::kNotReady, "start_failed",
+        "sandbox " + ref + " is " + now->state + (now->reason.empty() ? "" : ": " + now->reason),
+        0};
   }
   co_return now;
 }
@@ -95,8 +102,10 @@ Task<sdk::NetworkReport> network(Connection& at, std::string ref) {
   return read_as(at, "GET", sandbox_target(ref, "/network"), {}, &network_from);
 }
 
-Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset, std::uint32_t limit) {
-  const std::string query = "/programs?offset=" + std::to_string(offset) + "&limit=" + std::to_string(limit);
+Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset,
+                                std::uint32_t limit) {
+  const std::string query =
+      "/programs?offset=" + std::to_string(offset) + "&limit=" + std::to_string(limit);
   return read_as(at, "GET", sandbox_target(ref, query), {}, &programs_from);
 }
 
@@ -112,6 +121,8 @@ Task<std::vector<sdk::Feature>> doctor(Connection& at) {
   co_return list_from(*answer, "features", feature_from);
 }
 
-Task<sdk::Version> version(Connection& at) { return read_as(at, "GET", "/api/v1/version", {}, &version_from); }
+Task<sdk::Version> version(Connection& at) {
+  return read_as(at, "GET", "/api/v1/version", {}, &version_from);
+}
 
 }  // namespace cay::client

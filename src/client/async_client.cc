@@ -12,7 +12,8 @@ namespace cay::sdk {
 namespace api = cay::client;
 
 struct AsyncState {
-  AsyncState(asio::any_io_executor executor, const ClientOptions& options) : connection(std::move(executor), options) {}
+  AsyncState(asio::any_io_executor executor, const ClientOptions& options)
+      : connection(std::move(executor), options) {}
   api::Connection connection;
 };
 
@@ -38,16 +39,19 @@ Awaitable<T> unwrap([[maybe_unused]] std::shared_ptr<Keep> keep, Task<T> task) {
   if constexpr (!std::is_void_v<T>) co_return *std::move(got);
 }
 
-Awaitable<AsyncCommand> spawn_spec(std::shared_ptr<AsyncState> client, std::string ref, api::json::object spec) {
-  auto got = co_await api::CommandStream::start(client->connection, std::move(ref), std::move(spec));
+Awaitable<AsyncCommand> spawn_spec(std::shared_ptr<AsyncState> client, std::string ref,
+                                   api::json::object spec) {
+  auto got =
+      co_await api::CommandStream::start(client->connection, std::move(ref), std::move(spec));
   if (!got) api::raise(std::move(got).error());
   auto state = std::make_shared<AsyncCommandState>(AsyncCommandState{client, *std::move(got)});
   co_return AsyncCommand(std::move(state));
 }
 
-Awaitable<std::string> read_whole(std::shared_ptr<AsyncState> client, std::string ref, std::string path,
-                                  std::string user) {
-  auto source = co_await api::read_file(client->connection, std::move(ref), std::move(path), std::move(user));
+Awaitable<std::string> read_whole(std::shared_ptr<AsyncState> client, std::string ref,
+                                  std::string path, std::string user) {
+  auto source =
+      co_await api::read_file(client->connection, std::move(ref), std::move(path), std::move(user));
   if (!source) api::raise(std::move(source).error());
   auto bytes = co_await read_all(*std::move(source), kMaxFile);
   if (!bytes) api::raise(std::move(bytes).error());
@@ -64,42 +68,65 @@ Awaitable<CommandResult> AsyncCommand::wait(OutputCallbacks callbacks, std::size
 Awaitable<void> AsyncCommand::write_stdin(std::string bytes) {
   return unwrap(state_, state_->stream->write_stdin(std::move(bytes)));
 }
-Awaitable<void> AsyncCommand::close_stdin() { return unwrap(state_, state_->stream->close_stdin()); }
-Awaitable<void> AsyncCommand::kill(int signal) { return unwrap(state_, state_->stream->kill(signal)); }
-Awaitable<void> AsyncCommand::resize(TerminalSize size) { return unwrap(state_, state_->stream->resize(size)); }
+Awaitable<void> AsyncCommand::close_stdin() {
+  return unwrap(state_, state_->stream->close_stdin());
+}
+Awaitable<void> AsyncCommand::kill(int signal) {
+  return unwrap(state_, state_->stream->kill(signal));
+}
+Awaitable<void> AsyncCommand::resize(TerminalSize size) {
+  return unwrap(state_, state_->stream->resize(size));
+}
 
-Awaitable<SandboxInfo> AsyncSandbox::info() const { return unwrap(client_, api::get(client_->connection, ref_)); }
+Awaitable<SandboxInfo> AsyncSandbox::info() const {
+  return unwrap(client_, api::get(client_->connection, ref_));
+}
 Awaitable<SandboxInfo> AsyncSandbox::update(UpdateOptions options) const {
   return unwrap(client_, api::update(client_->connection, ref_, std::move(options)));
 }
 Awaitable<SandboxInfo> AsyncSandbox::start(double timeout_s) const {
   return unwrap(client_, api::start(client_->connection, ref_, timeout_s));
 }
-Awaitable<SandboxInfo> AsyncSandbox::stop() const { return unwrap(client_, api::stop(client_->connection, ref_)); }
-Awaitable<SandboxInfo> AsyncSandbox::pause() const { return unwrap(client_, api::pause(client_->connection, ref_)); }
-Awaitable<SandboxInfo> AsyncSandbox::resume() const { return unwrap(client_, api::resume(client_->connection, ref_)); }
-Awaitable<void> AsyncSandbox::remove() const { return unwrap(client_, api::remove(client_->connection, ref_)); }
-Awaitable<Stats> AsyncSandbox::stats() const { return unwrap(client_, api::stats(client_->connection, ref_)); }
+Awaitable<SandboxInfo> AsyncSandbox::stop() const {
+  return unwrap(client_, api::stop(client_->connection, ref_));
+}
+Awaitable<SandboxInfo> AsyncSandbox::pause() const {
+  return unwrap(client_, api::pause(client_->connection, ref_));
+}
+Awaitable<SandboxInfo> AsyncSandbox::resume() const {
+  return unwrap(client_, api::resume(client_->connection, ref_));
+}
+Awaitable<void> AsyncSandbox::remove() const {
+  return unwrap(client_, api::remove(client_->connection, ref_));
+}
+Awaitable<Stats> AsyncSandbox::stats() const {
+  return unwrap(client_, api::stats(client_->connection, ref_));
+}
 
-Awaitable<AsyncCommand> AsyncSandbox::spawn(std::vector<std::string> argv, CommandOptions options) const {
+Awaitable<AsyncCommand> AsyncSandbox::spawn(std::vector<std::string> argv,
+                                            CommandOptions options) const {
   return spawn_spec(client_, ref_, api::command_body(argv, api::Line::kArgv, options));
 }
 
 namespace {
 
-Awaitable<CommandResult> run_spec(std::shared_ptr<AsyncState> client, std::string ref, api::json::object spec) {
+Awaitable<CommandResult> run_spec(std::shared_ptr<AsyncState> client, std::string ref,
+                                  api::json::object spec) {
   auto command = co_await spawn_spec(std::move(client), std::move(ref), std::move(spec));
   co_return co_await command.wait();
 }
 
-Awaitable<AsyncCommand> attach_to(std::shared_ptr<AsyncState> client, std::string ref, std::string id, Offsets from) {
-  auto got = co_await api::CommandStream::attach(client->connection, std::move(ref), std::move(id), from);
+Awaitable<AsyncCommand> attach_to(std::shared_ptr<AsyncState> client, std::string ref,
+                                  std::string id, Offsets from) {
+  auto got =
+      co_await api::CommandStream::attach(client->connection, std::move(ref), std::move(id), from);
   if (!got) api::raise(std::move(got).error());
   auto state = std::make_shared<AsyncCommandState>(AsyncCommandState{client, *std::move(got)});
   co_return AsyncCommand(std::move(state));
 }
 
-Awaitable<AsyncTunnel> connect_to(std::shared_ptr<AsyncState> client, std::string ref, std::uint16_t port) {
+Awaitable<AsyncTunnel> connect_to(std::shared_ptr<AsyncState> client, std::string ref,
+                                  std::uint16_t port) {
   auto got = co_await api::TunnelStream::open(client->connection, std::move(ref), port);
   if (!got) api::raise(std::move(got).error());
   auto state = std::make_shared<AsyncTunnelState>(AsyncTunnelState{client, *std::move(got)});
@@ -114,7 +141,8 @@ Awaitable<AsyncSandbox> create_one(std::shared_ptr<AsyncState> client, CreateOpt
 
 }  // namespace
 
-Awaitable<CommandResult> AsyncSandbox::run(std::vector<std::string> argv, CommandOptions options) const {
+Awaitable<CommandResult> AsyncSandbox::run(std::vector<std::string> argv,
+                                           CommandOptions options) const {
   return run_spec(client_, ref_, api::command_body(argv, api::Line::kArgv, options));
 }
 Awaitable<AsyncCommand> AsyncSandbox::attach(std::string command_id, Offsets from) const {
@@ -129,22 +157,29 @@ Awaitable<void> AsyncSandbox::kill(std::string command_id, int signal) const {
 Awaitable<std::string> AsyncSandbox::read_file(std::string path, std::string user) const {
   return read_whole(client_, ref_, std::move(path), std::move(user));
 }
-Awaitable<FileInfo> AsyncSandbox::write_file(std::string path, std::string bytes, std::uint32_t mode,
-                                             std::string user) const {
-  return unwrap(client_, api::write_file(client_->connection, ref_, std::move(path), mode, std::move(user),
-                                         source_of(std::move(bytes))));
+Awaitable<FileInfo> AsyncSandbox::write_file(std::string path, std::string bytes,
+                                             std::uint32_t mode, std::string user) const {
+  return unwrap(client_, api::write_file(client_->connection, ref_, std::move(path), mode,
+                                         std::move(user), source_of(std::move(bytes))));
 }
 Awaitable<std::vector<FileInfo>> AsyncSandbox::list(std::string path, std::string user) const {
-  return unwrap(client_, api::list_directory(client_->connection, ref_, std::move(path), std::move(user)));
+  return unwrap(client_,
+                api::list_directory(client_->connection, ref_, std::move(path), std::move(user)));
 }
-Awaitable<void> AsyncSandbox::remove_path(std::string path, bool recursive, std::string user) const {
-  return unwrap(client_, api::remove_path(client_->connection, ref_, std::move(path), recursive, std::move(user)));
+Awaitable<void> AsyncSandbox::remove_path(std::string path, bool recursive,
+                                          std::string user) const {
+  return unwrap(client_, api::remove_path(client_->connection, ref_, std::move(path), recursive,
+                                          std::move(user)));
 }
 
-Awaitable<AsyncTunnel> AsyncSandbox::connect(std::uint16_t port) const { return connect_to(client_, ref_, port); }
+Awaitable<AsyncTunnel> AsyncSandbox::connect(std::uint16_t port) const {
+  return connect_to(client_, ref_, port);
+}
 
 Awaitable<std::string> AsyncTunnel::read() { return unwrap(state_, state_->stream->read()); }
-Awaitable<void> AsyncTunnel::write(std::string bytes) { return unwrap(state_, state_->stream->write(std::move(bytes))); }
+Awaitable<void> AsyncTunnel::write(std::string bytes) {
+  return unwrap(state_, state_->stream->write(std::move(bytes)));
+}
 Awaitable<void> AsyncTunnel::shut_write() { return unwrap(state_, state_->stream->shut_write()); }
 
 AsyncClient::AsyncClient(asio::any_io_executor executor, const ClientOptions& options)
@@ -152,7 +187,9 @@ AsyncClient::AsyncClient(asio::any_io_executor executor, const ClientOptions& op
 Awaitable<AsyncSandbox> AsyncClient::create(CreateOptions options) const {
   return create_one(state_, std::move(options));
 }
-AsyncSandbox AsyncClient::sandbox(std::string id_or_name) const { return {state_, std::move(id_or_name)}; }
+AsyncSandbox AsyncClient::sandbox(std::string id_or_name) const {
+  return {state_, std::move(id_or_name)};
+}
 Awaitable<std::vector<SandboxInfo>> AsyncClient::list(ListOptions options) const {
   return unwrap(state_, api::list(state_->connection, std::move(options)));
 }

@@ -16,12 +16,14 @@ constexpr std::uint8_t kAfterEnd = 1;
 
 std::uint64_t little_endian(std::string_view bytes) {
   std::uint64_t out = 0;
-  for (std::size_t i = bytes.size(); i > 0; --i) out = (out << 8) | static_cast<std::uint8_t>(bytes[i - 1]);
+  for (std::size_t i = bytes.size(); i > 0; --i)
+    out = (out << 8) | static_cast<std::uint8_t>(bytes[i - 1]);
   return out;
 }
 
 Error protocol_error(const std::string& what) {
-  return {Code::kInternal, "bad_frame", "the server sent a frame this client does not understand: " + what, 0};
+  return {Code::kInternal, "bad_frame",
+          "the server sent a frame this client does not understand: " + what, 0};
 }
 
 }  // namespace
@@ -30,7 +32,8 @@ bool worth_a_retry(const Error& error) {
   return error.code == Code::kUnavailable || error.reason == "connect_timeout";
 }
 
-Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection, std::string ref, json::object spec) {
+Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection, std::string ref,
+                                                          json::object spec) {
   std::unique_ptr<CommandStream> out(new CommandStream(connection, std::move(ref)));
   out->id_ = string_in(spec, "id");
   if (out->id_.empty()) {
@@ -42,8 +45,8 @@ Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection
   co_return std::move(out);
 }
 
-Task<std::unique_ptr<CommandStream>> CommandStream::attach(Connection& connection, std::string ref, std::string id,
-                                                           sdk::Offsets from) {
+Task<std::unique_ptr<CommandStream>> CommandStream::attach(Connection& connection, std::string ref,
+                                                           std::string id, sdk::Offsets from) {
   std::unique_ptr<CommandStream> out(new CommandStream(connection, std::move(ref)));
   out->id_ = std::move(id);
   out->offsets_ = from;
@@ -63,7 +66,10 @@ Task<void> CommandStream::connect_once() {
   socket_ = *std::move(socket);
   json::object first;
   if (confirmed_) {
-    first = {{"type", "attach"}, {"id", id_}, {"stdout_offset", offsets_.out}, {"stderr_offset", offsets_.err}};
+    first = {{"type", "attach"},
+             {"id", id_},
+             {"stdout_offset", offsets_.out},
+             {"stderr_offset", offsets_.err}};
   } else {
     first = spec_;
     first["type"] = "start";
@@ -80,11 +86,13 @@ Task<void> CommandStream::connect_once() {
   const std::string type = string_in(*parsed, "type");
   if (type == "error") {
     const auto* inner = parsed->if_contains("error");
-    if (inner == nullptr || !inner->is_object()) co_return protocol_error("an error without its members");
+    if (inner == nullptr || !inner->is_object())
+      co_return protocol_error("an error without its members");
     co_return error_from_json(inner->get_object(), Code::kInternal);
   }
   const auto* command = parsed->if_contains("command");
-  if (type != "started" || command == nullptr || !command->is_object()) co_return protocol_error("no `started`");
+  if (type != "started" || command == nullptr || !command->is_object())
+    co_return protocol_error("no `started`");
   started_ = command_from(command->get_object());
   confirmed_ = true;
   co_return Result<void>();
@@ -102,7 +110,9 @@ Task<void> CommandStream::connect() {
 }
 
 Task<sdk::Event> CommandStream::next() {
-  if (ended_) co_return Error{Code::kOutOfRange, "command_ended", "the command has ended: there is no more", 0};
+  if (ended_)
+    co_return Error{Code::kOutOfRange, "command_ended", "the command has ended: there is no more",
+                    0};
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);
   while (true) {
     if (!socket_) {
@@ -115,8 +125,11 @@ Task<sdk::Event> CommandStream::next() {
       auto again = co_await retry.pause();  // bounds sockets that open and break without an event
       if (!again) {
         co_return Error{Code::kUnavailable, "connection_lost",
-                        last_end_ + "; no other was had in time, and the command may still run: "
-                        "`cay attach " + ref_ + " " + id_ + "`", 0};
+                        last_end_ +
+                            "; no other was had in time, and the command may still run: "
+                            "`cay attach " +
+                            ref_ + " " + id_ + "`",
+                        0};
       }
       continue;
     }
@@ -129,7 +142,8 @@ Task<sdk::Event> CommandStream::next() {
 
 Result<bool> CommandStream::take(http::WsMessage message, sdk::Event& out) {
   if (message.kind == http::WsMessage::Kind::kTooLong) return protocol_error(message.data);
-  if (message.kind == http::WsMessage::Kind::kBinary) return take_output(std::move(message.data), out);
+  if (message.kind == http::WsMessage::Kind::kBinary)
+    return take_output(std::move(message.data), out);
   return take_text(message.data, out);
 }
 
@@ -145,9 +159,12 @@ Result<bool> CommandStream::take_output(std::string data, sdk::Event& out) {
   std::uint64_t& at = offset_of(output.stream);
   if (output.offset > at) {
     return Error{Code::kLost, "stream_hole",
-                 "output bytes " + std::to_string(at) + " to " + std::to_string(output.offset) + " did not come", 0};
+                 "output bytes " + std::to_string(at) + " to " + std::to_string(output.offset) +
+                     " did not come",
+                 0};
   }
-  const std::uint64_t known = at - output.offset;  // sent before: a reader that was quicker than its offsets
+  const std::uint64_t known =
+      at - output.offset;  // sent before: a reader that was quicker than its offsets
   if (known >= data.size()) return false;
   data.erase(0, known);
   output.offset = at;
@@ -159,7 +176,8 @@ Result<bool> CommandStream::take_output(std::string data, sdk::Event& out) {
 
 Result<bool> CommandStream::take_gap(const json::object& message, sdk::Event& out) {
   sdk::Gap gap;
-  gap.stream = string_in(message, "stream") == "stderr" ? sdk::Stream::kStderr : sdk::Stream::kStdout;
+  gap.stream =
+      string_in(message, "stream") == "stderr" ? sdk::Stream::kStderr : sdk::Stream::kStdout;
   gap.offset = number_in(message, "offset");
   gap.length = number_in(message, "length");
   std::uint64_t& at = offset_of(gap.stream);
@@ -178,7 +196,8 @@ Result<bool> CommandStream::take_text(const std::string& text, sdk::Event& out) 
   if (type == "gap") return take_gap(message, out);
   if (type == "end") {
     const auto* command = message.if_contains("command");
-    if (command == nullptr || !command->is_object()) return protocol_error("an end without its command");
+    if (command == nullptr || !command->is_object())
+      return protocol_error("an end without its command");
     ended_ = true;
     out = sdk::End{command_from(command->get_object())};
     return true;
@@ -186,7 +205,8 @@ Result<bool> CommandStream::take_text(const std::string& text, sdk::Event& out) 
   if (type == "error") {
     ended_ = true;
     const auto* inner = message.if_contains("error");
-    if (inner == nullptr || !inner->is_object()) return protocol_error("an error without its members");
+    if (inner == nullptr || !inner->is_object())
+      return protocol_error("an error without its members");
     return error_from_json(inner->get_object(), Code::kInternal);
   }
   return false;  // a warning, or a frame of a later version
@@ -206,15 +226,18 @@ Task<void> CommandStream::post(std::string rest, std::string body) {
 
 Task<void> CommandStream::write_stdin(std::string bytes) {
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);
-  const std::string target = sandbox_target(at_, "/commands/" + http::encode_segment(id_) + "/stdin");
+  const std::string target =
+      sandbox_target(at_, "/commands/" + http::encode_segment(id_) + "/stdin");
   while (true) {
     auto source = source_of(bytes);
-    auto answer = co_await connection_.upload("POST", target, "application/octet-stream", std::move(source));
+    auto answer =
+        co_await connection_.upload("POST", target, "application/octet-stream", std::move(source));
     if (answer) co_return Result<void>();
     Error error = std::move(answer).error();
     if (error.reason == "connection_lost") {
-      co_return Error{Code::kLost, "stdin_uncertain",
-                      "the connection broke while input was on its way: nobody knows whether it arrived", 0};
+      co_return Error{
+          Code::kLost, "stdin_uncertain",
+          "the connection broke while input was on its way: nobody knows whether it arrived", 0};
     }
     if (error.reason != "connect_failed" && error.reason != "connect_timeout") co_return error;
     auto again = co_await retry.pause();  // it was never sent
@@ -225,11 +248,13 @@ Task<void> CommandStream::write_stdin(std::string bytes) {
 Task<void> CommandStream::close_stdin() { return post("/stdin/close", {}); }
 
 Task<void> CommandStream::kill(int signal) {
-  return post("/kill", signal == 0 ? std::string("{}") : "{\"signal\":" + std::to_string(signal) + "}");
+  return post("/kill",
+              signal == 0 ? std::string("{}") : "{\"signal\":" + std::to_string(signal) + "}");
 }
 
 Task<void> CommandStream::resize(sdk::TerminalSize size) {
-  return post("/resize", "{\"rows\":" + std::to_string(size.rows) + ",\"cols\":" + std::to_string(size.cols) + "}");
+  return post("/resize", "{\"rows\":" + std::to_string(size.rows) +
+                             ",\"cols\":" + std::to_string(size.cols) + "}");
 }
 
 }  // namespace cay::client

@@ -1,6 +1,6 @@
-// CommandStream: one reader of one command over a WebSocket that is made again when it breaks. Every
-// byte of each stream comes once, in order; a start that is retried does not run twice (its id is
-// made here, and ids are get-or-create).
+// CommandStream: one reader of one command over a WebSocket that is made again when it breaks.
+// Every byte of each stream comes once, in order; a start that is retried does not run twice (its
+// id is made here, and ids are get-or-create).
 #pragma once
 #include <deque>
 #include <memory>
@@ -13,12 +13,13 @@ namespace cay::client {
 class CommandStream {
  public:
   // `spec`: the body of command_body(); its id is set if it has none.
-  static Task<std::unique_ptr<CommandStream>> start(Connection& connection, std::string ref, json::object spec);
-  static Task<std::unique_ptr<CommandStream>> attach(Connection& connection, std::string ref, std::string id,
-                                                     sdk::Offsets from);
+  static Task<std::unique_ptr<CommandStream>> start(Connection& connection, std::string ref,
+                                                    json::object spec);
+  static Task<std::unique_ptr<CommandStream>> attach(Connection& connection, std::string ref,
+                                                     std::string id, sdk::Offsets from);
 
   const std::string& id() const { return id_; }
-  const std::string& ref() const { return ref_; }    // as the caller named the sandbox
+  const std::string& ref() const { return ref_; }     // as the caller named the sandbox
   const std::string& sandbox() const { return at_; }  // its id
   const sdk::CommandInfo& started() const { return started_; }
 
@@ -33,7 +34,8 @@ class CommandStream {
   Task<void> resize(sdk::TerminalSize size);
 
  private:
-  CommandStream(Connection& connection, std::string ref) : connection_(connection), ref_(std::move(ref)) {}
+  CommandStream(Connection& connection, std::string ref)
+      : connection_(connection), ref_(std::move(ref)) {}
 
   // Finds out which sandbox is meant, and begins there.
   Task<void> begin();
@@ -45,7 +47,9 @@ class CommandStream {
   Result<bool> take_text(const std::string& text, sdk::Event& out);
   Result<bool> take_output(std::string data, sdk::Event& out);
   Result<bool> take_gap(const json::object& message, sdk::Event& out);
-  std::uint64_t& offset_of(sdk::Stream stream) { return stream == sdk::Stream::kStdout ? offsets_.out : offsets_.err; }
+  std::uint64_t& offset_of(sdk::Stream stream) {
+    return stream == sdk::Stream::kStdout ? offsets_.out : offsets_.err;
+  }
   // Repeats a request that never reached the daemon until reconnect_for_s have passed.
   Task<void> post(std::string rest, std::string body);
 
@@ -53,10 +57,10 @@ class CommandStream {
   std::string ref_;
   std::string at_;  // the sandbox's id: names may be given away while a command runs
   std::string id_;
-  json::object spec_;          // of start(); empty for attach()
-  bool confirmed_ = false;     // `started` came once: from then on reconnects attach
+  json::object spec_;       // of start(); empty for attach()
+  bool confirmed_ = false;  // `started` came once: from then on reconnects attach
   bool ended_ = false;
-  std::string last_end_;       // how the last connection ended, in words
+  std::string last_end_;  // how the last connection ended, in words
   sdk::Offsets offsets_;
   sdk::CommandInfo started_;
   std::unique_ptr<http::WebSocket> socket_;

@@ -29,8 +29,9 @@ struct CommandStreamTest : ::testing::Test {
 };
 
 TEST_F(CommandStreamTest, GathersBothStreamsAndTheEnd) {
-  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), output_frame(2, 0, "ee"),
-                                        output_frame(1, 3, "def"), text_frame(kEnd)});
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"),
+                                        output_frame(2, 0, "ee"), output_frame(1, 3, "def"),
+                                        text_frame(kEnd)});
   const auto got = box().run({"prog"});
   EXPECT_EQ(got.out, "abcdef");
   EXPECT_EQ(got.err, "ee");
@@ -40,11 +41,12 @@ TEST_F(CommandStreamTest, GathersBothStreamsAndTheEnd) {
 }
 
 TEST_F(CommandStreamTest, ComesBackAtTheNextByteOfEachStream) {
-  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), output_frame(2, 0, "e")});
+  log->sockets.emplace_back(
+      std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), output_frame(2, 0, "e")});
   log->sockets.emplace_back(Error{Code::kUnavailable, "connect_failed", "the daemon restarts", 0});
   // The reader was quicker than its offsets: "c" comes again and must not be told twice.
-  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 2, "cdef"), output_frame(2, 1, "e"),
-                                        text_frame(kEnd)});
+  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 2, "cdef"),
+                                        output_frame(2, 1, "e"), text_frame(kEnd)});
   const auto got = box().run({"prog"});
   EXPECT_EQ(got.out, "abcdef");
   EXPECT_EQ(got.err, "ee");
@@ -72,9 +74,10 @@ TEST_F(CommandStreamTest, AHoleIsAnErrorAndNotSilence) {
 }
 
 TEST_F(CommandStreamTest, AGapIsToldAndPassed) {
-  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
-                                        text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
-                                        output_frame(1, 12, "yz"), text_frame(kEnd)});
+  log->sockets.emplace_back(
+      std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
+                  text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
+                  output_frame(1, 12, "yz"), text_frame(kEnd)});
   const auto got = box().run({"prog"});
   const std::string note = "\n[cay: 10 bytes of output are left out here]\n";
   EXPECT_EQ(got.out, "ab" + note + "yz");
@@ -87,18 +90,22 @@ TEST_F(CommandStreamTest, AGapIsToldAndPassed) {
 }
 
 TEST_F(CommandStreamTest, AGapIsToldToCallbacksWhereItIs) {
-  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
-                                        text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
-                                        output_frame(1, 12, "yz"), text_frame(kEnd)});
+  log->sockets.emplace_back(
+      std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
+                  text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
+                  output_frame(1, 12, "yz"), text_frame(kEnd)});
   std::string told;
-  (void)box().run({"prog"}, {}, {.on_stdout = [&](const std::string& bytes) { told += bytes; }, .on_stderr = {},
-                                 .on_gap = [&](const sdk::Gap& gap) { told += "[" + std::to_string(gap.length) + "]"; }});
+  (void)box().run(
+      {"prog"}, {},
+      {.on_stdout = [&](const std::string& bytes) { told += bytes; },
+       .on_stderr = {},
+       .on_gap = [&](const sdk::Gap& gap) { told += "[" + std::to_string(gap.length) + "]"; }});
   EXPECT_EQ(told, "ab[10]yz");
 }
 
 TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
-  log->sockets.emplace_back(std::vector{
-      text_frame(R"({"type":"error","error":{"code":"invalid_argument","reason":"command_not_found","message":"no"}})")});
+  log->sockets.emplace_back(std::vector{text_frame(
+      R"({"type":"error","error":{"code":"invalid_argument","reason":"command_not_found","message":"no"}})")});
   try {
     (void)box().run({"prog"});
     FAIL();
@@ -135,7 +142,8 @@ TEST_F(CommandStreamTest, TheLastEndIsToldWhenNoOtherConnectionIsHad) {
 }
 
 TEST_F(CommandStreamTest, GivesUpWhenTheDaemonStaysAway) {
-  log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), closed_frame(1001)});
+  log->sockets.emplace_back(
+      std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), closed_frame(1001)});
   try {
     (void)box(0.05).run({"prog"});
     FAIL();
@@ -174,8 +182,12 @@ TEST_F(CommandStreamTest, InputThatWasNeverSentIsSentAgain) {
 TEST_F(CommandStreamTest, ANameIsAskedForOnceAndThenTheIdIsUsed) {
   log->sockets.emplace_back(std::vector{text_frame(kStarted), text_frame(kEnd)});
   log->answer = [](const std::string& request) -> Result<http::Response> {
-    if (request == "GET /api/v1/sandboxes/box") return http::Response{200, {}, std::string(R"({"id":")") + kId + R"(","name":"box"})"};
-    return http::Response{request.starts_with(std::string("POST /api/v1/sandboxes/") + kId + "/") ? 204 : 404, {}, {}};
+    if (request == "GET /api/v1/sandboxes/box")
+      return http::Response{200, {}, std::string(R"({"id":")") + kId + R"(","name":"box"})"};
+    return http::Response{
+        request.starts_with(std::string("POST /api/v1/sandboxes/") + kId + "/") ? 204 : 404,
+        {},
+        {}};
   };
   const auto named = box(5, "box");
   auto command = named.spawn({"cat"});
@@ -186,7 +198,9 @@ TEST_F(CommandStreamTest, ANameIsAskedForOnceAndThenTheIdIsUsed) {
   EXPECT_EQ(log->requests.size(), 4u);
   EXPECT_EQ(command.wait().sandbox, "box");  // as the caller named it
   named.kill("c1");
-  EXPECT_TRUE(log->requests.back().starts_with(std::string("POST /api/v1/sandboxes/") + kId + "/commands/c1/kill")) << log->requests.back();
+  EXPECT_TRUE(log->requests.back().starts_with(std::string("POST /api/v1/sandboxes/") + kId +
+                                               "/commands/c1/kill"))
+      << log->requests.back();
 }
 
 TEST_F(CommandStreamTest, NoKeyIsToldOnlyOnceADaemonAnswers) {
@@ -215,11 +229,15 @@ TEST_F(CommandStreamTest, NoKeyIsToldOnlyOnceADaemonAnswers) {
 TEST_F(CommandStreamTest, ListTakesAllPages) {
   log->answer = [](const std::string& request) -> Result<http::Response> {
     const bool second = request.find("cursor=next%20page") != std::string::npos;
-    return http::Response{200, {}, second ? R"({"items":[{"id":"2","name":"b"}],"next_cursor":null})"
-                                          : R"({"items":[{"id":"1","name":"a"}],"next_cursor":"next page"})"};
+    return http::Response{200,
+                          {},
+                          second
+                              ? R"({"items":[{"id":"2","name":"b"}],"next_cursor":null})"
+                              : R"({"items":[{"id":"1","name":"a"}],"next_cursor":"next page"})"};
   };
   const auto state = std::make_shared<sdk::ClientState>(
-      sdk::ClientOptions{}, [this](const asio::any_io_executor&) { return std::make_unique<FakeHttp>(log); });
+      sdk::ClientOptions{},
+      [this](const asio::any_io_executor&) { return std::make_unique<FakeHttp>(log); });
   const auto items = sdk::Client(state).list();
   ASSERT_EQ(items.size(), 2u);
   EXPECT_EQ(items[1].name, "b");
@@ -227,9 +245,13 @@ TEST_F(CommandStreamTest, ListTakesAllPages) {
 
 TEST_F(CommandStreamTest, CommandsAreTakenPageByPage) {
   log->answer = [](const std::string& request) -> Result<http::Response> {
-    EXPECT_NE(request.find("limit="), std::string::npos) << "all at once may be more than one answer holds";
+    EXPECT_NE(request.find("limit="), std::string::npos)
+        << "all at once may be more than one answer holds";
     const bool second = request.find("cursor=7.a") != std::string::npos;
-    return http::Response{200, {}, second ? R"({"items":[{"id":"b"}],"next_cursor":null})" : R"({"items":[{"id":"a"}],"next_cursor":"7.a"})"};
+    return http::Response{200,
+                          {},
+                          second ? R"({"items":[{"id":"b"}],"next_cursor":null})"
+                                 : R"({"items":[{"id":"a"}],"next_cursor":"7.a"})"};
   };
   const auto items = box().commands();
   ASSERT_EQ(items.size(), 2u);
@@ -238,7 +260,10 @@ TEST_F(CommandStreamTest, CommandsAreTakenPageByPage) {
 
 TEST_F(CommandStreamTest, ErrorAnswersBecomeTypedExceptions) {
   log->answer = [](const std::string&) -> Result<http::Response> {
-    return http::Response{404, {}, R"({"error":{"code":"not_found","reason":"sandbox_not_found","message":"no box"}})"};
+    return http::Response{
+        404,
+        {},
+        R"({"error":{"code":"not_found","reason":"sandbox_not_found","message":"no box"}})"};
   };
   try {
     (void)box().info();
@@ -248,7 +273,9 @@ TEST_F(CommandStreamTest, ErrorAnswersBecomeTypedExceptions) {
     EXPECT_EQ(error.reason(), "sandbox_not_found");
     EXPECT_STREQ(error.what(), "no box");
   }
-  log->answer = [](const std::string&) -> Result<http::Response> { return http::Response{502, {}, "<html>"}; };
+  log->answer = [](const std::string&) -> Result<http::Response> {
+    return http::Response{502, {}, "<html>"};
+  };
   try {
     (void)box().info();
     FAIL();

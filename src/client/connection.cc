@@ -10,7 +10,7 @@
 namespace cay::client {
 namespace {
 
-constexpr std::size_t kMaxAnswer = 80u << 20;       // a batch's answer is the largest
+constexpr std::size_t kMaxAnswer = 80u << 20;  // a batch's answer is the largest
 constexpr std::size_t kMaxErrorAnswer = 256 * 1024;
 constexpr std::size_t kMaxMessage = 16u << 20;
 constexpr int kSuccessLimit = 300;
@@ -24,21 +24,25 @@ Millis millis(double seconds) { return Millis(static_cast<std::int64_t>(seconds 
 
 }  // namespace
 
-Connection::Connection(asio::any_io_executor executor, sdk::ClientOptions options, std::unique_ptr<http::Client> http)
+Connection::Connection(asio::any_io_executor executor, sdk::ClientOptions options,
+                       std::unique_ptr<http::Client> http)
     : executor_(std::move(executor)), options_(std::move(options)), http_(std::move(http)) {}
 
 Result<http::Client*> Connection::http() {
   if (!http_) {
     if (!could_be_key(options_.api_key)) {
-      return Error{Code::kInvalidArgument, "bad_api_key",
-                   "the API key (CAY_API_KEY, or the data directory's api-key) holds a line break, or else what no key has: it is one line, as `cay key create` printed it", 0};
+      return Error{
+          Code::kInvalidArgument, "bad_api_key",
+          "the API key (CAY_API_KEY, or the data directory's api-key) holds a line break, or else what no key has: it is one line, as `cay key create` printed it",
+          0};
     }
     http::ClientOptions options;
     options.url = options_.url;
     options.ca_file = options_.ca_file;
     options.connect_timeout = millis(options_.connect_timeout_s);
     if (!options_.api_key.empty()) options.headers.add("X-Api-Key", options_.api_key);
-    if (const auto trace = parse_traceparent(options_.traceparent)) options.headers.add("traceparent", traceparent(*trace));
+    if (const auto trace = parse_traceparent(options_.traceparent))
+      options.headers.add("traceparent", traceparent(*trace));
     options.headers.add("User-Agent", "cay-cpp");
     CAY_TRY(http_, http::Client::create(executor_, std::move(options)));
   }
@@ -51,7 +55,10 @@ Error Connection::explain(Error error) const {
                     "). Start one with `cay serve`, or set CAY_URL to where it is";
   }
   if (error.code == Code::kUnauthenticated) {
-    error.message += options_.api_key.empty() ? "" : ". The key in use comes from CAY_API_KEY or the data directory's api-key";
+    error.message +=
+        options_.api_key.empty()
+            ? ""
+            : ". The key in use comes from CAY_API_KEY or the data directory's api-key";
   }
   return error;
 }
@@ -76,7 +83,8 @@ Task<std::string> Connection::call(std::string method, std::string target, std::
   request.body = std::move(body);
   auto answer = co_await http->request(std::move(request), kMaxAnswer);
   if (!answer) co_return explain(std::move(answer).error());
-  if (answer->status >= kSuccessLimit) co_return explain(error_of_answer(answer->status, answer->body));
+  if (answer->status >= kSuccessLimit)
+    co_return explain(error_of_answer(answer->status, answer->body));
   co_return std::move(answer->body);
 }
 
@@ -87,7 +95,8 @@ Task<json::object> Connection::call_json(std::string method, std::string target,
   if (!parsed) {
     co_return Error{Code::kInternal, "unexpected_answer",
                     "the server's answer is not Cay's: is CAY_URL the address of a Cay daemon? (" +
-                        parsed.error().message + ")", 0};
+                        parsed.error().message + ")",
+                    0};
   }
   co_return *std::move(parsed);
 }
@@ -105,7 +114,8 @@ Task<std::unique_ptr<ByteSource>> Connection::download(std::string target) {
   co_return explain(error_of_answer(status, body ? *body : std::string()));
 }
 
-Task<json::object> Connection::upload(std::string method, std::string target, std::string content_type,
+Task<json::object> Connection::upload(std::string method, std::string target,
+                                      std::string content_type,
                                       std::unique_ptr<ByteSource> source) {
   CAY_CO_CHECK(co_await require_key());
   CAY_CO_TRY(auto* http, this->http());
@@ -116,7 +126,8 @@ Task<json::object> Connection::upload(std::string method, std::string target, st
   request.stream = std::move(source);
   auto answer = co_await http->request(std::move(request), kMaxAnswer);
   if (!answer) co_return explain(std::move(answer).error());
-  if (answer->status >= kSuccessLimit) co_return explain(error_of_answer(answer->status, answer->body));
+  if (answer->status >= kSuccessLimit)
+    co_return explain(error_of_answer(answer->status, answer->body));
   co_return codec::parse_object(answer->body, codec::Empty::kIsObject);
 }
 
@@ -126,7 +137,8 @@ Task<std::unique_ptr<http::WebSocket>> Connection::websocket(std::string target)
   http::Headers headers;
   auto upgrade = co_await http->websocket(std::move(target), std::move(headers), kMaxMessage);
   if (!upgrade) co_return explain(std::move(upgrade).error());
-  if (!upgrade->socket) co_return explain(error_of_answer(upgrade->refusal.status, upgrade->refusal.body));
+  if (!upgrade->socket)
+    co_return explain(error_of_answer(upgrade->refusal.status, upgrade->refusal.body));
   co_return std::move(upgrade->socket);
 }
 
@@ -144,7 +156,8 @@ Task<std::unique_ptr<http::RawStream>> Connection::tunnel(std::string target) {
   if (opened->stream) co_return std::move(opened->stream);
   auto refused = error_of_answer(opened->refusal.status, opened->refusal.body);
   // An older daemon without such tunnels requires a WebSocket, too.
-  if (refused.reason == "tunnel_not_direct" || refused.reason == "upgrade_needed") co_return std::unique_ptr<http::RawStream>();
+  if (refused.reason == "tunnel_not_direct" || refused.reason == "upgrade_needed")
+    co_return std::unique_ptr<http::RawStream>();
   co_return explain(std::move(refused));
 }
 

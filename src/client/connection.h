@@ -1,4 +1,5 @@
-// Connection: requests of the native API to one daemon, answers parsed and errors typed. On one loop.
+// Connection: requests of the native API to one daemon, answers parsed and errors typed. On one
+// loop.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -15,8 +16,10 @@ namespace json = boost::json;
 
 class Connection {
  public:
-  // `http` null: made from the options at the first request (a bad URL is then that request's error).
-  Connection(asio::any_io_executor executor, sdk::ClientOptions options, std::unique_ptr<http::Client> http = nullptr);
+  // `http` null: made from the options at the first request (a bad URL is then that request's
+  // error).
+  Connection(asio::any_io_executor executor, sdk::ClientOptions options,
+             std::unique_ptr<http::Client> http = nullptr);
 
   // Sends `body` (nothing if empty) and reads the answer whole. Any error answer is an Error.
   Task<std::string> call(std::string method, std::string target, std::string body = {});
@@ -28,7 +31,8 @@ class Connection {
   Task<json::object> upload(std::string method, std::string target, std::string content_type,
                             std::unique_ptr<ByteSource> source);
   Task<std::unique_ptr<http::WebSocket>> websocket(std::string target);
-  // Opens bytes without frames. Null: the daemon gives no such tunnel here, and the caller opens a WebSocket.
+  // Opens bytes without frames. Null: the daemon gives no such tunnel here, and the caller opens a
+  // WebSocket.
   Task<std::unique_ptr<http::RawStream>> tunnel(std::string target);
 
   const sdk::ClientOptions& options() const { return options_; }

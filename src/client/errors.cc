@@ -60,13 +60,16 @@ Error error_of_answer(int status, std::string_view body) {
   auto parsed = codec::parse(body);
   if (parsed && parsed->is_object()) {
     const auto* inner = parsed->get_object().if_contains("error");
-    if (inner != nullptr && inner->is_object()) return error_from_json(inner->get_object(), code_of_status(status));
+    if (inner != nullptr && inner->is_object())
+      return error_from_json(inner->get_object(), code_of_status(status));
   }
   return {code_of_status(status), "unexpected_answer",
           "the server answered HTTP " + std::to_string(status) +
               " without an error of Cay's: is CAY_URL the address of a Cay daemon?"};
 }
 
-void raise(Error error) { throw ApiError(public_code(error.code), std::move(error.reason), error.message); }
+void raise(Error error) {
+  throw ApiError(public_code(error.code), std::move(error.reason), error.message);
+}
 
 }  // namespace cay::client

@@ -27,11 +27,15 @@ constexpr Millis kAcceptPause{100};
 Error cannot_listen(const sdk::ForwardOptions& options, const ErrorCode& failed) {
   const std::string where = options.address + ":" + std::to_string(options.local_port);
   if (failed == asio::error::address_in_use) {
-    return Error{Code::kAlreadyExists, "port_in_use",
-                 where + " is in use on this machine: choose another local port, as 0 for any free one", failed.value()};
+    return Error{
+        Code::kAlreadyExists, "port_in_use",
+        where + " is in use on this machine: choose another local port, as 0 for any free one",
+        failed.value()};
   }
-  const Code code = failed == asio::error::access_denied ? Code::kPermissionDenied : Code::kInvalidArgument;
-  return Error{code, "cannot_listen", "listen on " + where + ": " + failed.message(), failed.value()};
+  const Code code =
+      failed == asio::error::access_denied ? Code::kPermissionDenied : Code::kInvalidArgument;
+  return Error{code, "cannot_listen", "listen on " + where + ": " + failed.message(),
+               failed.value()};
 }
 
 // One local connection and its tunnel, until both directions have come to their ends or one broke.
@@ -58,10 +62,12 @@ class Relay {
     std::array<char, kPiece> buffer;
     for (;;) {
       ErrorCode failed;
-      const auto got = co_await socket_.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
+      const auto got = co_await socket_.async_read_some(
+          asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
       if (failed == asio::error::eof) break;
       if (failed) {
-        fail(Error{Code::kCancelled, "local_connection_lost", "the local program broke its connection: " + failed.message(), failed.value()});
+        fail(Error{Code::kCancelled, "local_connection_lost",
+                   "the local program broke its connection: " + failed.message(), failed.value()});
         co_return outcome_;
       }
       CAY_CO_CHECK(co_await tunnel_.write(std::string(buffer.data(), got)));
@@ -83,8 +89,12 @@ class Relay {
         socket_.shutdown(Tcp::socket::shutdown_send, failed);
         co_return Result<void>();  // a local program that is gone is seen by the other direction
       }
-      co_await asio::async_write(socket_, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, failed));
-      if (failed) co_return Error{Code::kCancelled, "local_connection_lost", "the local program broke its connection: " + failed.message(), failed.value()};
+      co_await asio::async_write(socket_, asio::buffer(bytes),
+                                 asio::redirect_error(asio::use_awaitable, failed));
+      if (failed)
+        co_return Error{Code::kCancelled, "local_connection_lost",
+                        "the local program broke its connection: " + failed.message(),
+                        failed.value()};
     }
   }
 
@@ -105,11 +115,15 @@ class Relay {
 
 // For a daemon that gives a tunnel without frames: the bytes stay in the kernel.
 Task<void> relay_unframed(Tcp::socket& socket, http::RawStream& tunnel) {
-  tunnel.call_breaks(Error{Code::kCancelled, "connection_reset", "the program inside broke the connection, or the daemon ended", 0});
+  tunnel.call_breaks(Error{Code::kCancelled, "connection_reset",
+                           "the program inside broke the connection, or the daemon ended", 0});
   ErrorCode ignored;
-  if (socket.remote_endpoint(ignored).address().is_loopback()) http::without_pacing(socket.native_handle());
+  if (socket.remote_endpoint(ignored).address().is_loopback())
+    http::without_pacing(socket.native_handle());
   auto channel = std::make_shared<http::Channel>(http::Transport(std::move(socket)));
-  http::RawStream local(std::move(channel), {}, Error{Code::kCancelled, "local_connection_lost", "the local program broke its connection", 0});
+  http::RawStream local(std::move(channel), {},
+                        Error{Code::kCancelled, "local_connection_lost",
+                              "the local program broke its connection", 0});
   auto passed = co_await splice(local, tunnel);
   if (!passed && passed.error().reason != "local_connection_lost") {
     co_await local.let_arrive();
@@ -151,17 +165,26 @@ Task<OpenTunnel> open_patiently(Connection& connection, std::string ref, std::ui
 
 }  // namespace
 
-Forwarder::Forwarder(Connection& connection, std::string ref, sdk::ForwardOptions options, Tcp::acceptor acceptor)
-    : connection_(connection), ref_(std::move(ref)), options_(std::move(options)), acceptor_(std::move(acceptor)),
-      closed_one_(connection.executor()), work_(connection.executor()) {}
+Forwarder::Forwarder(Connection& connection, std::string ref, sdk::ForwardOptions options,
+                     Tcp::acceptor acceptor)
+    : connection_(connection),
+      ref_(std::move(ref)),
+      options_(std::move(options)),
+      acceptor_(std::move(acceptor)),
+      closed_one_(connection.executor()),
+      work_(connection.executor()) {}
 
-Task<std::shared_ptr<Forwarder>> Forwarder::listen(Connection& connection, std::string ref, sdk::ForwardOptions options) {
+Task<std::shared_ptr<Forwarder>> Forwarder::listen(Connection& connection, std::string ref,
+                                                   sdk::ForwardOptions options) {
   // By its id from here on: a name that is given away must not lead the next connection elsewhere.
   CAY_CO_TRY(ref, co_await id_of(connection, std::move(ref)));
-  if (options.remote_port == 0) co_return Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0};
+  if (options.remote_port == 0)
+    co_return Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0};
   ErrorCode failed;
   const auto address = asio::ip::make_address(options.address, failed);
-  if (failed) co_return Error{Code::kInvalidArgument, "bad_address", "'" + options.address + "' is no IP address of this machine", 0};
+  if (failed)
+    co_return Error{Code::kInvalidArgument, "bad_address",
+                    "'" + options.address + "' is no IP address of this machine", 0};
   const Tcp::endpoint endpoint(address, options.local_port);
   Tcp::acceptor acceptor(connection.executor());
   acceptor.open(endpoint.protocol(), failed);
@@ -170,7 +193,8 @@ Task<std::shared_ptr<Forwarder>> Forwarder::listen(Connection& connection, std::
   if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
   if (failed) co_return cannot_listen(options, failed);
   options.local_port = acceptor.local_endpoint().port();
-  std::shared_ptr<Forwarder> out(new Forwarder(connection, std::move(ref), std::move(options), std::move(acceptor)));
+  std::shared_ptr<Forwarder> out(
+      new Forwarder(connection, std::move(ref), std::move(options), std::move(acceptor)));
   out->work_.spawn(out->accept_all());
   co_return std::move(out);
 }

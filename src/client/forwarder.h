@@ -1,5 +1,5 @@
-// Forwarder: a local port, every connection to which leads to a port inside a sandbox. Each has a tunnel
-// of its own, so a daemon that restarts breaks what is open and serves what comes next.
+// Forwarder: a local port, every connection to which leads to a port inside a sandbox. Each has a
+// tunnel of its own, so a daemon that restarts breaks what is open and serves what comes next.
 #pragma once
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
@@ -18,7 +18,8 @@ class Forwarder {
  public:
   // `connection` outlives it. kAlreadyExists "port_in_use", kPermissionDenied, kInvalidArgument
   // "bad_address". Connections are taken from now on.
-  static Task<std::shared_ptr<Forwarder>> listen(Connection& connection, std::string ref, sdk::ForwardOptions options);
+  static Task<std::shared_ptr<Forwarder>> listen(Connection& connection, std::string ref,
+                                                 sdk::ForwardOptions options);
 
   const std::string& address() const { return options_.address; }
   std::uint16_t local_port() const { return options_.local_port; }
@@ -31,7 +32,8 @@ class Forwarder {
   using Tcp = asio::ip::tcp;
   static constexpr std::size_t kMost = 256;  // connections at once; more wait to be taken
 
-  Forwarder(Connection& connection, std::string ref, sdk::ForwardOptions options, Tcp::acceptor acceptor);
+  Forwarder(Connection& connection, std::string ref, sdk::ForwardOptions options,
+            Tcp::acceptor acceptor);
   asio::awaitable<void> accept_all();
   asio::awaitable<void> serve(Tcp::socket socket);
 

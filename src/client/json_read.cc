@@ -82,11 +82,13 @@ bool bool_in(const json::object& from, std::string_view name) {
 }
 
 Error error_from_json(const json::object& from, Code fallback) {
-  Error out{code_from(string_in(from, "code"), fallback), string_in(from, "reason"), string_in(from, "message"), 0};
+  Error out{code_from(string_in(from, "code"), fallback), string_in(from, "reason"),
+            string_in(from, "message"), 0};
   if (out.reason.empty()) out.reason = "unknown";
   if (out.message.empty()) out.message = "the server gave no message";
   const std::string remedy = string_in(from, "remedy");
-  if (!remedy.empty() && out.message.find(remedy) == std::string::npos) out.message += " (" + remedy + ")";
+  if (!remedy.empty() && out.message.find(remedy) == std::string::npos)
+    out.message += " (" + remedy + ")";
   const std::string id = string_in(from, "error_id");
   if (is_ours(out.code) && !id.empty()) out.message += " [error " + id + " in the daemon's log]";
   return out;
@@ -188,7 +190,8 @@ sdk::ProgramEvent program_from(const json::object& from) {
     if (args == nullptr || !args->is_array()) continue;
     for (const auto& item : args->get_array()) {
       const std::string arg = item.is_string() ? std::string(item.get_string()) : std::string();
-      out.args.push_back(std::string_view(name) == "args" ? arg : codec::from_base64(arg).value_or(""));
+      out.args.push_back(std::string_view(name) == "args" ? arg
+                                                          : codec::from_base64(arg).value_or(""));
     }
   }
   out.exit_code = maybe_int(from, "exit_code");
@@ -216,7 +219,8 @@ sdk::NetworkReport network_from(const json::object& from) {
   };
   return {.policy = string_in(from, "policy"),
           .running_policy = string_in(from, "running_policy"),
-          .policy_allowed = !from.contains("policy_allowed") || bool_in(from, "policy_allowed"),  // a daemon from before does not say
+          .policy_allowed = !from.contains("policy_allowed") ||
+                            bool_in(from, "policy_allowed"),  // a daemon from before does not say
           .gate_serves = string_in(from, "gate") != "down",
           .network = string_in(object_in(from, "network"), "state"),
           .network_reason = string_in(object_in(from, "network"), "reason"),
@@ -228,7 +232,8 @@ sdk::NetworkReport network_from(const json::object& from) {
 }
 
 sdk::ProgramPage programs_from(const json::object& from) {
-  return {.items = list_from(from, "items", program_from), .next_offset = number_in(from, "next_offset")};
+  return {.items = list_from(from, "items", program_from),
+          .next_offset = number_in(from, "next_offset")};
 }
 
 sdk::Stats stats_from(const json::object& from) {
@@ -259,11 +264,15 @@ sdk::Feature feature_from(const json::object& from) {
 }
 
 sdk::GrepMatch match_from(const json::object& from) {
-  return {.path = string_in(from, "path"), .line = number_in(from, "line"), .text = string_in(from, "text")};
+  return {.path = string_in(from, "path"),
+          .line = number_in(from, "line"),
+          .text = string_in(from, "text")};
 }
 
 sdk::Version version_from(const json::object& from) {
-  return {.name = string_in(from, "name"), .version = string_in(from, "version"), .api = string_in(from, "api")};
+  return {.name = string_in(from, "name"),
+          .version = string_in(from, "version"),
+          .api = string_in(from, "api")};
 }
 
 }  // namespace cay::client
@@ -276,7 +285,8 @@ int CommandInfo::shell_exit_code() const {
   constexpr int kSignalBase = 128;
   if (state == "exited") return exit_code.value_or(kOurFailure);
   if (state == "timed_out") return kTimedOut;
-  if (state == "signalled" || state == "idle_killed" || state == "oom_killed" || state == "killed") {
+  if (state == "signalled" || state == "idle_killed" || state == "oom_killed" ||
+      state == "killed") {
     constexpr int kSigkill = 9;
     return kSignalBase + signal.value_or(kSigkill);
   }

@@ -1,5 +1,5 @@
-// Answers of the native API (docs/api.md) -> the SDK's values. Tolerant: a member that is missing or
-// of another type is left at its default, an unknown one is ignored.
+// Answers of the native API (docs/api.md) -> the SDK's values. Tolerant: a member that is missing
+// or of another type is left at its default, an unknown one is ignored.
 #pragma once
 #include <string>
 #include <vector>

@@ -9,8 +9,10 @@ namespace {
 // JSON carries text. Said here: the daemon could only call the whole request malformed.
 const std::string& text(std::string_view what, const std::string& value) {
   if (codec::is_utf8(value)) return value;
-  throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
-                 std::string(what) + ": is not valid UTF-8, which requests are made of: pass such bytes by stdin or in a file");
+  throw ApiError(
+      ErrorCode::kInvalidArgument, "invalid_field",
+      std::string(what) +
+          ": is not valid UTF-8, which requests are made of: pass such bytes by stdin or in a file");
 }
 
 json::object strings(std::string_view what, const std::map<std::string, std::string>& from) {
@@ -25,7 +27,9 @@ void put(json::object& out, std::string_view name, const std::string& value) {
 
 json::array rules(const std::string& written) {
   auto value = codec::parse(text("proxy", written));
-  if (!value || !value->is_array()) throw ApiError(ErrorCode::kInvalidArgument, "invalid_field", "proxy: must be a JSON list of rules");
+  if (!value || !value->is_array())
+    throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
+                   "proxy: must be a JSON list of rules");
   return std::move(value->get_array());
 }
 
@@ -84,7 +88,8 @@ json::object update_body(const sdk::UpdateOptions& options) {
   return out;
 }
 
-json::object command_body(const std::vector<std::string>& argv, Line line, const sdk::CommandOptions& options) {
+json::object command_body(const std::vector<std::string>& argv, Line line,
+                          const sdk::CommandOptions& options) {
   json::object out;
   if (line == Line::kShell) {
     out["command"] = argv.empty() ? std::string() : text("command", argv.front());
@@ -96,7 +101,8 @@ json::object command_body(const std::vector<std::string>& argv, Line line, const
   if (!options.env.empty()) out["env"] = strings("env", options.env);
   put(out, "cwd", options.cwd);
   put(out, "user", options.user);
-  if (options.terminal) out["pty"] = {{"rows", options.terminal->rows}, {"cols", options.terminal->cols}};
+  if (options.terminal)
+    out["pty"] = {{"rows", options.terminal->rows}, {"cols", options.terminal->cols}};
   if (options.timeout_s) out["timeout_s"] = *options.timeout_s;
   if (options.idle_timeout_s) out["idle_timeout_s"] = *options.idle_timeout_s;
   if (options.ttl_s) out["ttl_s"] = *options.ttl_s;

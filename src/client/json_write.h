@@ -1,4 +1,5 @@
-// The SDK's options -> request bodies of the native API. Defaults are left out: the daemon has them.
+// The SDK's options -> request bodies of the native API. Defaults are left out: the daemon has
+// them.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ json::object create_body(const sdk::CreateOptions& options);
 json::object update_body(const sdk::UpdateOptions& options);
 // `shell_line`: argv holds one line for sh.
 enum class Line { kArgv, kShell };
-json::object command_body(const std::vector<std::string>& argv, Line line, const sdk::CommandOptions& options);
+json::object command_body(const std::vector<std::string>& argv, Line line,
+                          const sdk::CommandOptions& options);
 
 }  // namespace cay::client

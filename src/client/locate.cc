@@ -22,7 +22,8 @@ std::string data_directory() {
 }
 
 bool is_here(const std::string& url) {
-  return url.starts_with("https://127.0.0.1") || url.starts_with("https://localhost") || url.starts_with("https://[::1]");
+  return url.starts_with("https://127.0.0.1") || url.starts_with("https://localhost") ||
+         url.starts_with("https://[::1]");
 }
 
 }  // namespace
@@ -32,16 +33,20 @@ ClientOptions ClientOptions::from_environment() {
   if (auto url = environment("CAY_URL"); !url.empty()) out.url = url;
   out.ca_file = environment("CAY_CA_FILE");
   out.traceparent = environment("TRACEPARENT");
-  // A daemon of this machine with a certificate of its own: whoever may read its directory trusts it by that.
+  // A daemon of this machine with a certificate of its own: whoever may read its directory trusts
+  // it by that.
   const std::string own = data_directory() + "/tls/cert.pem";
-  if (out.ca_file.empty() && is_here(out.url) && ::access(own.c_str(), R_OK) == 0) out.ca_file = own;
+  if (out.ca_file.empty() && is_here(out.url) && ::access(own.c_str(), R_OK) == 0)
+    out.ca_file = own;
   out.api_key = environment("CAY_API_KEY");
   if (!out.api_key.empty()) return out;
   const std::string path = data_directory() + "/api-key";
-  if (std::ifstream file(path); file && std::getline(file, out.api_key) && !out.api_key.empty()) return out;
-  out.key_problem = "no API key: CAY_API_KEY is not set and " + path +
-                    " cannot be read. Whoever runs the daemon makes one for you with `cay key create`; then set "
-                    "CAY_API_KEY to it";
+  if (std::ifstream file(path); file && std::getline(file, out.api_key) && !out.api_key.empty())
+    return out;
+  out.key_problem =
+      "no API key: CAY_API_KEY is not set and " + path +
+      " cannot be read. Whoever runs the daemon makes one for you with `cay key create`; then set "
+      "CAY_API_KEY to it";
   return out;
 }
 

@@ -28,13 +28,14 @@ class Loop {
   Result<T> wait(Task<T> task) {
     std::promise<Result<T>> promise;
     auto done = promise.get_future();
-    asio::co_spawn(context_, std::move(task), [&promise](std::exception_ptr thrown, Result<T> value) {
-      if (thrown) {
-        promise.set_exception(thrown);
-      } else {
-        promise.set_value(std::move(value));
-      }
-    });
+    asio::co_spawn(context_, std::move(task),
+                   [&promise](std::exception_ptr thrown, Result<T> value) {
+                     if (thrown) {
+                       promise.set_exception(thrown);
+                     } else {
+                       promise.set_value(std::move(value));
+                     }
+                   });
     return done.get();
   }
 

@@ -41,7 +41,8 @@ Result<NewFile> NewFile::create_hidden(int dir, std::string shown) {
   for (int i = 0; i < kTries; ++i) {
     std::string name = hidden_name();
     if (name.empty()) break;
-    UniqueFd file(::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    UniqueFd file(
+        ::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file) return NewFile(dir, std::move(shown), std::move(file), std::move(name));
     if (errno != EEXIST) break;
   }
@@ -54,7 +55,10 @@ NewFile::~NewFile() {
 
 int NewFile::link_as(const std::string& name) const {
   // Through /proc: AT_EMPTY_PATH needs a capability.
-  return ::linkat(AT_FDCWD, proc_name(file_.get()).c_str(), dir_, name.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  return ::linkat(AT_FDCWD, proc_name(file_.get()).c_str(), dir_, name.c_str(),
+                  AT_SYMLINK_FOLLOW) == 0
+             ? 0
+             : errno;
 }
 
 Result<void> NewFile::commit(const std::string& name) {

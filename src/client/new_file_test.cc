@@ -37,11 +37,13 @@ struct NewFileTest : ::testing::TestWithParam<Create> {
     return out.str();
   }
   std::size_t entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(root), fs::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(root), fs::directory_iterator()));
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Both, NewFileTest, ::testing::Values(&NewFile::create, &NewFile::create_hidden));
+INSTANTIATE_TEST_SUITE_P(Both, NewFileTest,
+                         ::testing::Values(&NewFile::create, &NewFile::create_hidden));
 
 TEST_P(NewFileTest, HasItsNameWhenItIsWhole) {
   NewFile file = made();

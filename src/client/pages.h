@@ -11,15 +11,18 @@ namespace cay::client {
 
 // `target` has a query already, with a limit=.
 template <class Item>
-Task<std::vector<Item>> all_pages(Connection& at, std::string target, Item (*read)(const json::object&)) {
+Task<std::vector<Item>> all_pages(Connection& at, std::string target,
+                                  Item (*read)(const json::object&)) {
   std::vector<Item> out;
   std::string cursor;
   do {
-    const std::string from = cursor.empty() ? std::string() : "&cursor=" + http::encode_segment(cursor);
+    const std::string from =
+        cursor.empty() ? std::string() : "&cursor=" + http::encode_segment(cursor);
     auto page = co_await at.call_json("GET", target + from);
     if (!page) co_return std::move(page).error();
     auto items = list_from(*page, "items", read);
-    out.insert(out.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+    out.insert(out.end(), std::make_move_iterator(items.begin()),
+               std::make_move_iterator(items.end()));
     cursor = string_in(*page, "next_cursor");
   } while (!cursor.empty());
   co_return out;

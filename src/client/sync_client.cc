@@ -15,19 +15,28 @@ SandboxInfo Client::create_info(const CreateOptions& options) const {
   return state_->wait(api::create(state_->connection, options));
 }
 
-Sandbox Client::create(const CreateOptions& options) const { return Sandbox(state_, create_info(options).id); }
+Sandbox Client::create(const CreateOptions& options) const {
+  return Sandbox(state_, create_info(options).id);
+}
 
-Sandbox Client::sandbox(std::string id_or_name) const { return Sandbox(state_, std::move(id_or_name)); }
+Sandbox Client::sandbox(std::string id_or_name) const {
+  return Sandbox(state_, std::move(id_or_name));
+}
 
 std::vector<SandboxInfo> Client::list(const ListOptions& options) const {
   return state_->wait(api::list(state_->connection, options));
 }
 
-std::vector<Snapshot> Client::snapshots() const { return state_->wait(api::snapshots(state_->connection)); }
-std::vector<Feature> Client::doctor() const { return state_->wait(api::doctor(state_->connection)); }
+std::vector<Snapshot> Client::snapshots() const {
+  return state_->wait(api::snapshots(state_->connection));
+}
+std::vector<Feature> Client::doctor() const {
+  return state_->wait(api::doctor(state_->connection));
+}
 Version Client::version() const { return state_->wait(api::version(state_->connection)); }
 
-std::string Client::request(const std::string& method, const std::string& target, const std::string& json) const {
+std::string Client::request(const std::string& method, const std::string& target,
+                            const std::string& json) const {
   return state_->wait(state_->connection.call(method, target, json));
 }
 
@@ -56,26 +65,37 @@ Command Sandbox::told(Command command) const {
   return command;
 }
 
-SandboxInfo Sandbox::info() const { return told(client_->wait(api::get(client_->connection, at()))); }
+SandboxInfo Sandbox::info() const {
+  return told(client_->wait(api::get(client_->connection, at())));
+}
 SandboxInfo Sandbox::update(const UpdateOptions& options) const {
   return told(client_->wait(api::update(client_->connection, at(), options)));
 }
 SandboxInfo Sandbox::start(double timeout_s) const {
   return told(client_->wait(api::start(client_->connection, at(), timeout_s)));
 }
-SandboxInfo Sandbox::stop() const { return told(client_->wait(api::stop(client_->connection, at()))); }
-SandboxInfo Sandbox::pause() const { return told(client_->wait(api::pause(client_->connection, at()))); }
-SandboxInfo Sandbox::resume() const { return told(client_->wait(api::resume(client_->connection, at()))); }
+SandboxInfo Sandbox::stop() const {
+  return told(client_->wait(api::stop(client_->connection, at())));
+}
+SandboxInfo Sandbox::pause() const {
+  return told(client_->wait(api::pause(client_->connection, at())));
+}
+SandboxInfo Sandbox::resume() const {
+  return told(client_->wait(api::resume(client_->connection, at())));
+}
 void Sandbox::remove() const { client_->wait(api::remove(client_->connection, at())); }
 ProgramPage Sandbox::programs(std::uint64_t offset, std::uint32_t limit) const {
   return client_->wait(api::programs(client_->connection, at(), offset, limit));
 }
-NetworkReport Sandbox::network() const { return client_->wait(api::network(client_->connection, at())); }
+NetworkReport Sandbox::network() const {
+  return client_->wait(api::network(client_->connection, at()));
+}
 Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, at())); }
 
 namespace {
 
-Command spawn_spec(const std::shared_ptr<ClientState>& client, const std::string& ref, api::json::object spec) {
+Command spawn_spec(const std::shared_ptr<ClientState>& client, const std::string& ref,
+                   api::json::object spec) {
   auto state = std::make_shared<CommandState>();
   state->client = client;
   state->stream = client->wait(api::CommandStream::start(client->connection, ref, std::move(spec)));
@@ -101,14 +121,16 @@ CommandResult Sandbox::run(const std::vector<std::string>& argv, const CommandOp
 
 CommandResult Sandbox::run_shell(const std::string& line, const CommandOptions& options,
                                  const OutputCallbacks& callbacks) const {
-  return told(spawn_spec(client_, at(), api::command_body({line}, api::Line::kShell, options))).wait(callbacks, kKeep);
+  return told(spawn_spec(client_, at(), api::command_body({line}, api::Line::kShell, options)))
+      .wait(callbacks, kKeep);
 }
 
 Command Sandbox::spawn(const std::vector<std::string>& argv, const CommandOptions& options) const {
   return told(spawn_spec(client_, at(), api::command_body(argv, api::Line::kArgv, options)));
 }
 
-CommandInfo Sandbox::start_detached(const std::vector<std::string>& argv, const CommandOptions& options) const {
+CommandInfo Sandbox::start_detached(const std::vector<std::string>& argv,
+                                    const CommandOptions& options) const {
   auto spec = api::command_body(argv, api::Line::kArgv, options);
   return client_->wait(api::start_detached(client_->connection, at(), std::move(spec)));
 }
@@ -116,11 +138,14 @@ CommandInfo Sandbox::start_detached(const std::vector<std::string>& argv, const 
 Command Sandbox::attach(const std::string& command_id, Offsets from) const {
   auto state = std::make_shared<CommandState>();
   state->client = client_;
-  state->stream = client_->wait(api::CommandStream::attach(client_->connection, at(), command_id, from));
+  state->stream =
+      client_->wait(api::CommandStream::attach(client_->connection, at(), command_id, from));
   return told(Command(std::move(state)));
 }
 
-std::vector<CommandInfo> Sandbox::commands() const { return client_->wait(api::commands(client_->connection, at())); }
+std::vector<CommandInfo> Sandbox::commands() const {
+  return client_->wait(api::commands(client_->connection, at()));
+}
 CommandInfo Sandbox::command(const std::string& command_id) const {
   return client_->wait(api::command(client_->connection, at(), command_id));
 }

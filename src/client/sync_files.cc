@@ -17,7 +17,8 @@ namespace {
 // caller's own.
 class Produced : public ByteSource {
  public:
-  Produced(ByteProducer produce, std::exception_ptr& thrown) : produce_(std::move(produce)), thrown_(thrown) {}
+  Produced(ByteProducer produce, std::exception_ptr& thrown)
+      : produce_(std::move(produce)), thrown_(thrown) {}
   Task<Bytes> next() override {
     try {
       co_return produce_();
@@ -42,7 +43,8 @@ void drain(api::ReadAhead& from, const ByteSink& sink) {
 
 }  // namespace
 
-void Sandbox::read_file(const std::string& path, const ByteSink& sink, const std::string& user) const {
+void Sandbox::read_file(const std::string& path, const ByteSink& sink,
+                        const std::string& user) const {
   auto source = client_->wait(api::read_file(client_->connection, at(), path, user));
   api::ReadAhead from(client_->loop, std::move(source));
   drain(from, sink);
@@ -64,7 +66,8 @@ FileInfo Sandbox::write_file(const std::string& path, ByteProducer producer, std
                              const std::string& user) const {
   std::exception_ptr thrown;
   auto source = std::make_unique<Produced>(std::move(producer), thrown);
-  auto got = client_->loop.wait(api::write_file(client_->connection, at(), path, mode, user, std::move(source)));
+  auto got = client_->loop.wait(
+      api::write_file(client_->connection, at(), path, mode, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
   return api::value_or_raise(std::move(got));
 }
@@ -81,13 +84,15 @@ void Sandbox::make_directory(const std::string& path, const std::string& user) c
 void Sandbox::remove_path(const std::string& path, bool recursive, const std::string& user) const {
   client_->wait(api::remove_path(client_->connection, at(), path, recursive, user));
 }
-void Sandbox::rename(const std::string& from, const std::string& to, const std::string& user) const {
+void Sandbox::rename(const std::string& from, const std::string& to,
+                     const std::string& user) const {
   client_->wait(api::rename(client_->connection, at(), from, to, user));
 }
 std::vector<FileInfo> Sandbox::glob(const std::string& root, const std::string& pattern) const {
   return client_->wait(api::glob(client_->connection, at(), root, pattern));
 }
-std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string& text, const std::string& glob) const {
+std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string& text,
+                                     const std::string& glob) const {
   return client_->wait(api::grep(client_->connection, at(), root, text, glob));
 }
 
@@ -112,15 +117,18 @@ CopyReport Sandbox::read_tree(const std::string& path, const ByteSink& sink,
   return api::value_or_raise(std::move(report));
 }
 
-void Sandbox::write_tree(const std::string& path, ByteProducer producer, const std::string& user) const {
+void Sandbox::write_tree(const std::string& path, ByteProducer producer,
+                         const std::string& user) const {
   std::exception_ptr thrown;
   auto source = std::make_unique<Produced>(std::move(producer), thrown);
-  auto got = client_->loop.wait(api::write_tree(client_->connection, at(), path, user, std::move(source)));
+  auto got =
+      client_->loop.wait(api::write_tree(client_->connection, at(), path, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
   api::value_or_raise(std::move(got));
 }
 
-CopyReport Sandbox::copy_in(const std::string& local, const std::string& path, const CopyOptions& options) const {
+CopyReport Sandbox::copy_in(const std::string& local, const std::string& path,
+                            const CopyOptions& options) const {
   auto packer = api::value_or_raise(api::TarPacker::open(local));
   auto produce = [&packer, &options] {
     auto piece = api::value_or_raise(packer->next());
@@ -131,7 +139,8 @@ CopyReport Sandbox::copy_in(const std::string& local, const std::string& path, c
   return packer->report();
 }
 
-CopyReport Sandbox::copy_out(const std::string& path, const std::string& local, const CopyOptions& options) const {
+CopyReport Sandbox::copy_out(const std::string& path, const std::string& local,
+                             const CopyOptions& options) const {
   auto source = client_->wait(api::read_tree(client_->connection, at(), path, options.user));
   api::ReadAhead from(client_->loop, std::move(source));
   api::UnpackOptions unpack;

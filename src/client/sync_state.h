@@ -15,7 +15,8 @@ struct ClientState {
   // `make_http` null: the real one. Tests give a fake.
   using MakeHttp = std::function<std::unique_ptr<http::Client>(asio::any_io_executor)>;
   explicit ClientState(ClientOptions options, const MakeHttp& make_http = nullptr)
-      : connection(loop.executor(), std::move(options), make_http ? make_http(loop.executor()) : nullptr) {}
+      : connection(loop.executor(), std::move(options),
+                   make_http ? make_http(loop.executor()) : nullptr) {}
 
   template <class T>
   T wait(Task<T> task) {

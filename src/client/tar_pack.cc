@@ -49,7 +49,8 @@ struct TarPacker::State {
   sdk::CopyReport report;
 
   Error tar_error() const {
-    return {Code::kInternal, "tar_error", std::string("cannot make the archive: ") + archive_error_string(tar.get()), 0};
+    return {Code::kInternal, "tar_error",
+            std::string("cannot make the archive: ") + archive_error_string(tar.get()), 0};
   }
 
   Result<void> header(const std::string& name, const struct stat& facts, const std::string& link) {
@@ -71,8 +72,9 @@ struct TarPacker::State {
   }
 
   Result<void> add(const fs::path& path) {
-    const std::string name = single ? path.filename().string() : path.lexically_relative(root).string();
-    struct stat facts {};
+    const std::string name =
+        single ? path.filename().string() : path.lexically_relative(root).string();
+    struct stat facts{};
     if (stack.size() > kMostDepth) {
       leave_out(report, name, kTooDeep);
       return {};
@@ -110,9 +112,10 @@ struct TarPacker::State {
     // O_NONBLOCK: a FIFO put there meanwhile must not hang us; fstat then tells.
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd) return Error::from_errno(errno, path.string());
-    struct stat facts {};
+    struct stat facts{};
     if (::fstat(fd.get(), &facts) != 0) return Error::from_errno(errno, path.string());
-    if (!S_ISREG(facts.st_mode)) return Error{Code::kNotReady, "changed", path.string() + " changed while it was copied", 0};
+    if (!S_ISREG(facts.st_mode))
+      return Error{Code::kNotReady, "changed", path.string() + " changed while it was copied", 0};
     CAY_CHECK(header(name, facts, {}));
     file = std::move(fd);
     file_name = path.string();
@@ -129,8 +132,11 @@ struct TarPacker::State {
     std::array<char, kChunk> bytes;
     const auto got = ::read(file.get(), bytes.data(), std::min<std::uint64_t>(left, bytes.size()));
     if (got < 0) return Error::from_errno(errno, file_name);
-    if (got == 0) return Error{Code::kNotReady, "changed", file_name + " became shorter while it was copied", 0};
-    if (archive_write_data(tar.get(), bytes.data(), static_cast<std::size_t>(got)) != got) return tar_error();
+    if (got == 0)
+      return Error{Code::kNotReady, "changed", file_name + " became shorter while it was copied",
+                   0};
+    if (archive_write_data(tar.get(), bytes.data(), static_cast<std::size_t>(got)) != got)
+      return tar_error();
     left -= static_cast<std::uint64_t>(got);
     report.moved.bytes += static_cast<std::uint64_t>(got);
     return {};
@@ -165,10 +171,11 @@ Result<std::unique_ptr<TarPacker>> TarPacker::open(const fs::path& root) {
   if (!state->tar) throw std::bad_alloc();
   archive_write_set_format_pax_restricted(state->tar.get());
   archive_write_set_bytes_in_last_block(state->tar.get(), 1);
-  if (archive_write_open(state->tar.get(), &state->buffer, nullptr, &append, nullptr) != ARCHIVE_OK) {
+  if (archive_write_open(state->tar.get(), &state->buffer, nullptr, &append, nullptr) !=
+      ARCHIVE_OK) {
     return state->tar_error();
   }
-  struct stat facts {};
+  struct stat facts{};
   if (::stat(root.c_str(), &facts) != 0) return Error::from_errno(errno, root.string());
   if (S_ISDIR(facts.st_mode)) {
     CAY_CHECK(state->enter(root));

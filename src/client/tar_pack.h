@@ -1,6 +1,6 @@
-// TarPacker: a local file or directory as a pax tar, pulled piece by piece. Regular files, directories
-// and symbolic links. It leaves out other kinds, and names that are too deep or too long for a
-// sandbox, and reports them.
+// TarPacker: a local file or directory as a pax tar, pulled piece by piece. Regular files,
+// directories and symbolic links. It leaves out other kinds, and names that are too deep or too
+// long for a sandbox, and reports them.
 #pragma once
 #include <filesystem>
 #include <memory>

@@ -26,7 +26,7 @@ struct Member {
   std::string content = {};  // of a link: its target
   mode_t mode = 0644;
   std::string hardlink = {};
-  la_int64_t size = 0;  // more than its content: a hole comes before it
+  la_int64_t size = 0;        // more than its content: a hole comes before it
   std::string left_out = {};  // a name in the attribute for what is left out
 };
 
@@ -52,9 +52,11 @@ std::string tar_of(const std::vector<Member>& members) {
     if (!member.hardlink.empty()) archive_entry_set_hardlink(entry, member.hardlink.c_str());
     EXPECT_EQ(archive_write_header(tar, entry), ARCHIVE_OK) << archive_error_string(tar);
     if (member.type == AE_IFREG && member.hardlink.empty()) {
-      const std::string zeros(1 << 20, '\0');  // libarchive takes the whole file, and leaves the hole out itself
+      const std::string zeros(
+          1 << 20, '\0');  // libarchive takes the whole file, and leaves the hole out itself
       for (la_int64_t left = hole; left > 0; left -= std::min<la_int64_t>(left, 1 << 20)) {
-        archive_write_data(tar, zeros.data(), std::min<std::size_t>(static_cast<std::size_t>(left), zeros.size()));
+        archive_write_data(tar, zeros.data(),
+                           std::min<std::size_t>(static_cast<std::size_t>(left), zeros.size()));
       }
       archive_write_data(tar, member.content.data(), member.content.size());
     }
@@ -76,7 +78,8 @@ struct TarTest : ::testing::Test {
     UnpackOptions options;
     options.links = links;
     options.max_bytes = most;
-    return unpack_tar((root / "target").string(), [&left] { return Result<std::string>(std::exchange(left, {})); }, options);
+    return unpack_tar((root / "target").string(),
+                      [&left] { return Result<std::string>(std::exchange(left, {})); }, options);
   }
   std::string read(const fs::path& path) const {
     std::ifstream file(root / path);
@@ -84,7 +87,9 @@ struct TarTest : ::testing::Test {
     out << file.rdbuf();
     return out.str();
   }
-  bool there(const fs::path& path) const { return fs::symlink_status(root / path).type() != fs::file_type::not_found; }
+  bool there(const fs::path& path) const {
+    return fs::symlink_status(root / path).type() != fs::file_type::not_found;
+  }
 };
 
 TEST_F(TarTest, PacksAndUnpacksATree) {
@@ -206,7 +211,8 @@ TEST_F(TarTest, NothingIsWrittenThroughALinkOfTheTarget) {
   std::ofstream(root / "outside/file") << "kept";
   fs::create_symlink("../outside", root / "target/out");
   fs::create_symlink("../outside/file", root / "target/file");
-  auto report = unpack(tar_of({{"out/evil", AE_IFREG, "x"}, {"file", AE_IFREG, "new"}, {"out", AE_IFDIR}}));
+  auto report =
+      unpack(tar_of({{"out/evil", AE_IFREG, "x"}, {"file", AE_IFREG, "new"}, {"out", AE_IFDIR}}));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(there("outside/evil"));
   EXPECT_EQ(read("outside/file"), "kept");
@@ -248,7 +254,7 @@ TEST_F(TarTest, NoDevicesFifosHardLinksOrSetuid) {
   EXPECT_EQ(report->skipped.size(), 3u);
   EXPECT_FALSE(there("target/fifo"));
   EXPECT_FALSE(there("target/hard"));
-  struct stat facts {};
+  struct stat facts{};
   ASSERT_EQ(::stat((root / "target/f").c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 07777, 0755u);
 }
@@ -273,7 +279,8 @@ TEST_F(TarTest, AnArchiveCutShortIsAnErrorAndLeavesTheOldFile) {
 }
 
 TEST_F(TarTest, ZerosTakeNoDisk) {
-  const std::string content = "begin" + std::string(700'000, '\0') + "end" + std::string(100'000, '\0');
+  const std::string content =
+      "begin" + std::string(700'000, '\0') + "end" + std::string(100'000, '\0');
   ASSERT_TRUE(unpack(tar_of({{"f", AE_IFREG, content}})));
   EXPECT_EQ(read("target/f"), content);
   struct stat facts{};
@@ -298,7 +305,8 @@ TEST_F(TarTest, AnEntrysHolesStayHoles) {
 }
 
 TEST_F(TarTest, MoreThanWasAskedForIsRefusedBeforeItIsWritten) {
-  const std::string bytes = tar_of({{"a", AE_IFREG, std::string(600, 'x')}, {"b", AE_IFREG, std::string(401, 'x')}});
+  const std::string bytes =
+      tar_of({{"a", AE_IFREG, std::string(600, 'x')}, {"b", AE_IFREG, std::string(401, 'x')}});
   most = 1000;
   auto report = unpack(bytes);
   ASSERT_FALSE(report);
@@ -312,7 +320,9 @@ TEST_F(TarTest, MoreThanWasAskedForIsRefusedBeforeItIsWritten) {
 
 TEST_F(TarTest, ASourceThatFailsIsTheErrorTold) {
   UnpackOptions options;
-  auto pull = [] { return Result<std::string>(Error{Code::kUnavailable, "connection_lost", "broke", 0}); };
+  auto pull = [] {
+    return Result<std::string>(Error{Code::kUnavailable, "connection_lost", "broke", 0});
+  };
   auto report = unpack_tar((root / "target").string(), pull, options);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().reason, "connection_lost");
@@ -328,8 +338,10 @@ TEST_F(TarTest, PackingWhatIsNotThereFails) {
 TEST_F(TarTest, NamesOfAnyBytesGoAndComeBack) {
   std::string deep;
   for (int i = 0; i < 4; ++i) deep += std::string(60, '\xc3').append("\xa4/");
-  const std::vector<std::string> names = {"\xc3\x84main.go", "\xff\xfe.bin", "line\nbreak\x01\t", std::string(250, '\xff'),
-                                          deep + "\xc3\xbc", std::string(40, 'a') + "/\xe6\x97\xa5/" + std::string(120, 'b')};
+  const std::vector<std::string> names = {
+      "\xc3\x84main.go",   "\xff\xfe.bin",
+      "line\nbreak\x01\t", std::string(250, '\xff'),
+      deep + "\xc3\xbc",   std::string(40, 'a') + "/\xe6\x97\xa5/" + std::string(120, 'b')};
   for (const auto& name : names) {
     const fs::path path = root / "source" / name;
     fs::create_directories(path.parent_path());
@@ -348,7 +360,8 @@ TEST_F(TarTest, NamesOfAnyBytesGoAndComeBack) {
   const auto report = unpack(bytes, Links::kAll);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->skipped.empty());
-  for (const auto& name : names) EXPECT_EQ(read(fs::path("target") / name), std::to_string(name.size()));
+  for (const auto& name : names)
+    EXPECT_EQ(read(fs::path("target") / name), std::to_string(name.size()));
   EXPECT_EQ(fs::read_symlink(root / "target/link").string(), std::string(150, '\xff'));
 }
 

@@ -96,7 +96,8 @@ Error broken(archive* tar, const Feed& from) {
 
 class Unpacker {
  public:
-  Unpacker(UniqueFd root, const UnpackOptions& options) : root_(std::move(root)), options_(options) {}
+  Unpacker(UniqueFd root, const UnpackOptions& options)
+      : root_(std::move(root)), options_(options) {}
 
   Result<sdk::CopyReport> run(archive* tar, const Feed& from) {
     while (true) {
@@ -122,8 +123,10 @@ class Unpacker {
     UniqueFd at(::fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
     if (!at) return Error::from_errno(errno, name);
     for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-      if (::mkdirat(at.get(), parts[i].c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, name);
-      UniqueFd next(::openat(at.get(), parts[i].c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (::mkdirat(at.get(), parts[i].c_str(), 0755) != 0 && errno != EEXIST)
+        return Error::from_errno(errno, name);
+      UniqueFd next(
+          ::openat(at.get(), parts[i].c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (!next) return Error::from_errno(errno, name);
       at = std::move(next);
     }
@@ -132,7 +135,9 @@ class Unpacker {
 
   Result<void> add(archive* tar, archive_entry* entry, const Feed& from) {
     const char* raw = archive_entry_pathname(entry);
-    if (raw == nullptr) return Error{Code::kInvalidArgument, "bad_archive", "what came has an entry without a name", 0};
+    if (raw == nullptr)
+      return Error{Code::kInvalidArgument, "bad_archive", "what came has an entry without a name",
+                   0};
     const std::string name = raw;
     if (const auto left_out = named_left_out(entry)) {
       leave_out_named(report_, *left_out);
@@ -169,8 +174,10 @@ class Unpacker {
     return add_file(tar, parent->get(), base, name, entry, from);
   }
 
-  Result<void> add_directory(int parent, const std::string& base, const std::string& name, archive_entry* entry) {
-    if (::mkdirat(parent, base.c_str(), 0700) != 0 && errno != EEXIST) return Error::from_errno(errno, name);
+  Result<void> add_directory(int parent, const std::string& base, const std::string& name,
+                             archive_entry* entry) {
+    if (::mkdirat(parent, base.c_str(), 0700) != 0 && errno != EEXIST)
+      return Error::from_errno(errno, name);
     UniqueFd made(::openat(parent, base.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!made && (errno == ELOOP || errno == ENOTDIR)) {
       skip(name, "something that is no directory is in its place");
@@ -200,7 +207,8 @@ class Unpacker {
     return Error::from_errno(errno, name);
   }
 
-  Result<void> add_link(int parent, const std::string& base, const std::string& name, archive_entry* entry) {
+  Result<void> add_link(int parent, const std::string& base, const std::string& name,
+                        archive_entry* entry) {
     const char* raw = archive_entry_symlink(entry);
     const std::string to = raw == nullptr ? std::string() : raw;
     if (options_.links == Links::kInsideOnly && !link_stays_inside(name, to)) {
@@ -216,7 +224,9 @@ class Unpacker {
   Result<void> add_file(archive* tar, int parent, const std::string& base, const std::string& name,
                         archive_entry* entry, const Feed& from) {
     const la_int64_t size = archive_entry_size(entry);
-    if (size < 0) return Error{Code::kInvalidArgument, "bad_archive", name + " says that it has less than no bytes", 0};
+    if (size < 0)
+      return Error{Code::kInvalidArgument, "bad_archive",
+                   name + " says that it has less than no bytes", 0};
     const auto wanted = static_cast<std::uint64_t>(size);
     if (wanted > options_.max_bytes - announced_) return copy_too_large(name, options_.max_bytes);
     announced_ += wanted;
@@ -233,13 +243,15 @@ class Unpacker {
       if (got == ARCHIVE_EOF) break;
       if (got < ARCHIVE_WARN) return broken(tar, from);
       const std::string_view piece(static_cast<const char*>(bytes), length);
-      if (const int failed = content.write_at(static_cast<std::uint64_t>(offset), piece); failed != 0)
+      if (const int failed = content.write_at(static_cast<std::uint64_t>(offset), piece);
+          failed != 0)
         return local_error(failed, name);
       report_.moved.bytes += length;
       if (options_.progress) options_.progress(report_.moved);
     }
     if (const int failed = content.finish(wanted); failed != 0) return local_error(failed, name);
-    const timespec times[2] = {{0, UTIME_NOW}, {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
+    const timespec times[2] = {{0, UTIME_NOW},
+                               {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
     ::futimens(file.fd(), times);  // a wrong time is no reason to fail
     if (::fchmod(file.fd(), archive_entry_perm(entry) & 0777) != 0) return local_error(errno, name);
     CAY_CHECK(file.commit(base));
@@ -299,8 +311,10 @@ Result<Tar> open_tar(Feed& from) {
 
 }  // namespace
 
-Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull, const UnpackOptions& options) {
-  if (::mkdir(target.c_str(), 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, target);
+Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull,
+                                   const UnpackOptions& options) {
+  if (::mkdir(target.c_str(), 0755) != 0 && errno != EEXIST)
+    return Error::from_errno(errno, target);
   UniqueFd root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return Error::from_errno(errno, target);
   Feed from{pull, {}, std::nullopt};

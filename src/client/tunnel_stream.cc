@@ -11,7 +11,8 @@
 namespace cay::client {
 namespace {
 
-constexpr std::uint64_t kWindow = 256 * 1024;  // either side, before it is given credit (openapi.json)
+constexpr std::uint64_t kWindow =
+    256 * 1024;  // either side, before it is given credit (openapi.json)
 constexpr std::uint64_t kGrantStep = kWindow / 4;
 constexpr std::uint64_t kMostCredit = std::uint64_t{1} << 40;
 constexpr Millis kPartLimit{5'000};
@@ -23,10 +24,10 @@ struct TunnelStream::State {
   explicit State(const asio::any_io_executor& executor) : changed(executor) {}
   std::unique_ptr<http::WebSocket> socket;
   std::deque<std::string> inbox;
-  std::uint64_t owed = 0;           // read, and not granted again yet
-  std::uint64_t credit = kWindow;   // the daemon takes
-  bool ended = false;               // the program inside sends no more
-  bool shut = false;                // and we do not
+  std::uint64_t owed = 0;          // read, and not granted again yet
+  std::uint64_t credit = kWindow;  // the daemon takes
+  bool ended = false;              // the program inside sends no more
+  bool shut = false;               // and we do not
   bool closed = false;
   std::optional<Error> broken;
   Event changed;
@@ -42,19 +43,23 @@ struct TunnelStream::State {
     if (type == "credit") credit += std::min(number_in(*frame, "bytes"), kMostCredit);
     if (type == "eof") ended = true;
     const auto* inner = type == "error" ? frame->if_contains("error") : nullptr;
-    if (inner != nullptr && inner->is_object()) broken = error_from_json(inner->get_object(), Code::kInternal);
+    if (inner != nullptr && inner->is_object())
+      broken = error_from_json(inner->get_object(), Code::kInternal);
   }
 };
 
-TunnelStream::TunnelStream(std::shared_ptr<State> state) : state_(std::move(state)), receiver_(state_->changed.executor()) {
+TunnelStream::TunnelStream(std::shared_ptr<State> state)
+    : state_(std::move(state)), receiver_(state_->changed.executor()) {
   receiver_.spawn(receive(state_));
 }
 
 TunnelStream::~TunnelStream() = default;
 
-Task<std::unique_ptr<TunnelStream>> TunnelStream::open(Connection& connection, std::string ref, std::uint16_t port) {
+Task<std::unique_ptr<TunnelStream>> TunnelStream::open(Connection& connection, std::string ref,
+                                                       std::uint16_t port) {
   auto state = std::make_shared<State>(connection.executor());
-  CAY_CO_TRY(state->socket, co_await connection.websocket(sandbox_target(ref, "/tunnel?port=" + std::to_string(port))));
+  CAY_CO_TRY(state->socket, co_await connection.websocket(
+                                sandbox_target(ref, "/tunnel?port=" + std::to_string(port))));
   co_return std::unique_ptr<TunnelStream>(new TunnelStream(std::move(state)));
 }
 

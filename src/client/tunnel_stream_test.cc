@@ -14,14 +14,17 @@ using testing::closed_frame;
 using testing::FakeHttp;
 using testing::text_frame;
 
-http::WsMessage bytes_frame(std::string bytes) { return {http::WsMessage::Kind::kBinary, std::move(bytes), 0}; }
+http::WsMessage bytes_frame(std::string bytes) {
+  return {http::WsMessage::Kind::kBinary, std::move(bytes), 0};
+}
 
 class TunnelStreamTest : public ::testing::Test {
  protected:
   TunnelStreamTest() {
     sdk::ClientOptions options;
     options.api_key = "k";
-    connection = std::make_unique<Connection>(loop.get_executor(), options, std::make_unique<FakeHttp>(log));
+    connection =
+        std::make_unique<Connection>(loop.get_executor(), options, std::make_unique<FakeHttp>(log));
   }
   ~TunnelStreamTest() override {
     stream.reset();
@@ -64,9 +67,11 @@ TEST_F(TunnelStreamTest, TheEndIsToldInWords) {
 }
 
 TEST_F(TunnelStreamTest, WhatCameBeforeABreakIsGiven) {
-  open({bytes_frame("last words"),
-        text_frame(R"({"type":"error","error":{"code":"cancelled","reason":"connection_reset","message":"broke"}})"),
-        closed_frame(1000)});
+  open(
+      {bytes_frame("last words"),
+       text_frame(
+           R"({"type":"error","error":{"code":"cancelled","reason":"connection_reset","message":"broke"}})"),
+       closed_frame(1000)});
   EXPECT_EQ(*run(stream->read()), "last words");
   EXPECT_EQ(run(stream->read()).error().reason, "connection_reset");
   EXPECT_EQ(run(stream->write("x")).error().reason, "connection_reset");
@@ -80,7 +85,8 @@ TEST_F(TunnelStreamTest, ASocketThatClosesTooEarlyIsNoEnd) {
 
 TEST_F(TunnelStreamTest, CreditIsGivenAndTaken) {
   const std::string piece(64 * 1024, 'x');
-  open({bytes_frame(piece), bytes_frame("y"), text_frame(R"({"type":"credit","bytes":10})"), closed_frame(1000)});
+  open({bytes_frame(piece), bytes_frame("y"), text_frame(R"({"type":"credit","bytes":10})"),
+        closed_frame(1000)});
   EXPECT_EQ(run(stream->read())->size(), piece.size());
   EXPECT_EQ(*run(stream->read()), "y");
   EXPECT_EQ(log->frames.at(0), R"({"type":"credit","bytes":65536})");

@@ -6,7 +6,8 @@
 namespace cay::codec {
 namespace {
 
-constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 constexpr std::array<std::int8_t, 256> make_values() {
   std::array<std::int8_t, 256> values{};
@@ -23,7 +24,9 @@ constexpr auto kValues = make_values();
 std::string base64(std::string_view bytes) {
   std::string out;
   out.reserve((bytes.size() + 2) / 3 * 4);
-  const auto at = [&](std::size_t i) -> std::uint32_t { return static_cast<unsigned char>(bytes[i]); };
+  const auto at = [&](std::size_t i) -> std::uint32_t {
+    return static_cast<unsigned char>(bytes[i]);
+  };
   std::size_t i = 0;
   for (; i + 3 <= bytes.size(); i += 3) {
     const std::uint32_t three = (at(i) << 16) | (at(i + 1) << 8) | at(i + 2);

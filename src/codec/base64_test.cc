@@ -6,7 +6,11 @@ namespace cay::codec {
 namespace {
 
 TEST(Base64Test, VectorsOfTheRfc) {
-  for (const auto& [plain, coded] : {std::pair{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}}) {
+  for (const auto& [plain, coded] : {std::pair{"", ""},
+                                     {"f", "Zg=="},
+                                     {"fo", "Zm8="},
+                                     {"foo", "Zm9v"},
+                                     {"foobar", "Zm9vYmFy"}}) {
     EXPECT_EQ(base64(plain), coded);
     EXPECT_EQ(from_base64(coded), plain);
   }

@@ -57,7 +57,8 @@ bool Fields::read(std::string_view name, std::int64_t& out, std::int64_t min, st
   } else if (found->is_double() && std::floor(found->get_double()) == found->get_double() &&
              std::abs(found->get_double()) < 9e15) {
     got = static_cast<std::int64_t>(found->get_double());  // 1e3 and 5.0 are integers in JSON
-  } else if (found->is_double() && std::abs(found->get_double()) >= 9e15) {  // an integer too, and never in range
+  } else if (found->is_double() &&
+             std::abs(found->get_double()) >= 9e15) {  // an integer too, and never in range
     complain(name, "must be from " + std::to_string(min) + " to " + std::to_string(max));
     return false;
   } else {
@@ -108,7 +109,8 @@ bool Fields::read(std::string_view name, std::vector<std::string>& out, std::siz
   return true;
 }
 
-bool Fields::read(std::string_view name, std::map<std::string, std::string>& out, std::size_t max_items) {
+bool Fields::read(std::string_view name, std::map<std::string, std::string>& out,
+                  std::size_t max_items) {
   const json::object* members = object(name);
   if (members == nullptr) return false;
   if (members->size() > max_items) {
@@ -176,8 +178,9 @@ Result<void> Fields::first_error() const {
     if (!where.empty()) where += '.';
     where += part;
   }
-  return Error{Code::kInvalidArgument, "invalid_field",
-               where.empty() ? complaints_.front().message : where + ": " + complaints_.front().message, 0};
+  return Error{
+      Code::kInvalidArgument, "invalid_field",
+      where.empty() ? complaints_.front().message : where + ": " + complaints_.front().message, 0};
 }
 
 }  // namespace cay::codec

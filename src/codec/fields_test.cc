@@ -8,7 +8,8 @@ namespace {
 json::object object(std::string_view text) { return *parse_object(text); }
 
 TEST(FieldsTest, ReadsWhatIsThereAndLeavesWhatIsNot) {
-  const auto in = object(R"({"s":"x","b":true,"i":5,"d":1.5,"n":null,"m":{"K":"V"},"a":["p","q"]})");
+  const auto in =
+      object(R"({"s":"x","b":true,"i":5,"d":1.5,"n":null,"m":{"K":"V"},"a":["p","q"]})");
   Fields fields(in);
   std::string s;
   std::string n = "kept";
@@ -17,8 +18,8 @@ TEST(FieldsTest, ReadsWhatIsThereAndLeavesWhatIsNot) {
   double d = 0;
   std::map<std::string, std::string> m;
   std::vector<std::string> a;
-  EXPECT_TRUE(fields.read("s", s) && fields.read("b", b) && fields.read("i", i, 0, 9) && fields.read("d", d, 0, 9) &&
-              fields.read("m", m, 9) && fields.read("a", a, 9));
+  EXPECT_TRUE(fields.read("s", s) && fields.read("b", b) && fields.read("i", i, 0, 9) &&
+              fields.read("d", d, 0, 9) && fields.read("m", m, 9) && fields.read("a", a, 9));
   EXPECT_FALSE(fields.read("n", n));
   EXPECT_EQ(n, "kept");
   fields.refuse_unknown();
@@ -47,8 +48,9 @@ TEST(FieldsTest, EveryComplaintNamesItsPlace) {
 
 TEST(FieldsTest, MalformedJsonIsRefused) {
   const std::string deep(100, '[');
-  for (const auto& bad : {std::string("{"), std::string("{}x"), std::string("[]"), std::string("{\"a\":\"\xFF\"}"),
-                          std::string("{'a':1}"), std::string("nul"), deep, std::string(), std::string("{\"a\":1,}")}) {
+  for (const auto& bad : {std::string("{"), std::string("{}x"), std::string("[]"),
+                          std::string("{\"a\":\"\xFF\"}"), std::string("{'a':1}"),
+                          std::string("nul"), deep, std::string(), std::string("{\"a\":1,}")}) {
     const auto got = parse_object(bad);
     ASSERT_FALSE(got) << bad;
     EXPECT_EQ(got.error().reason, "malformed_json");

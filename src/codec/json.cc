@@ -14,7 +14,8 @@ Result<json::value> parse(std::string_view text) {
   json::error_code failed;
   auto value = json::parse(json::string_view(text.data(), text.size()), failed, {}, options);
   if (failed) {
-    return Error{Code::kInvalidArgument, "malformed_json", "the body is not valid JSON: " + failed.message(), 0};
+    return Error{Code::kInvalidArgument, "malformed_json",
+                 "the body is not valid JSON: " + failed.message(), 0};
   }
   return value;
 }

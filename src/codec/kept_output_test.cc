@@ -98,7 +98,9 @@ TEST(KeptOutputTest, GapsOfTheStreamAreOneGap) {
   out.add_gap(7, 100);
   out.add(107, "between");
   out.add_gap(114, 50);
-  out.add(164, "\x95" "end");
+  out.add(164,
+          "\x95"
+          "end");
   const auto got = out.take();
   const std::string note = "\n[cay: 160 bytes of output are left out here]\n";
   EXPECT_EQ(got.bytes, "begin" + note + "end");

@@ -77,7 +77,8 @@ bool says_what_to_do(std::string_view message) {
 // instruction has none.
 std::string_view remedy_of(const Error& error) {
   switch (error.code) {
-    case Code::kUnauthenticated: return error.reason == "no_key" ? "send the key of DATA/api-key as X-Api-Key" : "";
+    case Code::kUnauthenticated:
+      return error.reason == "no_key" ? "send the key of DATA/api-key as X-Api-Key" : "";
     case Code::kUnavailable:
       if (error.reason == "draining") return "the operator's `cay drain --undo` admits again";
       return says_what_to_do(error.message) ? "" : "retry; if it stays so, run cay doctor";
@@ -126,8 +127,9 @@ std::string mode_text(std::uint32_t mode) {
 
 std::string etag(const FileInfo& info) {
   std::array<char, 80> out{};
-  const int size = std::snprintf(out.data(), out.size(), "\"%llx-%llx-%llx\"", static_cast<unsigned long long>(info.inode),
-                                 static_cast<unsigned long long>(info.mtime_ns), static_cast<unsigned long long>(info.size));
+  const int size = std::snprintf(
+      out.data(), out.size(), "\"%llx-%llx-%llx\"", static_cast<unsigned long long>(info.inode),
+      static_cast<unsigned long long>(info.mtime_ns), static_cast<unsigned long long>(info.size));
   return std::string(out.data(), static_cast<std::size_t>(size));
 }
 
@@ -181,12 +183,9 @@ json::object to_json(const Sandbox& sandbox) {
 }
 
 json::object to_json(const SnapshotInfo& snapshot) {
-  return {{"id", snapshot.id.get()},
-          {"name", text(snapshot.name)},
-          {"status", text(snapshot.status)},
-          {"fingerprint", text(snapshot.fingerprint)},
-          {"used_bytes", snapshot.used_bytes},
-          {"created_at", rfc3339(snapshot.created_at)}};
+  return {{"id", snapshot.id.get()},           {"name", text(snapshot.name)},
+          {"status", text(snapshot.status)},   {"fingerprint", text(snapshot.fingerprint)},
+          {"used_bytes", snapshot.used_bytes}, {"created_at", rfc3339(snapshot.created_at)}};
 }
 
 json::object to_json(const UsageSummary& usage) {
@@ -220,9 +219,11 @@ json::object to_json(const Command& command) {
   const bool running = end.state == CommandState::kRunning;
   json::array argv;
   for (const std::string& word : command.argv) argv.emplace_back(text(word));
-  json::object out{{"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
+  json::object out{
+      {"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
   out["argv_truncated"] = command.argv_truncated;
-  out["exit_code"] = end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
+  out["exit_code"] =
+      end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
   out["signal"] = has_signal(end.state) ? json::value(end.signal) : json::value(nullptr);
   out["by"] = text(end.by);
   out["reason"] = text(end.reason);
@@ -234,7 +235,8 @@ json::object to_json(const Command& command) {
   out["pty"] = command.pty;
   out["known"] = command.known;
   out["started_at"] = rfc3339(command.started_at);
-  out["ended_at"] = running || end.ended_at == 0 ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
+  out["ended_at"] =
+      running || end.ended_at == 0 ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
   out["cwd"] = text(command.cwd);
   out["user"] = text(command.user);
   out["timeout_s"] = seconds_json(command.timeout_ms);
@@ -267,7 +269,9 @@ json::object to_json(const GrepMatch& match) {
 }
 
 json::object to_json(const Error& error, const std::string& error_id) {
-  json::object out{{"code", to_string(error.code)}, {"reason", text(error.reason)}, {"message", text(error.message)}};
+  json::object out{{"code", to_string(error.code)},
+                   {"reason", text(error.reason)},
+                   {"message", text(error.message)}};
   const std::string_view remedy = remedy_of(error);
   if (!remedy.empty()) out["remedy"] = remedy;
   out["error_id"] = error_id;

@@ -13,7 +13,8 @@ TEST(ModelJsonTest, SandboxThereAndBack) {
   sandbox.name = "sb1";
   sandbox.state = SandboxState::kStopped;
   sandbox.labels = {{"team", "a"}};
-  sandbox.limits = {.cpu_millicores = 500, .memory_bytes = 1ull << 33, .disk_bytes = 1ull << 34, .pids = 7};
+  sandbox.limits = {
+      .cpu_millicores = 500, .memory_bytes = 1ull << 33, .disk_bytes = 1ull << 34, .pids = 7};
   sandbox.run.user = "user";
   sandbox.stopped_at = 5000;
   sandbox.network = {NetworkState::kUnavailable, "no such module"};
@@ -36,7 +37,8 @@ TEST(ModelReadTest, AProfileIsAskedForByName) {
   spec.profile = "nested";
   EXPECT_EQ(read_create(to_json(spec))->spec.profile, "nested");
   EXPECT_EQ(read_create(to_json(SandboxSpec{}))->spec.profile, "") << "the daemon's own";
-  EXPECT_NE(read_create(*parse_object(R"({"profile":""})")).error().message.find("profile"), std::string::npos);
+  EXPECT_NE(read_create(*parse_object(R"({"profile":""})")).error().message.find("profile"),
+            std::string::npos);
   EXPECT_FALSE(read_create(*parse_object(R"({"profile":["strict"]})")));
   for (const Profile profile : kProfiles) EXPECT_EQ(profile_from(to_string(profile)), profile);
   EXPECT_EQ(profile_from("Strict"), std::nullopt);
@@ -96,10 +98,12 @@ TEST(ModelReadTest, CommandSpecThereAndBack) {
 }
 
 TEST(ModelReadTest, BadCommandsAreRefused) {
-  for (const auto* bad : {R"({})", R"({"argv":[]})", R"({"argv":["a"],"command":"b"})", R"({"argv":["a"],"shell":"sh"})",
-                          R"({"argv":["a"],"timeout_s":-1})", R"({"argv":["a"],"id":"../x"})", R"({"argv":["a\u0000"]})",
-                          R"({"argv":["a"],"pty":{"rows":0,"cols":1}})", R"({"argv":["a"],"pty":{}})",
-                          R"({"argv":["a"],"stdin":"?"})", R"({"argv":["a"],"wat":1})", R"({"argv":[1]})"}) {
+  for (const auto* bad :
+       {R"({})", R"({"argv":[]})", R"({"argv":["a"],"command":"b"})",
+        R"({"argv":["a"],"shell":"sh"})", R"({"argv":["a"],"timeout_s":-1})",
+        R"({"argv":["a"],"id":"../x"})", R"({"argv":["a\u0000"]})",
+        R"({"argv":["a"],"pty":{"rows":0,"cols":1}})", R"({"argv":["a"],"pty":{}})",
+        R"({"argv":["a"],"stdin":"?"})", R"({"argv":["a"],"wat":1})", R"({"argv":[1]})"}) {
     const auto got = command_request(bad);
     ASSERT_FALSE(got) << bad;
     EXPECT_EQ(got.error().code, Code::kInvalidArgument);
@@ -165,7 +169,8 @@ TEST(ModelJsonTest, PathsThatAreNotTextComeInBase64Too) {
 }
 
 TEST(ModelReadTest, TimesBeyondNanosecondsStopAtTheirEnd) {
-  const auto early = file_info_from(json::object{{"path", "/a"}, {"mtime", "1013-01-02T03:04:05Z"}});
+  const auto early =
+      file_info_from(json::object{{"path", "/a"}, {"mtime", "1013-01-02T03:04:05Z"}});
   ASSERT_TRUE(early);
   EXPECT_EQ(early->mtime_ns, std::numeric_limits<std::int64_t>::min());
 }

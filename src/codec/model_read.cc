@@ -61,11 +61,12 @@ void read_run(Fields& fields, RunConfig& run, std::string_view workdir) {
   fields.read("env", run.env, kMaxMap);
 }
 
-void read_times(Fields& fields, std::optional<std::int64_t>& idle, std::optional<std::int64_t>& gone,
-                std::optional<std::int64_t>& life) {
+void read_times(Fields& fields, std::optional<std::int64_t>& idle,
+                std::optional<std::int64_t>& gone, std::optional<std::int64_t>& life) {
   const auto read = [&](std::string_view name, auto& out) {
     std::int64_t value = 0;
-    if (fields.read(name, value, -1, kMaxSeconds)) out = std::max<std::int64_t>(value, 0);  // -1: never, as 0
+    if (fields.read(name, value, -1, kMaxSeconds))
+      out = std::max<std::int64_t>(value, 0);  // -1: never, as 0
   };
   read("idle_ttl_s", idle);
   read("delete_after_stop_s", gone);
@@ -103,7 +104,8 @@ std::map<std::string, std::string> map_at(const json::object& in, std::string_vi
   const json::value* found = in.if_contains(name);
   if (found == nullptr || !found->is_object()) return out;
   for (const auto& member : found->get_object()) {
-    if (member.value().is_string()) out[member.key()] = string_at(found->get_object(), member.key());
+    if (member.value().is_string())
+      out[member.key()] = string_at(found->get_object(), member.key());
   }
   return out;
 }
@@ -113,7 +115,8 @@ UnixMillis time_at(const json::object& in, std::string_view name) {
 }
 
 Error bad_answer(std::string_view what) {
-  return Error{Code::kInternal, "bad_answer", "the daemon's answer holds no " + std::string(what), 0};
+  return Error{Code::kInternal, "bad_answer", "the daemon's answer holds no " + std::string(what),
+               0};
 }
 
 StreamExtent extent_at(const json::object& in, std::string_view name) {
@@ -136,11 +139,14 @@ std::optional<std::string> read_policy(Fields& fields) {
   std::vector<std::string> rules;
   const bool listed = fields.read("rules", rules, kMostRules);
   // Not what is asked for by whoever names neither: that is the default, which reaches something.
-  constexpr const char* kEmpty = "is empty: write \"policy\": \"off\" to let nothing through, or leave it out";
+  constexpr const char* kEmpty =
+      "is empty: write \"policy\": \"off\" to let nothing through, or leave it out";
   if (listed && rules.empty()) fields.complain("rules", kEmpty);
   if (named && policy.empty()) fields.complain("policy", kEmpty);
   if (!listed) return named ? std::optional(policy) : std::nullopt;
-  if (named && policy != "rules") fields.complain("rules", "stand beside no policy but \"rules\": write the policy's name among them");
+  if (named && policy != "rules")
+    fields.complain("rules",
+                    "stand beside no policy but \"rules\": write the policy's name among them");
   std::string out;
   for (const std::string& rule : rules) {
     if (rule.find('\n') != std::string::npos) fields.complain("rules", "a rule is one line");
@@ -154,7 +160,8 @@ std::optional<std::string> read_policy(Fields& fields) {
 Result<CreateRequest> read_create(const json::object& in) {
   CreateRequest out;
   Fields fields(in);
-  if (fields.read("name", out.spec.name) && out.spec.name.empty()) fields.complain("name", "must not be empty: leave it out, and one is made up");
+  if (fields.read("name", out.spec.name) && out.spec.name.empty())
+    fields.complain("name", "must not be empty: leave it out, and one is made up");
   fields.read("snapshot", out.spec.snapshot);
   fields.read("labels", out.spec.labels, kMaxMap);
   read_limits(fields, out.spec.limits);
@@ -166,12 +173,14 @@ Result<CreateRequest> read_create(const json::object& in) {
   out.spec.lifetime_s = life.value_or(0);
   fields.read("commands_keep_awake", out.spec.commands_keep_awake);
   fields.read("record_programs", out.spec.record_programs);
-  if (fields.read("profile", out.spec.profile) && out.spec.profile.empty()) fields.complain("profile", "must not be empty: leave it out for the usual one");
+  if (fields.read("profile", out.spec.profile) && out.spec.profile.empty())
+    fields.complain("profile", "must not be empty: leave it out for the usual one");
   read_tmpfs(fields, out.spec.tmpfs);
   fields.read("wait", out.wait);
   constexpr double kLongestWait = 3600;
   double timeout = 0;
-  if (fields.read("timeout_s", timeout, 0, kLongestWait)) out.timeout_ms = std::llround(timeout * 1000);
+  if (fields.read("timeout_s", timeout, 0, kLongestWait))
+    out.timeout_ms = std::llround(timeout * 1000);
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return out;
@@ -196,9 +205,12 @@ Result<SandboxPatch> read_patch(const json::object& in) {
     Fields limits(*inner, fields.path("limits"));
     std::uint32_t cpu = 0;
     std::uint64_t bytes = 0;
-    if (limits.has("cpu_millicores")) read_number(limits, "cpu_millicores", cpu, 1), out.cpu_millicores = cpu;
-    if (limits.has("memory_bytes")) read_number(limits, "memory_bytes", bytes, 1), out.memory_bytes = bytes;
-    if (limits.has("disk_bytes")) read_number(limits, "disk_bytes", bytes, 1), out.disk_bytes = bytes;
+    if (limits.has("cpu_millicores"))
+      read_number(limits, "cpu_millicores", cpu, 1), out.cpu_millicores = cpu;
+    if (limits.has("memory_bytes"))
+      read_number(limits, "memory_bytes", bytes, 1), out.memory_bytes = bytes;
+    if (limits.has("disk_bytes"))
+      read_number(limits, "disk_bytes", bytes, 1), out.disk_bytes = bytes;
     limits.refuse_unknown();
     fields.adopt(limits);
   }
@@ -222,7 +234,8 @@ std::optional<PtySize> read_pty_size(Fields& fields) {
 void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_given) {
   std::string id;
   if (fields.read("id", id)) {
-    if (!is_valid_command_id(id)) fields.complain("id", "must be 1-128 of [A-Za-z0-9._-], not starting with '.' or '-'");
+    if (!is_valid_command_id(id))
+      fields.complain("id", "must be 1-128 of [A-Za-z0-9._-], not starting with '.' or '-'");
     spec.id = CommandId(id);
   }
   const bool has_argv = fields.read("argv", spec.argv, kMaxArguments);
@@ -230,7 +243,8 @@ void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_give
   std::string shell = "/bin/sh";
   const bool has_line = fields.read("command", line, kMaxCommandRequest);
   const bool has_shell = fields.read("shell", shell);
-  if (fields.ok() && has_argv == has_line) fields.complain("argv", "give exactly one of argv and command");
+  if (fields.ok() && has_argv == has_line)
+    fields.complain("argv", "give exactly one of argv and command");
   if (has_argv && spec.argv.empty()) fields.complain("argv", "must name a program");
   if (has_shell && !has_line) fields.complain("shell", "goes with command, not with argv");
   if (has_line) spec.argv = {shell, "-c", line};
@@ -270,11 +284,13 @@ void read_command_request(Fields& fields, CommandRequest& request) {
   if (fields.read("stdin", encoded, kMaxStdin)) {
     request.stdin_bytes = from_base64(encoded);
     if (!request.stdin_bytes) fields.complain("stdin", "must be base64");
-    if (request.close_stdin_given && request.spec.close_stdin) fields.complain("stdin", "cannot go with close_stdin");
+    if (request.close_stdin_given && request.spec.close_stdin)
+      fields.complain("stdin", "cannot go with close_stdin");
   }
   constexpr std::int64_t kMostOutput = 64 << 20;
   std::int64_t most = 0;
-  if (fields.read("max_output_bytes", most, 0, kMostOutput)) request.max_output_bytes = static_cast<std::uint64_t>(most);
+  if (fields.read("max_output_bytes", most, 0, kMostOutput))
+    request.max_output_bytes = static_cast<std::uint64_t>(most);
   // Somebody who waits for the end cannot write: reading commands get their end of file at once.
   if (request.wait && !request.stdin_bytes && !request.close_stdin_given && !request.spec.pty) {
     request.spec.close_stdin = true;
@@ -284,9 +300,9 @@ void read_command_request(Fields& fields, CommandRequest& request) {
 std::optional<int> signal_from(std::string_view text) {
   // signal(7), x86 and arm.
   static constexpr std::array<std::string_view, 32> kNames = {
-      "",     "HUP",  "INT",    "QUIT", "ILL",  "TRAP", "ABRT", "BUS",  "FPE",  "KILL",   "USR1",
-      "SEGV", "USR2", "PIPE",   "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN",
-      "TTOU", "URG",  "XCPU",   "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS"};
+      "",     "HUP",  "INT",  "QUIT", "ILL",    "TRAP",   "ABRT",  "BUS",  "FPE",  "KILL", "USR1",
+      "SEGV", "USR2", "PIPE", "ALRM", "TERM",   "STKFLT", "CHLD",  "CONT", "STOP", "TSTP", "TTIN",
+      "TTOU", "URG",  "XCPU", "XFSZ", "VTALRM", "PROF",   "WINCH", "IO",   "PWR",  "SYS"};
   constexpr int kMostSignal = 64;
   if (!text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos) {
     if (text.size() > 2) return std::nullopt;
@@ -316,7 +332,9 @@ int read_signal(Fields& fields, std::string_view name) {
 }
 
 std::optional<std::uint32_t> mode_from(std::string_view text) {
-  if (text.empty() || text.size() > 5 || text.find_first_not_of("01234567") != std::string_view::npos) return std::nullopt;
+  if (text.empty() || text.size() > 5 ||
+      text.find_first_not_of("01234567") != std::string_view::npos)
+    return std::nullopt;
   const auto mode = static_cast<std::uint32_t>(std::stoul(std::string(text), nullptr, 8));
   if (mode > 07777) return std::nullopt;
   return mode;
@@ -364,11 +382,15 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.policy = string_at(in, "policy");
   if (const json::value* rules = in.if_contains("rules"); rules != nullptr && rules->is_array()) {
     for (const json::value& rule : rules->get_array()) {
-      if (rule.is_string()) out.rules += (out.rules.empty() ? "" : "\n") + std::string(rule.get_string().c_str(), rule.get_string().size());
+      if (rule.is_string())
+        out.rules += (out.rules.empty() ? "" : "\n") +
+                     std::string(rule.get_string().c_str(), rule.get_string().size());
     }
   }
-  if (const json::value* found = in.if_contains("network"); found != nullptr && found->is_object()) {
-    out.network.state = network_state_from(string_at(found->get_object(), "state")).value_or(NetworkState::kOff);
+  if (const json::value* found = in.if_contains("network");
+      found != nullptr && found->is_object()) {
+    out.network.state =
+        network_state_from(string_at(found->get_object(), "state")).value_or(NetworkState::kOff);
     out.network.reason = string_at(found->get_object(), "reason");
   }
   out.idle_ttl_s = number_at<std::int64_t>(in, "idle_ttl_s");
@@ -400,7 +422,8 @@ Result<Command> command_from(const json::value& value) {
   if (out.id.get().empty() || !state) return bad_answer("command");
   if (const json::value* found = in.if_contains("argv"); found != nullptr && found->is_array()) {
     for (const json::value& word : found->get_array()) {
-      if (word.is_string()) out.argv.emplace_back(word.get_string().data(), word.get_string().size());
+      if (word.is_string())
+        out.argv.emplace_back(word.get_string().data(), word.get_string().size());
     }
   }
   out.end.state = *state;
@@ -433,10 +456,10 @@ Result<FileInfo> file_info_from(const json::value& value) {
   out.path = from_base64(string_at(in, "path_base64")).value_or("");
   if (out.path.empty()) out.path = string_at(in, "path");
   const std::string kind = string_at(in, "kind");
-  out.kind = kind == "file" ? FileKind::kFile
+  out.kind = kind == "file"        ? FileKind::kFile
              : kind == "directory" ? FileKind::kDirectory
-             : kind == "symlink" ? FileKind::kSymlink
-                                 : FileKind::kOther;
+             : kind == "symlink"   ? FileKind::kSymlink
+                                   : FileKind::kOther;
   out.size = number_at<std::uint64_t>(in, "size");
   out.mode = mode_from(string_at(in, "mode")).value_or(0);
   out.uid = number_at<std::uint32_t>(in, "uid");
@@ -461,7 +484,8 @@ Result<SnapshotInfo> snapshot_from(const json::value& value) {
 
 Error error_from(std::string_view body) {
   constexpr std::size_t kShown = 200;
-  Error out{Code::kInternal, "bad_answer", "not an answer of Cay's: " + std::string(body.substr(0, kShown)), 0};
+  Error out{Code::kInternal, "bad_answer",
+            "not an answer of Cay's: " + std::string(body.substr(0, kShown)), 0};
   auto parsed = parse(body);
   if (!parsed || !parsed->is_object()) return out;
   const json::value* found = parsed->get_object().if_contains("error");

@@ -38,18 +38,25 @@ json::array lines_of(std::string_view text) {
 std::string remedy_for(const NetworkDecision& decision, bool takes_hosts) {
   const std::string host = shown(decision.host);
   const bool six = host.find(':') != std::string::npos;
-  const std::string at = decision.port == 0 ? host : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
-  if (decision.allowed || host.find('\\') != std::string::npos) return "";  // such a name is no host's
+  const std::string at =
+      decision.port == 0 ? host
+                         : (six ? "[" + host + "]" : host) + ":" + std::to_string(decision.port);
+  if (decision.allowed || host.find('\\') != std::string::npos)
+    return "";  // such a name is no host's
   if (!decision.needs.empty()) {
     std::string add = "cay policy set SANDBOX --add '" + shown(decision.needs) + "'";
     if (!decision.preset.empty()) {
       add = "cay policy set SANDBOX --add " + decision.preset + "; or, for that host alone, " + add;
     }
-    return takes_hosts ? add + "; or, for every sandbox, add \"" + at + "\" to network.hosts in the daemon's settings" : add;
+    return takes_hosts ? add + "; or, for every sandbox, add \"" + at +
+                             "\" to network.hosts in the daemon's settings"
+                       : add;
   }
   // Where nothing helps, there is advice and no remedy.
-  constexpr const char* kHelps[] = {"special_address", "metadata_address", "proxy_rule", "denied_by_rule", "operator"};
-  return std::ranges::find(kHelps, decision.in_the_way) != std::end(kHelps) ? shown(decision.advice) : "";
+  constexpr const char* kHelps[] = {"special_address", "metadata_address", "proxy_rule",
+                                    "denied_by_rule", "operator"};
+  return std::ranges::find(kHelps, decision.in_the_way) != std::end(kHelps) ? shown(decision.advice)
+                                                                            : "";
 }
 
 json::object to_json(const NetworkReport& report) {
@@ -100,12 +107,18 @@ json::object to_json(const DecidedPage& page) {
     }
     items.emplace_back(std::move(item));
   }
-  return {{"items", std::move(items)}, {"next_after", page.next_after}, {"oldest", page.oldest}, {"last", page.last}, {"missed", page.missed}};
+  return {{"items", std::move(items)},
+          {"next_after", page.next_after},
+          {"oldest", page.oldest},
+          {"last", page.last},
+          {"missed", page.missed}};
 }
 
 json::object to_json(const PolicyInfo& policy) {
-  return {{"name", policy.name}, {"about", policy.about},     {"origin", policy.origin},  {"rules", texts_of(policy.rules)},
-          {"default", policy.otherwise}, {"order", policy.order}, {"allowed", policy.allowed}};
+  return {{"name", policy.name},         {"about", policy.about},
+          {"origin", policy.origin},     {"rules", texts_of(policy.rules)},
+          {"default", policy.otherwise}, {"order", policy.order},
+          {"allowed", policy.allowed}};
 }
 
 json::object to_json(const PolicyList& list) {

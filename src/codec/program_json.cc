@@ -27,7 +27,8 @@ std::string_view name_of(ProgramKind kind) {
 
 void put_program(json::object& out, const ProgramEvent& event) {
   put_bytes(out, "path", event.path);
-  const bool text = std::ranges::all_of(event.args, [](const std::string& arg) { return is_utf8(arg); });
+  const bool text =
+      std::ranges::all_of(event.args, [](const std::string& arg) { return is_utf8(arg); });
   json::array args;
   for (const std::string& arg : event.args) args.emplace_back(text ? arg : base64(arg));
   out[text ? "args" : "args_base64"] = std::move(args);

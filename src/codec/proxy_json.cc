@@ -21,8 +21,10 @@ json::object to_json(const ProxyRule& rule) {
   }
   json::object env;
   for (const auto& [name, value] : rule.env) env[text(name)] = text(value);
-  json::object out{{"name", text(rule.name)},   {"secret", text(rule.secret)},    {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)},
-          {"methods", texts(rule.methods)}, {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}};
+  json::object out{{"name", text(rule.name)},        {"secret", text(rule.secret)},
+                   {"way", to_string(rule.way)},     {"hosts", texts(rule.hosts)},
+                   {"methods", texts(rule.methods)}, {"paths", texts(rule.paths)},
+                   {"headers", std::move(headers)},  {"env", std::move(env)}};
   if (rule.gone) out["gone"] = true;
   return out;
 }

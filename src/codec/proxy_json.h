@@ -1,4 +1,5 @@
-// Secrets and proxy rules as the native API has them. No value of a secret, and no token, is ever in an answer.
+// Secrets and proxy rules as the native API has them. No value of a secret, and no token, is ever
+// in an answer.
 #pragma once
 #include <optional>
 #include <vector>

@@ -32,11 +32,11 @@ std::string rfc3339(UnixMillis time) {
   const year_month_day date(day);
   const hh_mm_ss clock(point - day);
   std::array<char, 64> out{};
-  const int size = std::snprintf(out.data(), out.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
-                                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                                 static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                                 static_cast<int>(clock.seconds().count()),
-                                 static_cast<int>(clock.subseconds().count()));
+  const int size = std::snprintf(
+      out.data(), out.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+      static_cast<int>(clock.seconds().count()), static_cast<int>(clock.subseconds().count()));
   return std::string(out.data(), static_cast<std::size_t>(size));
 }
 
@@ -48,10 +48,12 @@ std::optional<UnixMillis> from_rfc3339(std::string_view text) {
   const auto minute = digits(text, 14, 2);
   const auto second = digits(text, 17, 2);
   if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  if (text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't') || text[13] != ':' || text[16] != ':') {
+  if (text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't') || text[13] != ':' ||
+      text[16] != ':') {
     return std::nullopt;
   }
-  const year_month_day date(std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+  const year_month_day date(std::chrono::year(*year),
+                            std::chrono::month(static_cast<unsigned>(*month)),
                             std::chrono::day(static_cast<unsigned>(*day)));
   if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
   std::size_t at = 19;
@@ -76,8 +78,8 @@ std::optional<UnixMillis> from_rfc3339(std::string_view text) {
   } else {
     return std::nullopt;
   }
-  const std::int64_t seconds = sys_days(date).time_since_epoch().count() * std::int64_t{86'400} + *hour * 3600 +
-                               *minute * 60 + *second - offset_minutes * 60;
+  const std::int64_t seconds = sys_days(date).time_since_epoch().count() * std::int64_t{86'400} +
+                               *hour * 3600 + *minute * 60 + *second - offset_minutes * 60;
   return seconds * 1000 + millis;
 }
 
@@ -90,11 +92,12 @@ std::string http_date(std::int64_t seconds) {
   const year_month_day date(day);
   const hh_mm_ss clock(point - day);
   std::array<char, 64> out{};
-  const int size = std::snprintf(out.data(), out.size(), "%s, %02u %s %04d %02d:%02d:%02d GMT",
-                                 kDays[std::chrono::weekday(day).c_encoding()], static_cast<unsigned>(date.day()),
-                                 kMonths[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
-                                 static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                                 static_cast<int>(clock.seconds().count()));
+  const int size = std::snprintf(
+      out.data(), out.size(), "%s, %02u %s %04d %02d:%02d:%02d GMT",
+      kDays[std::chrono::weekday(day).c_encoding()], static_cast<unsigned>(date.day()),
+      kMonths[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
+      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+      static_cast<int>(clock.seconds().count()));
   return std::string(out.data(), static_cast<std::size_t>(size));
 }
 

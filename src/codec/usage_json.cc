@@ -16,6 +16,8 @@ json::object to_json(const UsageTotals& totals) {
           {"bytes_out", totals.bytes_out}};
 }
 
-json::object to_json(const UsageSum& sum) { return {{"sandboxes", sum.sandboxes}, {"totals", to_json(sum.totals)}}; }
+json::object to_json(const UsageSum& sum) {
+  return {{"sandboxes", sum.sandboxes}, {"totals", to_json(sum.totals)}};
+}
 
 }  // namespace cay::codec

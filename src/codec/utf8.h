@@ -1,6 +1,6 @@
 // UTF-8: checks it, and makes it valid in Cay's one way. A maximal ill-formed subpart becomes one
-// U+FFFD (Unicode 15, section 3.9, "U+FFFD Substitution of Maximal Subparts"), so the result does not
-// depend on how the bytes were cut.
+// U+FFFD (Unicode 15, section 3.9, "U+FFFD Substitution of Maximal Subparts"), so the result does
+// not depend on how the bytes were cut.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -10,7 +10,8 @@ namespace {
 using namespace std::literals;
 
 TEST(Utf8Test, ValidTextIsLeftAsItIs) {
-  for (const auto text : {""sv, "plain"sv, "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"sv, "a\0b"sv, "\xF4\x8F\xBF\xBF"sv, "\xED\x9F\xBF"sv}) {
+  for (const auto text : {""sv, "plain"sv, "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"sv, "a\0b"sv,
+                          "\xF4\x8F\xBF\xBF"sv, "\xED\x9F\xBF"sv}) {
     EXPECT_TRUE(is_utf8(text));
     EXPECT_EQ(sanitised_utf8(text), text);
   }
@@ -18,9 +19,12 @@ TEST(Utf8Test, ValidTextIsLeftAsItIs) {
 
 TEST(Utf8Test, MaximalSubpartsAsInTheStandard) {
   // Unicode 15, table 3-8 and its neighbours.
-  EXPECT_EQ(sanitised_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
-  EXPECT_EQ(sanitised_utf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
-  EXPECT_EQ(sanitised_utf8("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41\uFFFD\uFFFD\x42");
+  EXPECT_EQ(sanitised_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
+  EXPECT_EQ(sanitised_utf8("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
+  EXPECT_EQ(sanitised_utf8("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"),
+            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41\uFFFD\uFFFD\x42");
   EXPECT_EQ(sanitised_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\x41");
 }
 

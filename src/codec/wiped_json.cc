@@ -14,8 +14,8 @@
 namespace cay::codec {
 namespace {
 
-// The size stands before the memory: the one that a key is given back with is not the one that it was taken with
-// (Boost 1.81).
+// The size stands before the memory: the one that a key is given back with is not the one that it
+// was taken with (Boost 1.81).
 class WipingResource final : public json::memory_resource {
   static constexpr std::size_t kHead = alignof(std::max_align_t);
 
@@ -32,10 +32,14 @@ class WipingResource final : public json::memory_resource {
     wipe(begin, kHead + size);
     ::operator delete(begin);
   }
-  bool do_is_equal(const json::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const json::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
 };
 
-Error malformed(const std::string& what) { return {Code::kInvalidArgument, "malformed_json", "the body " + what, 0}; }
+Error malformed(const std::string& what) {
+  return {Code::kInvalidArgument, "malformed_json", "the body " + what, 0};
+}
 
 Result<json::object> parse_by(const json::storage_ptr& memory, std::string_view text) {
   json::parse_options options;

@@ -25,9 +25,9 @@ TEST(WipedJsonTest, ItReadsWhatParseObjectReads) {
 }
 
 TEST(WipedJsonTest, ItRefusesWhatParseObjectRefusesInTheSameWords) {
-  for (const std::string& text :
-       {std::string(), std::string("{"), std::string("[]"), std::string(R"({"a":1} x)"),
-        std::string("{\"a\":\"\xff\"}"), R"({"a":)" + std::string(40, '[') + std::string(40, ']') + "}"}) {
+  for (const std::string& text : {std::string(), std::string("{"), std::string("[]"),
+                                  std::string(R"({"a":1} x)"), std::string("{\"a\":\"\xff\"}"),
+                                  R"({"a":)" + std::string(40, '[') + std::string(40, ']') + "}"}) {
     const auto plain = parse_object(text), wiped = parse_wiped_object(text);
     ASSERT_FALSE(plain) << text;
     ASSERT_FALSE(wiped) << text;

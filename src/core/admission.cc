@@ -47,7 +47,8 @@ struct Admission::State {
   std::uint64_t memory = 0;
   std::uint64_t cpu = 0;
   std::uint32_t booting = 0;
-  // One queue each, so that a tenant at its limit, or one that waits for much, delays only those who want the same.
+  // One queue each, so that a tenant at its limit, or one that waits for much, delays only those
+  // who want the same.
   std::map<TenantId, Queue> for_slot;
   std::map<TenantId, Queue> for_room;  // those that go before_new are in front
   Queue for_place;
@@ -63,27 +64,32 @@ struct Admission::State {
     if (!want.before_new) return queue.end();
     return std::ranges::find_if(queue, [](const auto& waiter) { return !waiter->want.before_new; });
   }
-  // Returns whether the tenant of a queued waiter would stay within its part of the host: the host's room,
-  // divided by the tenants that run or wait for something.
+  // Returns whether the tenant of a queued waiter would stay within its part of the host: the
+  // host's room, divided by the tenants that run or wait for something.
   bool within_share(const Want& want) const {
     std::uint64_t tenants = given.size();
-    for (const auto& [tenant, queue] : for_room) tenants += queue.empty() || given.contains(tenant) ? 0 : 1;
+    for (const auto& [tenant, queue] : for_room)
+      tenants += queue.empty() || given.contains(tenant) ? 0 : 1;
     const auto has = given.find(want.tenant);
     const Given now = has == given.end() ? Given{} : has->second;
-    if (memory_limit() != 0 && now.memory + want.room.memory_bytes > memory_limit() / tenants) return false;
+    if (memory_limit() != 0 && now.memory + want.room.memory_bytes > memory_limit() / tenants)
+      return false;
     return cpu_limit() == 0 || now.cpu + want.room.cpu_millicores <= cpu_limit() / tenants;
   }
-  // Whether what is free is kept for a tenant that waits for its share, from one that would have more than its own.
+  // Whether what is free is kept for a tenant that waits for its share, from one that would have
+  // more than its own.
   bool held_back(const Want& want) const {
     if (want.what != What::kRoom || for_room.empty() || within_share(want)) return false;
     const auto long_ago = std::chrono::steady_clock::now() - overtake_limit;
     return std::ranges::any_of(for_room, [&](const auto& entry) {
       const auto& [tenant, queue] = entry;
-      return !queue.empty() && tenant != want.tenant && queue.front()->since <= long_ago && within_share(queue.front()->want);
+      return !queue.empty() && tenant != want.tenant && queue.front()->since <= long_ago &&
+             within_share(queue.front()->want);
     });
   }
   std::uint64_t memory_limit() const {
-    if (capacity.memory_bytes <= limits.memory_reserve_bytes) return capacity.memory_bytes == 0 ? 0 : 1;
+    if (capacity.memory_bytes <= limits.memory_reserve_bytes)
+      return capacity.memory_bytes == 0 ? 0 : 1;
     const auto free = static_cast<double>(capacity.memory_bytes - limits.memory_reserve_bytes);
     return static_cast<std::uint64_t>(free * limits.memory_overcommit);
   }
@@ -95,25 +101,32 @@ struct Admission::State {
   std::optional<Error> obstacle(const Want& want) {
     if (want.what == What::kSlot) {
       if (sandboxes[want.tenant] < limits.max_sandboxes) return std::nullopt;
-      return exhausted("quota_sandboxes", "sandbox limit reached: " + std::to_string(limits.max_sandboxes) +
-                                              " sandboxes exist; delete some, or raise max_sandboxes");
+      return exhausted("quota_sandboxes",
+                       "sandbox limit reached: " + std::to_string(limits.max_sandboxes) +
+                           " sandboxes exist; delete some, or raise max_sandboxes");
     }
     if (want.what == What::kPlace) {
       if (booting < limits.max_parallel_boots) return std::nullopt;
-      return Error{Code::kDeadlineExceeded, "boot_timeout", "too many sandboxes are starting: try again", 0};
+      return Error{Code::kDeadlineExceeded, "boot_timeout",
+                   "too many sandboxes are starting: try again", 0};
     }
     if (memory_limit() != 0 && memory + want.room.memory_bytes > memory_limit()) {
-      return exhausted("quota_memory", "memory is exhausted: asked " + mib(want.room.memory_bytes) +
-                                           ", which the host has not left; stop sandboxes, or ask for less");
+      return exhausted("quota_memory",
+                       "memory is exhausted: asked " + mib(want.room.memory_bytes) +
+                           ", which the host has not left; stop sandboxes, or ask for less");
     }
     if (cpu_limit() != 0 && cpu + want.room.cpu_millicores > cpu_limit()) {
-      return exhausted("quota_cpu", "cpu is exhausted: asked " + std::to_string(want.room.cpu_millicores) +
-                                        " millicores, which the host has not left; stop sandboxes, or ask for less");
+      return exhausted(
+          "quota_cpu",
+          "cpu is exhausted: asked " + std::to_string(want.room.cpu_millicores) +
+              " millicores, which the host has not left; stop sandboxes, or ask for less");
     }
     if (capacity.free_disk_bytes) {
       const std::uint64_t free = capacity.free_disk_bytes();
       if (free < limits.disk_reserve_bytes) {
-        return exhausted("quota_storage", "storage is exhausted: the host has only left what it keeps back; delete sandboxes, or free disk space");
+        return exhausted(
+            "quota_storage",
+            "storage is exhausted: the host has only left what it keeps back; delete sandboxes, or free disk space");
       }
     }
     return std::nullopt;
@@ -122,11 +135,13 @@ struct Admission::State {
   // Whether it never fits, with nothing else running.
   std::optional<Error> impossible(const Want& want) const {
     if (memory_limit() != 0 && want.room.memory_bytes > memory_limit()) {
-      return exhausted("quota_memory", "memory: asked " + mib(want.room.memory_bytes) + ", this host gives at most " + mib(memory_limit()));
+      return exhausted("quota_memory", "memory: asked " + mib(want.room.memory_bytes) +
+                                           ", this host gives at most " + mib(memory_limit()));
     }
     if (cpu_limit() != 0 && want.room.cpu_millicores > cpu_limit()) {
       return exhausted("quota_cpu", "cpu: asked " + std::to_string(want.room.cpu_millicores) +
-                                        " millicores, this host gives at most " + std::to_string(cpu_limit()));
+                                        " millicores, this host gives at most " +
+                                        std::to_string(cpu_limit()));
     }
     return std::nullopt;
   }
@@ -137,7 +152,8 @@ namespace {
 // Gives its first one what it waits for, if that can be.
 template <class Queue, class StateT, class Take>
 bool serve_first(Queue& queue, StateT& state, const Take& take) {
-  if (queue.empty() || state.obstacle(queue.front()->want) || state.held_back(queue.front()->want)) return false;
+  if (queue.empty() || state.obstacle(queue.front()->want) || state.held_back(queue.front()->want))
+    return false;
   auto waiter = queue.front();
   queue.pop_front();
   waiter->grant = take(waiter->want);
@@ -165,7 +181,8 @@ void serve_in_turn(StateT& state, const Take& take) {
 
 }  // namespace
 
-Admission::Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity, Millis overtake_limit)
+Admission::Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity,
+                     Millis overtake_limit)
     : state_(std::make_shared<State>()) {
   state_->loop = std::move(loop);
   state_->limits = limits;
@@ -182,7 +199,8 @@ Grant Admission::take_slot(const std::shared_ptr<State>& state, const TenantId& 
   });
 }
 
-Grant Admission::take_room(const std::shared_ptr<State>& state, const TenantId& tenant, const Limits& limits) {
+Grant Admission::take_room(const std::shared_ptr<State>& state, const TenantId& tenant,
+                           const Limits& limits) {
   const std::uint64_t memory = limits.memory_bytes;
   const std::uint64_t cpu = limits.cpu_millicores;
   auto& given = state->given[tenant];
@@ -212,7 +230,8 @@ Grant Admission::take_place(const std::shared_ptr<State>& state) {
 
 void Admission::pump(State& state) {
   const auto self = state.self.lock();
-  for (auto& [tenant, queue] : state.for_slot) serve(queue, state, [&](const Want& want) { return take_slot(self, want.tenant); });
+  for (auto& [tenant, queue] : state.for_slot)
+    serve(queue, state, [&](const Want& want) { return take_slot(self, want.tenant); });
   serve_in_turn(state, [&](const Want& want) { return take_room(self, want.tenant, want.room); });
   serve(state.for_place, state, [&](const Want&) { return take_place(self); });
   const auto is_empty = [](const auto& entry) { return entry.second.empty(); };
@@ -251,7 +270,8 @@ Task<Grant> Admission::wait(std::shared_ptr<State> state, std::shared_ptr<Waiter
     if (waiter->granted.is_set()) co_return std::move(waiter->grant);
     if (std::chrono::steady_clock::now() >= deadline) {
       auto why = state->obstacle(want);
-      if (!why) why = exhausted("quota_queue", "others wait longer for memory, cpu or storage: try again");
+      if (!why)
+        why = exhausted("quota_queue", "others wait longer for memory, cpu or storage: try again");
       co_return *std::move(why);
     }
   }
@@ -297,16 +317,23 @@ std::optional<Error> Admission::obstacle(const Limits& limits) const {
 
 Error Admission::for_operator(Error why) const {
   const State& now = *state_;
-  if (why.reason == "quota_memory") why.message += " (" + mib(now.memory) + " of " + mib(now.memory_limit()) + " are given to running sandboxes)";
-  if (why.reason == "quota_cpu") why.message += " (" + std::to_string(now.cpu) + " of " + std::to_string(now.cpu_limit()) + " millicores are given to running sandboxes)";
+  if (why.reason == "quota_memory")
+    why.message += " (" + mib(now.memory) + " of " + mib(now.memory_limit()) +
+                   " are given to running sandboxes)";
+  if (why.reason == "quota_cpu")
+    why.message += " (" + std::to_string(now.cpu) + " of " + std::to_string(now.cpu_limit()) +
+                   " millicores are given to running sandboxes)";
   if (why.reason == "quota_storage" && now.capacity.free_disk_bytes) {
-    why.message += " (" + mib(now.capacity.free_disk_bytes()) + " are free, " + mib(now.limits.disk_reserve_bytes) + " are kept back)";
+    why.message += " (" + mib(now.capacity.free_disk_bytes()) + " are free, " +
+                   mib(now.limits.disk_reserve_bytes) + " are kept back)";
   }
   return why;
 }
 
 Grant Admission::slot_of_existing(const TenantId& tenant) { return take_slot(state_, tenant); }
-Grant Admission::room_of_existing(const TenantId& tenant, Limits limits) { return take_room(state_, tenant, limits); }
+Grant Admission::room_of_existing(const TenantId& tenant, Limits limits) {
+  return take_room(state_, tenant, limits);
+}
 
 Admission::Waiting Admission::waiting() const {
   Waiting out;

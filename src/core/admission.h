@@ -1,11 +1,11 @@
-// Admission: who may have a piece of the host now. Within a tenant waiting is first come, first served;
-// what cannot ever fit is refused at once. Grants give back what they hold when destroyed.
+// Admission: who may have a piece of the host now. Within a tenant waiting is first come, first
+// served; what cannot ever fit is refused at once. Grants give back what they hold when destroyed.
 //
-// Room on the host: tenants are served in turn. A first waiter that does not fit yet holds up its own
-// tenant alone. After overtake_limit the free room is kept for it, if its tenant stays within its share
-// with it (the host's room by the tenants that run or wait). It is kept from tenants that would exceed
-// theirs. So a tenant within its share waits for no other tenant's waiter, and is served once the others
-// are down to theirs. Less than one share lies idle for a waiter.
+// Room on the host: tenants are served in turn. A first waiter that does not fit yet holds up its
+// own tenant alone. After overtake_limit the free room is kept for it, if its tenant stays within
+// its share with it (the host's room by the tenants that run or wait). It is kept from tenants that
+// would exceed theirs. So a tenant within its share waits for no other tenant's waiter, and is
+// served once the others are down to theirs. Less than one share lies idle for a waiter.
 #pragma once
 #include <functional>
 #include <memory>
@@ -40,16 +40,18 @@ class Grant {
 
 class Admission {
  public:
-  Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity, Millis overtake_limit);
+  Admission(asio::any_io_executor loop, HostLimits limits, HostCapacity capacity,
+            Millis overtake_limit);
 
   // One more sandbox of a tenant, in any state. kExhausted (quota_sandboxes) at the deadline.
   Task<Grant> slot(TenantId tenant, Event::Deadline deadline);
   // The same without waiting.
   Result<Grant> slot_now(const TenantId& tenant);
-  // The order among a tenant's own waiters. kBeforeNew: a sandbox that exists already goes before new ones.
+  // The order among a tenant's own waiters. kBeforeNew: a sandbox that exists already goes before
+  // new ones.
   enum class Order : std::uint8_t { kInTurn, kBeforeNew };
-  // Waits for memory and CPU of a running sandbox, and room on the disk. Fails kExhausted (quota_memory,
-  // quota_cpu, quota_storage) at the deadline, or at once if it never fits.
+  // Waits for memory and CPU of a running sandbox, and room on the disk. Fails kExhausted
+  // (quota_memory, quota_cpu, quota_storage) at the deadline, or at once if it never fits.
   Task<Grant> room(TenantId tenant, Limits limits, Order order, Event::Deadline deadline);
   // A place among those that boot at the same time. kDeadlineExceeded (boot_timeout).
   Task<Grant> place(Event::Deadline deadline);
@@ -70,17 +72,19 @@ class Admission {
   };
   Waiting waiting() const;
 
-  std::uint64_t memory_limit() const;    // 0: unknown
-  std::uint64_t cpu_limit() const;       // millicores; 0: unknown
+  std::uint64_t memory_limit() const;  // 0: unknown
+  std::uint64_t cpu_limit() const;     // millicores; 0: unknown
   std::uint32_t sandboxes_limit() const;
 
  private:
   struct State;
   struct Waiter;
   static Grant take_slot(const std::shared_ptr<State>& state, const TenantId& tenant);
-  static Grant take_room(const std::shared_ptr<State>& state, const TenantId& tenant, const Limits& limits);
+  static Grant take_room(const std::shared_ptr<State>& state, const TenantId& tenant,
+                         const Limits& limits);
   static Grant take_place(const std::shared_ptr<State>& state);
-  static Task<Grant> wait(std::shared_ptr<State> state, std::shared_ptr<Waiter> waiter, Event::Deadline deadline);
+  static Task<Grant> wait(std::shared_ptr<State> state, std::shared_ptr<Waiter> waiter,
+                          Event::Deadline deadline);
   static void pump(State& state);
   std::shared_ptr<State> state_;
 };

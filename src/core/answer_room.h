@@ -1,6 +1,6 @@
-// AnswerRoom: bounds the bytes of answers that are whole in the daemon's memory before they are sent. It
-// counts answers in the making and those with a slow reader. A tenant has at most half of what the others
-// leave, so that no tenant keeps another from its answers.
+// AnswerRoom: bounds the bytes of answers that are whole in the daemon's memory before they are
+// sent. It counts answers in the making and those with a slow reader. A tenant has at most half of
+// what the others leave, so that no tenant keeps another from its answers.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -27,7 +27,8 @@ class AnswerRoom {
   // The bytes of one answer, held until this is destroyed. It may outlive the room.
   class Part {
    public:
-    Part(std::shared_ptr<State> state, TenantId tenant) : state_(std::move(state)), tenant_(std::move(tenant)) {}
+    Part(std::shared_ptr<State> state, TenantId tenant)
+        : state_(std::move(state)), tenant_(std::move(tenant)) {}
     ~Part() { hold(0); }
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
@@ -44,7 +45,9 @@ class AnswerRoom {
     TenantId tenant_;
     std::uint64_t bytes_ = 0;
   };
-  std::shared_ptr<Part> begin(TenantId tenant) const { return std::make_shared<Part>(state_, std::move(tenant)); }
+  std::shared_ptr<Part> begin(TenantId tenant) const {
+    return std::make_shared<Part>(state_, std::move(tenant));
+  }
 
   std::uint64_t held() const { return state_->held; }
 

@@ -7,7 +7,9 @@ namespace cay::core {
 // Words with blanks between: `ID`, or `ID=REASON`.
 Result<std::map<SandboxId, std::string>> Begun::open() {
   CAY_TRY(const auto stored, store_.get_meta(key_));
-  if (!stored) { CAY_CHECK(store_.put_meta(key_, "")); }  // from the first start on: a stop adds no row
+  if (!stored) {
+    CAY_CHECK(store_.put_meta(key_, ""));
+  }  // from the first start on: a stop adds no row
   std::istringstream words(stored.value_or(""));
   for (std::string word; words >> word;) {
     const auto id_ends = std::min(word.find('='), word.size());
@@ -33,7 +35,8 @@ std::string Begun::why(const SandboxId& id) const {
 
 Result<void> Begun::write() const {
   std::string text;
-  for (const auto& [id, why] : begun_) text += (text.empty() ? "" : " ") + id.get() + (why.empty() ? "" : "=" + why);
+  for (const auto& [id, why] : begun_)
+    text += (text.empty() ? "" : " ") + id.get() + (why.empty() ? "" : "=" + why);
   return store_.put_meta(key_, text);
 }
 

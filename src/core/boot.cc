@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kMaxHostname = 63;  // HOST_NAME_MAX is 64; a DNS label has 63
 
-// A host name has small letters, digits and inner '-': what else a name may have becomes one of them.
+// A host name has small letters, digits and inner '-': what else a name may have becomes one of
+// them.
 std::string hostname_of(const std::string& name) {
   std::string out = name.substr(0, kMaxHostname);
   for (char& c : out) {
@@ -32,18 +33,22 @@ std::string hostname_of(const std::string& name) {
 }
 
 Error boot_timeout(const std::string& name) {
-  return {Code::kDeadlineExceeded, "boot_timeout",
-          "sandbox '" + name + "' did not start in the time allowed: allow more, or see `cay doctor`", 0};
+  return {
+      Code::kDeadlineExceeded, "boot_timeout",
+      "sandbox '" + name + "' did not start in the time allowed: allow more, or see `cay doctor`",
+      0};
 }
 
 // Whether a failed wake says nothing against the sandbox itself.
 bool is_passing(const Error& why) {
-  return why.code == Code::kExhausted || why.code == Code::kUnavailable || why.code == Code::kCancelled ||
-         why.reason == "boot_timeout";
+  return why.code == Code::kExhausted || why.code == Code::kUnavailable ||
+         why.code == Code::kCancelled || why.reason == "boot_timeout";
 }
 
 // As one word of Begun's.
-std::string word_of(const Limits& limits) { return std::to_string(limits.memory_bytes) + ":" + std::to_string(limits.cpu_millicores); }
+std::string word_of(const Limits& limits) {
+  return std::to_string(limits.memory_bytes) + ":" + std::to_string(limits.cpu_millicores);
+}
 
 bool same_room(const Limits& one, const Limits& other) {
   return one.memory_bytes == other.memory_bytes && one.cpu_millicores == other.cpu_millicores;
@@ -53,8 +58,8 @@ bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKi
 
 }  // namespace
 
-Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Profiles profiles,
-             Jobs& jobs)
+Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission,
+             Proxies& proxies, Profiles profiles, Jobs& jobs)
     : registry_(std::move(registry)),
       runtime_(runtime),
       admission_(admission),
@@ -72,7 +77,8 @@ Result<std::map<SandboxId, std::string>> Boots::open(const std::vector<Sandbox>&
   return begun_.open();
 }
 
-Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline, const std::string& by) {
+Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind,
+                                           Event::Deadline deadline, const std::string& by) {
   if (jobs_.closing) return shutting_down();
   if (jobs_.draining) return host_draining();
   CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
@@ -83,7 +89,9 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
     next.reason.clear();
     CAY_CHECK(registry_->save(*entry, std::move(next), by));
   }
-  if (kind == BootKind::kFirst) { CAY_CHECK(begun_.begin(entry->row.id, "")); }
+  if (kind == BootKind::kFirst) {
+    CAY_CHECK(begun_.begin(entry->row.id, ""));
+  }
   auto boot = std::make_shared<Boot>(jobs_.loop(), kind, entry->row.limits);
   entry->boot = boot;
   jobs_.spawn(job(std::move(entry), boot, deadline));
@@ -114,7 +122,8 @@ Limits Boots::in_force(const Sandbox& row) const {
 
 void Boots::forget(const SandboxId& gone) {
   const auto told = in_force_.over(gone);
-  if (!told) jobs_.warn("limits of a sandbox that is gone are still on record: " + told.error().message);
+  if (!told)
+    jobs_.warn("limits of a sandbox that is gone are still on record: " + told.error().message);
 }
 
 asio::awaitable<void> Boots::end(Event::Deadline deadline) {
@@ -132,14 +141,16 @@ std::optional<Error> Boots::waits_for(const Entry& entry) const {
   return admission_.obstacle(entry.boot->limits);
 }
 
-Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline) {
+Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                      Event::Deadline deadline) {
   auto turn = co_await entry->turn.lock();
   asio::steady_timer timer(jobs_.loop(), deadline);
-  timer.async_wait([weak = std::weak_ptr<Boot>(boot), name = entry->row.name](boost::system::error_code error) {
-    const auto late = weak.lock();
-    // Until it is admitted the queue keeps the deadline, and tells what is exhausted.
-    if (!error && late && late->in_runtime) late->give_up(boot_timeout(name));
-  });
+  timer.async_wait(
+      [weak = std::weak_ptr<Boot>(boot), name = entry->row.name](boost::system::error_code error) {
+        const auto late = weak.lock();
+        // Until it is admitted the queue keeps the deadline, and tells what is exhausted.
+        if (!error && late && late->in_runtime) late->give_up(boot_timeout(name));
+      });
   auto got = co_await guarded_attempt(entry, boot, deadline);
   timer.cancel();
   if (got && !boot->cancelled && entry->death) {
@@ -153,7 +164,8 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, 
   } else {
     result = succeed(*entry, *std::move(got));
   }
-  const bool goes_on = !result && boot->kind == BootKind::kFirst && result.error().reason == kShuttingDown;
+  const bool goes_on =
+      !result && boot->kind == BootKind::kFirst && result.error().reason == kShuttingDown;
   if (!result) {
     co_await clean(entry, boot, result.error());
   }
@@ -165,7 +177,8 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, 
 }
 
 // Cancellation and foreign exceptions become errors here, so that the job can clean up after them.
-Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry> entry,
+                                                          std::shared_ptr<Boot> boot,
                                                           Event::Deadline deadline) {
   if (boot->cancelled) co_return *boot->cancelled;
   try {
@@ -174,15 +187,19 @@ Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry>
     auto got = co_await asio::co_spawn(jobs_.loop(), std::move(work), std::move(token));
     co_return got;
   } catch (const boost::system::system_error& fault) {
-    co_return Error{Code::kCancelled, "boot_cancelled", std::string("the start was given up: ") + fault.what(), 0};
+    co_return Error{Code::kCancelled, "boot_cancelled",
+                    std::string("the start was given up: ") + fault.what(), 0};
   } catch (const std::exception& fault) {
-    co_return Error{Code::kInternal, "boot_failed", std::string("the start failed unforeseen: ") + fault.what(), 0};
+    co_return Error{Code::kInternal, "boot_failed",
+                    std::string("the start failed unforeseen: ") + fault.what(), 0};
   }
 }
 
-Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
+                                                  std::shared_ptr<Boot> boot,
                                                   Event::Deadline deadline) {
-  const auto order = is_first(boot->kind) ? Admission::Order::kInTurn : Admission::Order::kBeforeNew;
+  const auto order =
+      is_first(boot->kind) ? Admission::Order::kInTurn : Admission::Order::kBeforeNew;
   CAY_CO_TRY(auto room, co_await admission_.room(entry->row.tenant, boot->limits, order, deadline));
   entry->room = std::move(room);
   entry->given = boot->limits;
@@ -226,8 +243,8 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry, 
   co_return live;
 }
 
-// A policy that was changed meanwhile was told to the runtime at once; what it boots with may have been written over that. One whose row nothing goes
-// by does not come up.
+// A policy that was changed meanwhile was told to the runtime at once; what it boots with may have
+// been written over that. One whose row nothing goes by does not come up.
 Task<void> Boots::go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told) {
   while (told.policy != entry->row.policy || told.rules != entry->row.rules) {
     told = {entry->row.policy, entry->row.rules};
@@ -248,9 +265,11 @@ Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {
   return {};
 }
 
-asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why) {
+asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                                   Error why) {
   const bool never_ran = is_first(boot->kind);
-  // That may take as long as a launcher that hangs: meanwhile the row does not look as if it were still coming up.
+  // That may take as long as a launcher that hangs: meanwhile the row does not look as if it were
+  // still coming up.
   if (!entry->removal) {
     Sandbox unmade = entry->row;
     unmade.reason = why.message + "; what was made of it is being ended";
@@ -280,7 +299,8 @@ asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr
     registry_->record(*entry, std::move(next));
     co_return;
   }
-  const bool ends = why.reason == kShuttingDown;  // the daemon, which says nothing against the sandbox
+  const bool ends =
+      why.reason == kShuttingDown;  // the daemon, which says nothing against the sandbox
   if (ends && never_ran) {
     next.reason.clear();
     registry_->record(*entry, std::move(next));

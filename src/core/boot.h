@@ -24,7 +24,8 @@ class Registry;
 struct Entry;
 
 enum class BootKind : std::uint8_t {
-  kFirst,      // created, and answered before: if it fails the row stays, failed, with the reason; a daemon's end does not end it
+  kFirst,  // created, and answered before: if it fails the row stays, failed, with the reason; a
+           // daemon's end does not end it
   kEphemeral,  // created by a caller who waits: if it fails nothing is left
   kStart,      // requested: if it fails the row becomes failed, with the reason
   kWake,       // for a command or file call: if the host is full it stays stopped
@@ -32,7 +33,8 @@ enum class BootKind : std::uint8_t {
 
 // One boot under way.
 struct Boot {
-  Boot(asio::any_io_executor loop, BootKind k, Limits l) : kind(k), limits(l), done(std::move(loop)) {}
+  Boot(asio::any_io_executor loop, BootKind k, Limits l)
+      : kind(k), limits(l), done(std::move(loop)) {}
 
   // The first reason counts. The boot's parts are unmade, and then `done` is set with the reason.
   void give_up(Error why) {
@@ -42,7 +44,8 @@ struct Boot {
   }
 
   BootKind kind;
-  const Limits limits;  // admitted and booted with; the row's may be changed meanwhile, for the next start
+  const Limits
+      limits;  // admitted and booted with; the row's may be changed meanwhile, for the next start
   Event done;
   Result<void> result;  // valid when done
   std::optional<Error> cancelled;
@@ -52,21 +55,23 @@ struct Boot {
 
 class Boots {
  public:
-  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Proxies& proxies, Profiles profiles,
-        Jobs& jobs);
+  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission,
+        Proxies& proxies, Profiles profiles, Jobs& jobs);
 
-  // Begins a job that boots the sandbox, whose row is (or becomes) kProvisioning. The entry has no boot,
-  // stop or removal under way. Fails kPermissionDenied (profile_not_allowed) if the sandbox ran before and
-  // the operator no longer allows its profile. `by` is the key that requested it, for the event.
-  Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind, Event::Deadline deadline, const std::string& by = {});
+  // Begins a job that boots the sandbox, whose row is (or becomes) kProvisioning. The entry has no
+  // boot, stop or removal under way. Fails kPermissionDenied (profile_not_allowed) if the sandbox
+  // ran before and the operator no longer allows its profile. `by` is the key that requested it,
+  // for the event.
+  Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind,
+                                      Event::Deadline deadline, const std::string& by = {});
 
-  // Returns creations (kFirst) that the last daemon had answered and not made. Each is to be begun again, or
-  // reported as over.
+  // Returns creations (kFirst) that the last daemon had answered and not made. Each is to be begun
+  // again, or reported as over.
   Result<std::map<SandboxId, std::string>> open(const std::vector<Sandbox>& rows);
   void over(const SandboxId& creation);
 
-  // Called before the row of a sandbox with room changes to `next`. Its running limits stay on record until
-  // its next start, for a daemon that adopts it.
+  // Called before the row of a sandbox with room changes to `next`. Its running limits stay on
+  // record until its next start, for a daemon that adopts it.
   Result<void> keep_in_force(const Entry& entry, const Limits& next);
   // Returns the limits that an adopted sandbox runs with.
   Limits in_force(const Sandbox& row) const;
@@ -79,10 +84,12 @@ class Boots {
   std::optional<Error> waits_for(const Entry& entry) const;
 
  private:
-  Task<void> job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Event::Deadline deadline);
-  Task<std::shared_ptr<LiveSandbox>> attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
-                                             Event::Deadline deadline);
-  Task<std::shared_ptr<LiveSandbox>> guarded_attempt(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+  Task<void> job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
+                 Event::Deadline deadline);
+  Task<std::shared_ptr<LiveSandbox>> attempt(std::shared_ptr<Entry> entry,
+                                             std::shared_ptr<Boot> boot, Event::Deadline deadline);
+  Task<std::shared_ptr<LiveSandbox>> guarded_attempt(std::shared_ptr<Entry> entry,
+                                                     std::shared_ptr<Boot> boot,
                                                      Event::Deadline deadline);
   Task<void> go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told);
   Result<void> succeed(Entry& entry, std::shared_ptr<LiveSandbox> live);

@@ -22,24 +22,32 @@
 namespace cay::core {
 
 struct HostLimits {
-  std::uint32_t max_sandboxes = 1000;            // per tenant, all states
+  std::uint32_t max_sandboxes = 1000;                 // per tenant, all states
   std::uint64_t memory_reserve_bytes = 512ull << 20;  // never given to sandboxes
   std::uint64_t disk_reserve_bytes = 1ull << 30;
-  double memory_overcommit = 4.0;                // sum of running limits / (host memory - reserve)
-  double cpu_overcommit = 64.0;                  // agents mostly wait; the memory is the real guard
+  double memory_overcommit = 4.0;  // sum of running limits / (host memory - reserve)
+  double cpu_overcommit = 64.0;    // agents mostly wait; the memory is the real guard
   std::uint32_t max_parallel_boots = 8;
-  std::uint64_t answer_bytes = 512ull << 20;     // of whole answers that are being made or sent; less where there is less memory
+  std::uint64_t answer_bytes =
+      512ull
+      << 20;  // of whole answers that are being made or sent; less where there is less memory
 };
 
 struct Defaults {
-  Limits limits{.cpu_millicores = 1000, .memory_bytes = 2ull << 30, .disk_bytes = 8ull << 30, .pids = 4096};
-  Limits maximum{.cpu_millicores = 16'000, .memory_bytes = 64ull << 30, .disk_bytes = 256ull << 30, .pids = 32'768};
+  Limits limits{
+      .cpu_millicores = 1000, .memory_bytes = 2ull << 30, .disk_bytes = 8ull << 30, .pids = 4096};
+  Limits maximum{.cpu_millicores = 16'000,
+                 .memory_bytes = 64ull << 30,
+                 .disk_bytes = 256ull << 30,
+                 .pids = 32'768};
   std::int64_t idle_ttl_s = 600;
   std::int64_t delete_after_stop_s = 14 * 86'400;
   std::string policy = "packages";  // as a client would write it
-  std::shared_ptr<const policy::Catalogue> policies = std::make_shared<const policy::Catalogue>();  // the named ones, and which are allowed
-  std::vector<Network> networks{};  // special ranges that the operator opens
-  std::function<bool(const IpAddress&)> is_own_address{};  // true for an address of this host; called on any thread; empty: none is
+  std::shared_ptr<const policy::Catalogue> policies =
+      std::make_shared<const policy::Catalogue>();  // the named ones, and which are allowed
+  std::vector<Network> networks{};                  // special ranges that the operator opens
+  std::function<bool(const IpAddress&)>
+      is_own_address{};  // true for an address of this host; called on any thread; empty: none is
   Profiles profiles{};
 };
 
@@ -69,37 +77,44 @@ class Sandboxes {
   virtual Task<Sandbox> get(Principal who, std::string ref) = 0;
   virtual Task<SandboxPage> list(Principal who, SandboxQuery query) = 0;
   virtual Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) = 0;
-  // From stopped or failed: returns at once in kProvisioning; already ready: as it is; paused: resumes.
+  // From stopped or failed: returns at once in kProvisioning; already ready: as it is; paused:
+  // resumes.
   virtual Task<Sandbox> start(Principal who, std::string ref) = 0;
-  virtual Task<void> stop(Principal who, std::string ref) = 0;    // done when it returns (seconds at most)
-  // Holds what runs still, with its memory; done when it returns. From ready only; paused: as it is.
+  virtual Task<void> stop(Principal who,
+                          std::string ref) = 0;  // done when it returns (seconds at most)
+  // Holds what runs still, with its memory; done when it returns. From ready only; paused: as it
+  // is.
   virtual Task<Sandbox> pause(Principal who, std::string ref) = 0;
   virtual Task<Sandbox> resume(Principal who, std::string ref) = 0;  // from paused; ready: as it is
-  virtual Task<void> remove(Principal who, std::string ref) = 0;  // any state
+  virtual Task<void> remove(Principal who, std::string ref) = 0;     // any state
   // Removes many at once, each for itself. The result has the order of the request.
   virtual Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) = 0;
   virtual Task<UsageSummary> usage(Principal who) = 0;
   virtual Task<std::vector<SnapshotInfo>> snapshots(Principal who) = 0;
   virtual Task<SandboxStats> stats(Principal who, std::string ref) = 0;
-  // Reads the program record, in any state, without waking the sandbox. Fails kNotFound (programs_not_recorded).
-  virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) = 0;
+  // Reads the program record, in any state, without waking the sandbox. Fails kNotFound
+  // (programs_not_recorded).
+  virtual Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset,
+                                     std::uint32_t limit) = 0;
   // Reports the connections that it tried, in any state, without waking it.
   virtual Task<NetworkReport> network(Principal who, std::string ref) = 0;
-  // Returns decisions one by one. Waits up to `wait` until there is one. Fails kOutOfRange (decision_ahead).
-  virtual Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query, std::chrono::milliseconds wait) = 0;
+  // Returns decisions one by one. Waits up to `wait` until there is one. Fails kOutOfRange
+  // (decision_ahead).
+  virtual Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query,
+                                      std::chrono::milliseconds wait) = 0;
   virtual Task<PolicyList> policies(Principal who) = 0;
   // A dry run. Names are not resolved, so rules about addresses count for addresses alone.
   virtual Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) = 0;
 };
 
-// All of these wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if they cannot.
-// A paused one stays paused: no command starts in it (kNotReady, sandbox_paused). Its commands can be read,
-// written to and killed, and file calls go on.
+// All of these wake a stopped sandbox first (concurrent wakes are one), and fail kNotReady if they
+// cannot. A paused one stays paused: no command starts in it (kNotReady, sandbox_paused). Its
+// commands can be read, written to and killed, and file calls go on.
 class Commands {
  public:
   virtual ~Commands() = default;
-  // For facades that need the result before they answer. Fails draining or sandbox_paused where a command
-  // can neither start nor be attached to.
+  // For facades that need the result before they answer. Fails draining or sandbox_paused where a
+  // command can neither start nor be attached to.
   virtual Task<void> wake(Principal who, std::string ref) = 0;
   virtual Task<Command> start(Principal who, std::string ref, CommandSpec spec) = 0;
   // start + attach from 0 as one verb, with no gap between them.
@@ -107,7 +122,8 @@ class Commands {
   // Attaches to a command, also of a stopped sandbox (from the spools), without waking it.
   virtual Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) = 0;
   // `more`: there is more behind it, or its end: see LiveSandbox::write_stdin (ports/runtime.h).
-  virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data, bool more) = 0;
+  virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data,
+                                 bool more) = 0;
   virtual Task<void> close_stdin(Principal who, std::string ref, CommandId id) = 0;
   virtual Task<void> kill(Principal who, std::string ref, CommandId id, int signal) = 0;
   virtual Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) = 0;
@@ -119,21 +135,26 @@ class Commands {
 class Files {
  public:
   virtual ~Files() = default;
-  virtual Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as, bool follow) = 0;
-  virtual Task<FileStream> read(Principal who, std::string ref, std::string path, FileAs as, ReadRange range) = 0;
-  virtual Task<FileInfo> write(Principal who, std::string ref, std::string path, WriteOptions options,
-                               std::unique_ptr<ByteSource> data) = 0;
-  virtual Task<std::vector<FileInfo>> list(Principal who, std::string ref, std::string path, FileAs as) = 0;
+  virtual Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as,
+                              bool follow) = 0;
+  virtual Task<FileStream> read(Principal who, std::string ref, std::string path, FileAs as,
+                                ReadRange range) = 0;
+  virtual Task<FileInfo> write(Principal who, std::string ref, std::string path,
+                               WriteOptions options, std::unique_ptr<ByteSource> data) = 0;
+  virtual Task<std::vector<FileInfo>> list(Principal who, std::string ref, std::string path,
+                                           FileAs as) = 0;
   virtual Task<void> make_directory(Principal who, std::string ref, std::string path, FileAs as,
                                     std::uint32_t mode) = 0;
-  virtual Task<void> remove(Principal who, std::string ref, std::string path, FileAs as, bool recursive) = 0;
-  virtual Task<void> rename(Principal who, std::string ref, std::string from, std::string to, FileAs as) = 0;
-  virtual Task<GlobResult> glob(Principal who, std::string ref, std::string root, std::string pattern,
-                                FileAs as, std::uint32_t limit) = 0;
+  virtual Task<void> remove(Principal who, std::string ref, std::string path, FileAs as,
+                            bool recursive) = 0;
+  virtual Task<void> rename(Principal who, std::string ref, std::string from, std::string to,
+                            FileAs as) = 0;
+  virtual Task<GlobResult> glob(Principal who, std::string ref, std::string root,
+                                std::string pattern, FileAs as, std::uint32_t limit) = 0;
   virtual Task<GrepResult> grep(Principal who, std::string ref, std::string root, std::string text,
                                 std::string file_glob, FileAs as, std::uint32_t limit) = 0;
-  virtual Task<std::unique_ptr<TreeSource>> read_tree(Principal who, std::string ref, std::string path,
-                                                      FileAs as) = 0;
+  virtual Task<std::unique_ptr<TreeSource>> read_tree(Principal who, std::string ref,
+                                                      std::string path, FileAs as) = 0;
   virtual Task<void> write_tree(Principal who, std::string ref, std::string path, FileAs as,
                                 std::unique_ptr<TreeSource> tree) = 0;
 };
@@ -143,11 +164,12 @@ class Tunnels {
  public:
   virtual ~Tunnels() = default;
   // One connection; it wakes the sandbox, and keeps it awake while it lives. kInvalidArgument
-  // (invalid_port); kNotReady (sandbox_paused); else as LiveSandbox::open_tunnel. A connection that is open when its
-  // sandbox is paused waits for the resume.
-  virtual Task<std::unique_ptr<Tunnel>> open(Principal who, std::string ref, std::uint16_t port) = 0;
-  // Wakes the sandbox and keeps it awake for as long as the result lives: for a session of many connections.
-  // Fails kNotReady (sandbox_paused) for a paused one.
+  // (invalid_port); kNotReady (sandbox_paused); else as LiveSandbox::open_tunnel. A connection that
+  // is open when its sandbox is paused waits for the resume.
+  virtual Task<std::unique_ptr<Tunnel>> open(Principal who, std::string ref,
+                                             std::uint16_t port) = 0;
+  // Wakes the sandbox and keeps it awake for as long as the result lives: for a session of many
+  // connections. Fails kNotReady (sandbox_paused) for a paused one.
   virtual Task<std::shared_ptr<void>> hold(Principal who, std::string ref) = 0;
 };
 
@@ -170,44 +192,53 @@ class LinkEnd : public Event {
   Error why_{Code::kCancelled, "link_withdrawn", "the link was withdrawn", 0};
 };
 
-// A link in use. `ended` is set when it is withdrawn, or its sandbox goes; when its time has passed (a service's), or
-// its key is gone, by end_lapsed().
+// A link in use. `ended` is set when it is withdrawn, or its sandbox goes; when its time has passed
+// (a service's), or its key is gone, by end_lapsed().
 struct OpenLink {
   Link link;
   std::shared_ptr<LinkEnd> ended;
 };
 
-// Rights to one service or one file of a sandbox, for whoever has a token. They wake nothing by themselves.
+// Rights to one service or one file of a sandbox, for whoever has a token. They wake nothing by
+// themselves.
 class Links {
  public:
   virtual ~Links() = default;
-  // kInvalidArgument (invalid_expiry, invalid_link, invalid_content_type), kExhausted (too_many_links).
+  // kInvalidArgument (invalid_expiry, invalid_link, invalid_content_type), kExhausted
+  // (too_many_links).
   virtual Task<IssuedLink> issue(Principal who, std::string ref, LinkSpec spec) = 0;
   // Those that can be used, oldest first.
   virtual Task<std::vector<Link>> list(Principal who, std::string ref) = 0;
-  virtual Task<void> withdraw(Principal who, std::string ref, LinkId id) = 0;  // kNotFound (link_not_found)
+  virtual Task<void> withdraw(Principal who, std::string ref,
+                              LinkId id) = 0;  // kNotFound (link_not_found)
   // Withdraws the links of one port (0: of files), or all, and returns their number.
-  virtual Task<std::uint32_t> withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) = 0;
-  // Returns what a token opens at this sandbox and port (0: a file). Fails kUnauthenticated (unknown_link),
-  // also for a token of another sandbox or port, and kPermissionDenied (link_expired).
-  virtual Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) = 0;
-  // Looks at what is in use: called as often as an end may be late. `key_lives`: whether the key that made it still could.
+  virtual Task<std::uint32_t> withdraw_all(Principal who, std::string ref,
+                                           std::optional<std::uint16_t> port) = 0;
+  // Returns what a token opens at this sandbox and port (0: a file). Fails kUnauthenticated
+  // (unknown_link), also for a token of another sandbox or port, and kPermissionDenied
+  // (link_expired).
+  virtual Result<OpenLink> use(std::string_view token, const SandboxId& sandbox,
+                               std::uint16_t port) = 0;
+  // Looks at what is in use: called as often as an end may be late. `key_lives`: whether the key
+  // that made it still could.
   virtual void end_lapsed(const std::function<bool(const Link& link)>& key_lives) = 0;
 };
 
-// Secrets that users keep with Cay and nobody can read again (docs/decisions/0023-the-vault.md). Values come
-// closed (model/sealed_box.h) for public_key(), about the secret's name.
+// Secrets that users keep with Cay and nobody can read again (docs/decisions/0023-the-vault.md).
+// Values come closed (model/sealed_box.h) for public_key(), about the secret's name.
 class Secrets {
  public:
   virtual ~Secrets() = default;
   // kUnsupported (vault_unsupported), kUnavailable (vault_unavailable): as all of these.
   virtual Task<std::string> public_key(Principal who) = 0;
-  // A new one, or another value of one that is there; without `hosts` it keeps those it has. Sandboxes with rules for it use it
-  // from then on. kInvalidArgument (invalid_secret, bad_envelope), kExhausted (too_many_secrets).
-  virtual Task<SecretInfo> set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) = 0;
+  // A new one, or another value of one that is there; without `hosts` it keeps those it has.
+  // Sandboxes with rules for it use it from then on. kInvalidArgument (invalid_secret,
+  // bad_envelope), kExhausted (too_many_secrets).
+  virtual Task<SecretInfo> set(Principal who, std::string name,
+                               std::optional<std::vector<std::string>> hosts, std::string box) = 0;
   virtual Task<std::vector<SecretInfo>> list(Principal who) = 0;
-  // Removes a secret, which refuses its users from then on. Returns those of the tenant. Fails kNotFound
-  // (secret_not_found).
+  // Removes a secret, which refuses its users from then on. Returns those of the tenant. Fails
+  // kNotFound (secret_not_found).
   virtual Task<std::vector<SecretUser>> remove(Principal who, std::string name) = 0;
   // Seals all tenants' by new keys, and forgets the old ones. How many there were.
   virtual Task<std::uint32_t> rotate_key(Principal who) = 0;
@@ -224,7 +255,8 @@ struct DrainStatus {
 class Drain {
  public:
   virtual ~Drain() = default;
-  // While on, creates, starts, wakes and new commands fail with kUnavailable (draining). Off at every start.
+  // While on, creates, starts, wakes and new commands fail with kUnavailable (draining). Off at
+  // every start.
   virtual Task<DrainStatus> set(Principal who, bool draining) = 0;
   virtual Task<DrainStatus> status(Principal who) = 0;
   virtual Task<DrainStatus> stop_all(Principal who) = 0;
@@ -237,11 +269,13 @@ class Events {
   // kOutOfRange (event_ahead). `query.sandbox`: id or name.
   virtual Task<EventPage> read(Principal who, EventQuery query) = 0;
   // Like list(), and waits up to `wait` until there is an item or a gap to report.
-  virtual Task<EventPage> follow(Principal who, EventQuery query, std::chrono::milliseconds wait) = 0;
+  virtual Task<EventPage> follow(Principal who, EventQuery query,
+                                 std::chrono::milliseconds wait) = 0;
   // From now on follow() does not wait, and ended() is true: the daemon ends.
   virtual void end() = 0;
   virtual bool ended() const = 0;
-  // Returns at the end of the daemon, for streams that have a last message. May outlive this object.
+  // Returns at the end of the daemon, for streams that have a last message. May outlive this
+  // object.
   virtual asio::awaitable<void> until_ended() = 0;
 };
 
@@ -280,8 +314,8 @@ class Cay {
   virtual Runtime& runtime() = 0;  // features for doctor only
   virtual Metrics& metrics() = 0;
   virtual AnswerRoom& answers() = 0;
-  // Sets a function that is called with each finished span: creations and commands of sampled traces.
-  // Without it there are no spans, and commands get the caller's own trace context.
+  // Sets a function that is called with each finished span: creations and commands of sampled
+  // traces. Without it there are no spans, and commands get the caller's own trace context.
   virtual void on_span(std::function<void(Span)> called) = 0;
 
   // Whether requests can be served now, and if not, what is in the way.
@@ -296,7 +330,8 @@ class Cay {
   virtual Task<void> open(std::function<void(std::string)> progress) = 0;
   // First of a polite end, while connections of clients are still open: see Runtime::part().
   virtual void part() = 0;
-  // Ends politely: timers stop and connections to keepers close. Sandboxes live on unless `stop_sandboxes`.
+  // Ends politely: timers stop and connections to keepers close. Sandboxes live on unless
+  // `stop_sandboxes`.
   virtual Task<void> close(bool stop_sandboxes) = 0;
 };
 

@@ -10,12 +10,15 @@
 namespace cay::core {
 namespace {
 
-constexpr Millis kFlushAfter{10};      // commands come in bursts: one transaction for all of that time
-constexpr Millis kLookEvery{30'000};   // for ends whose word was lost
-constexpr UnixMillis kUnsure = 60'000;  // a start may be that much older than the newest event, untold
-constexpr std::size_t kMostOpen = 10'000;   // of one sandbox; its keeper runs at most 4,096
-constexpr std::size_t kMostEarly = 1'000;   // of keepers without notes; what is not kept is looked up
-constexpr Millis kConfirmLimit{2'000};  // for a keeper to hear what is on record; else it is told again later
+constexpr Millis kFlushAfter{10};  // commands come in bursts: one transaction for all of that time
+constexpr Millis kLookEvery{30'000};  // for ends whose word was lost
+constexpr UnixMillis kUnsure =
+    60'000;  // a start may be that much older than the newest event, untold
+constexpr std::size_t kMostOpen = 10'000;  // of one sandbox; its keeper runs at most 4,096
+constexpr std::size_t kMostEarly =
+    1'000;  // of keepers without notes; what is not kept is looked up
+constexpr Millis kConfirmLimit{
+    2'000};  // for a keeper to hear what is on record; else it is told again later
 
 // The event about a command's start; its end adds to it.
 EventRecord event_about(const Entry& entry, const CommandId& id, std::string type, UnixMillis at) {
@@ -25,7 +28,8 @@ EventRecord event_about(const Entry& entry, const CommandId& id, std::string typ
   return event;
 }
 
-Task<void> attach(std::shared_ptr<Entry> entry, LiveSandbox::CommandHandlers handlers, asio::any_io_executor loop) {
+Task<void> attach(std::shared_ptr<Entry> entry, LiveSandbox::CommandHandlers handlers,
+                  asio::any_io_executor loop) {
   co_await asio::post(loop, asio::use_awaitable);  // whoever changes the state goes on first
   if (entry->live) entry->live->on_commands(std::move(handlers));
   co_return Result<void>();
@@ -34,7 +38,10 @@ Task<void> attach(std::shared_ptr<Entry> entry, LiveSandbox::CommandHandlers han
 }  // namespace
 
 CommandLog::CommandLog(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
-    : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), wake_(std::make_shared<Event>(jobs.loop())) {}
+    : registry_(std::move(registry)),
+      runtime_(runtime),
+      jobs_(jobs),
+      wake_(std::make_shared<Event>(jobs.loop())) {}
 
 Result<void> CommandLog::look_back() {
   CAY_TRY(const UnixMillis newest, registry_->store().newest_event());
@@ -65,7 +72,8 @@ Task<void> CommandLog::run() {
     if (stopped_) break;
     for (const auto& entry : registry_->entries()) {
       const auto early = early_.lower_bound({entry->row.id, CommandId()});
-      const bool waits = open_.contains(entry->row.id) || (early != early_.end() && early->first.first == entry->row.id);
+      const bool waits = open_.contains(entry->row.id) ||
+                         (early != early_.end() && early->first.first == entry->row.id);
       if (waits && entry->live) jobs_.spawn(catch_up(entry));
     }
     if (!unconfirmed_.empty()) flush_soon();  // the store may take it now
@@ -82,9 +90,7 @@ void CommandLog::stop() {
 void CommandLog::on_state(const std::shared_ptr<Entry>& entry) {
   if (!entry) return;
   switch (entry->row.state) {
-    case SandboxState::kReady:
-      listen(entry);
-      break;
+    case SandboxState::kReady: listen(entry); break;
     case SandboxState::kStopped:
     case SandboxState::kFailed:
       if (open_.contains(entry->row.id)) jobs_.spawn(settle(entry));
@@ -93,19 +99,20 @@ void CommandLog::on_state(const std::shared_ptr<Entry>& entry) {
       open_.erase(entry->row.id);  // "sandbox.deleted" is the end of all in it
       heard_.erase(entry->row.id);
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
 // The connection is put into the entry right after its state: it is there when the job runs.
 void CommandLog::listen(const std::shared_ptr<Entry>& entry) {
   LiveSandbox::CommandHandlers handlers;
-  handlers.ended = [this, alive = std::weak_ptr<bool>(flushing_), weak = std::weak_ptr<Entry>(entry)](const Command& command) {
+  handlers.ended = [this, alive = std::weak_ptr<bool>(flushing_),
+                    weak = std::weak_ptr<Entry>(entry)](const Command& command) {
     const auto of = weak.lock();
     if (!alive.expired() && of) ended(*of, command);
   };
-  handlers.note = [this, alive = std::weak_ptr<bool>(flushing_), weak = std::weak_ptr<Entry>(entry)](NoteMark mark, const Command& command) {
+  handlers.note = [this, alive = std::weak_ptr<bool>(flushing_),
+                   weak = std::weak_ptr<Entry>(entry)](NoteMark mark, const Command& command) {
     const auto of = weak.lock();
     if (!alive.expired() && of) heard(of, mark, command);
   };
@@ -130,7 +137,8 @@ void CommandLog::heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const
   flush_soon();
 }
 
-void CommandLog::starting(const Entry& entry, const CommandId& id, std::string trace, std::string by) {
+void CommandLog::starting(const Entry& entry, const CommandId& id, std::string trace,
+                          std::string by) {
   if (!trace.empty() || !by.empty()) asked_[{entry.row.id, id}] = {std::move(trace), std::move(by)};
 }
 
@@ -139,14 +147,16 @@ CommandLog::Asked CommandLog::asked_of(const Entry& entry, const CommandId& id) 
   return node ? std::move(node.mapped()) : Asked();
 }
 
-void CommandLog::started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer) {
+void CommandLog::started(const Entry& entry, const LiveSandbox& live, const CommandId& id,
+                         const Result<Command>& answer) {
   Asked asked = asked_of(entry, id);
   if (!answer || entry.erased || live.keeps_notes()) return;
   const Command& command = *answer;
   if (command.known) {
     // Told already, unless it was ours and its first answer was lost with the connection.
     if (command.started_at < registry_->clock().wall() - kUnsure) return;
-    const auto known = registry_->store().knows_command(entry.row.tenant, entry.row.id, id, command.started_at);
+    const auto known =
+        registry_->store().knows_command(entry.row.tenant, entry.row.id, id, command.started_at);
     if (!known || *known) return;
   }
   note_start(entry, command, std::move(asked));
@@ -157,7 +167,8 @@ void CommandLog::started(const Entry& entry, const LiveSandbox& live, const Comm
 void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark) {
   if (entry.erased || entry.removing() || command.end.state == CommandState::kRunning) return;
   const auto box = open_.find(entry.row.id);
-  const auto found = box == open_.end() ? std::map<CommandId, OpenCommand>::iterator() : box->second.find(command.id);
+  const auto found = box == open_.end() ? std::map<CommandId, OpenCommand>::iterator()
+                                        : box->second.find(command.id);
   if (box == open_.end() || found == box->second.end()) {
     // A note comes after its start's: then its end was told.
     if (mark.life == 0 && early_.size() < kMostEarly) {
@@ -174,12 +185,15 @@ void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark
   note_end(entry, command, open, mark);
 }
 
-void CommandLog::note_start(const Entry& entry, const Command& command, Asked asked, NoteMark mark) {
+void CommandLog::note_start(const Entry& entry, const Command& command, Asked asked,
+                            NoteMark mark) {
   // A keeper runs fewer at once: what is more is made up, to fill this daemon's memory.
   if (open_[entry.row.id].size() >= kMostOpen) return;
   std::string& trace = asked.trace;
-  if (trace.empty() && Tracer::is_kept(command.trace)) trace = command.trace;  // an earlier daemon asked for it, and its keeper alone knows
-  const auto fresh = open_[entry.row.id].try_emplace(command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
+  if (trace.empty() && Tracer::is_kept(command.trace))
+    trace = command.trace;  // an earlier daemon asked for it, and its keeper alone knows
+  const auto fresh = open_[entry.row.id].try_emplace(
+      command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
   if (!fresh.second) return;
   if (on_started) on_started(entry, command);
   EventRecord event = event_about(entry, command.id, "command.started", command.started_at);
@@ -190,9 +204,11 @@ void CommandLog::note_start(const Entry& entry, const Command& command, Asked as
   flush_soon();
 }
 
-void CommandLog::note_end(const Entry& entry, const Command& command, const OpenCommand& open, NoteMark mark) {
+void CommandLog::note_end(const Entry& entry, const Command& command, const OpenCommand& open,
+                          NoteMark mark) {
   const CommandEnd& end = command.end;
-  EventRecord event = event_about(entry, command.id, "command.ended", end.ended_at != 0 ? end.ended_at : registry_->clock().wall());
+  EventRecord event = event_about(entry, command.id, "command.ended",
+                                  end.ended_at != 0 ? end.ended_at : registry_->clock().wall());
   event.state = std::string(to_string(end.state));
   event.reason = end.reason;
   event.by = end.by;
@@ -234,7 +250,8 @@ Task<void> CommandLog::settle(std::shared_ptr<Entry> entry) {
   co_return Result<void>();
 }
 
-void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_before, const std::vector<Command>& found) {
+void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_before,
+                         const std::vector<Command>& found) {
   std::set<CommandId> unseen = open_before;
   for (const Command& command : found) {
     unseen.erase(command.id);
@@ -246,8 +263,10 @@ void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_bef
       continue;
     }
     if (entry.live && entry.live->keeps_notes()) continue;  // its note comes, or came
-    if (ended_meanwhile_.contains({entry.row.id, command.id}) || command.started_at < unsure_since_) continue;
-    const auto known = registry_->store().knows_command(entry.row.tenant, entry.row.id, command.id, command.started_at);
+    if (ended_meanwhile_.contains({entry.row.id, command.id}) || command.started_at < unsure_since_)
+      continue;
+    const auto known = registry_->store().knows_command(entry.row.tenant, entry.row.id, command.id,
+                                                        command.started_at);
     if (!known || *known) continue;
     early_.erase({entry.row.id, command.id});
     note_start(entry, command, {});
@@ -268,8 +287,8 @@ void CommandLog::flush_soon() {
   jobs_.spawn(flush_job(this, registry_, wake_, flushing_));
 }
 
-Task<void> CommandLog::flush_job(CommandLog* log, std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
-                                 std::weak_ptr<bool> flushing) {
+Task<void> CommandLog::flush_job(CommandLog* log, std::shared_ptr<Registry> registry,
+                                 std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing) {
   co_await wake->wait_until(deadline_in(kFlushAfter));
   const auto ours = flushing.lock();
   if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
@@ -284,13 +303,15 @@ void CommandLog::confirm_all() {
   for (const auto& id : std::exchange(unconfirmed_, {})) {
     const auto entry = registry_->by_id(id);
     const auto last = heard_.find(id);
-    if (entry && entry->live && last != heard_.end()) jobs_.spawn(confirm(entry->live, last->second));
+    if (entry && entry->live && last != heard_.end())
+      jobs_.spawn(confirm(entry->live, last->second));
   }
 }
 
 Task<void> CommandLog::confirm(std::shared_ptr<LiveSandbox> live, NoteMark through) {
   auto telling = live->noted(through);
-  auto told = co_await with_deadline(std::move(telling), kConfirmLimit, "telling a keeper what is on record");
+  auto told = co_await with_deadline(std::move(telling), kConfirmLimit,
+                                     "telling a keeper what is on record");
   static_cast<void>(told);  // else it tells its notes again, and is told then
   co_return Result<void>();
 }

@@ -2,7 +2,8 @@
 //
 // A keeper holds its commands' state, and sends both as numbered notes until they are on record
 // (docs/decisions/0017-notes.md). The number is written together with the event, so that a restart
-// recognises a repeated note. Older keepers, and those that are gone, are queried for what was missed.
+// recognises a repeated note. Older keepers, and those that are gone, are queried for what was
+// missed.
 #pragma once
 #include <map>
 #include <memory>
@@ -26,10 +27,12 @@ class CommandLog {
 
   // Before anything is opened or recorded: how far the last daemon came.
   Result<void> look_back();
-  // Called around a start, whatever its result: the identity of its span, and the key that requested it.
+  // Called around a start, whatever its result: the identity of its span, and the key that
+  // requested it.
   void starting(const Entry& entry, const CommandId& id, std::string trace, std::string by);
   // The start was answered, by `live`. A command that was known before is on record, or will be.
-  void started(const Entry& entry, const LiveSandbox& live, const CommandId& id, const Result<Command>& answer);
+  void started(const Entry& entry, const LiveSandbox& live, const CommandId& id,
+               const Result<Command>& answer);
   // The sandbox went to another state.
   void on_state(const std::shared_ptr<Entry>& entry);
 
@@ -53,25 +56,27 @@ class CommandLog {
   static Task<void> confirm(std::shared_ptr<LiveSandbox> live, NoteMark through);
   Task<void> catch_up(std::shared_ptr<Entry> entry);
   Task<void> settle(std::shared_ptr<Entry> entry);
-  void compare(const Entry& entry, const std::set<CommandId>& open_before, const std::vector<Command>& found);
+  void compare(const Entry& entry, const std::set<CommandId>& open_before,
+               const std::vector<Command>& found);
   void flush_soon();
-  static Task<void> flush_job(CommandLog* log, std::shared_ptr<Registry> registry, std::shared_ptr<Event> wake,
-                              std::weak_ptr<bool> flushing);
+  static Task<void> flush_job(CommandLog* log, std::shared_ptr<Registry> registry,
+                              std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing);
 
   std::shared_ptr<Registry> registry_;
   Runtime& runtime_;
   Jobs& jobs_;
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
   std::map<SandboxId, NoteMark> heard_;  // the last of each keeper's notes
-  std::set<SandboxId> unconfirmed_;    // their keepers get a confirmation once all is written
-  std::map<Key, Asked> asked_;         // starts under way
-  // Ends that came before their start was answered, from keepers without notes. They are reported with the
-  // start, or at the next look.
+  std::set<SandboxId> unconfirmed_;      // their keepers get a confirmation once all is written
+  std::map<Key, Asked> asked_;           // starts under way
+  // Ends that came before their start was answered, from keepers without notes. They are reported
+  // with the start, or at the next look.
   std::map<Key, Command> early_;
-  int comparing_ = 0;             // looks under way
-  std::set<Key> ended_meanwhile_; // while there are any
-  UnixMillis unsure_since_ = 0;   // a start before that is in the journal
-  std::shared_ptr<bool> flushing_ = std::make_shared<bool>(false);  // jobs and handlers may outlive us
+  int comparing_ = 0;              // looks under way
+  std::set<Key> ended_meanwhile_;  // while there are any
+  UnixMillis unsure_since_ = 0;    // a start before that is in the journal
+  std::shared_ptr<bool> flushing_ =
+      std::make_shared<bool>(false);  // jobs and handlers may outlive us
   bool stopped_ = false;
   std::shared_ptr<Event> wake_;
 };

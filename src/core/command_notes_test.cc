@@ -10,14 +10,20 @@ using Told = std::vector<std::string>;
 class CommandNotesTest : public CoreTest {
  protected:
   CommandNotesTest() {
-    runtime.program = [](const CommandSpec&) { return FakeProgram{{}, {}, {}, false, false}; };  // runs on
+    runtime.program = [](const CommandSpec&) {
+      return FakeProgram{{}, {}, {}, false, false};
+    };  // runs on
     EXPECT_TRUE(open());
     EXPECT_TRUE(create("box"));
     commands().keeps_notes = true;
   }
   testing::FakeCommands& commands() { return runtime.only_box().fake_commands(); }
-  void start(const std::string& id) { EXPECT_TRUE(run(core->commands().start(alice, "box", command(id)))); }
-  void end(const std::string& id, int code) { commands().end(CommandId(id), testing::exited(code)); }
+  void start(const std::string& id) {
+    EXPECT_TRUE(run(core->commands().start(alice, "box", command(id))));
+  }
+  void end(const std::string& id, int code) {
+    commands().end(CommandId(id), testing::exited(code));
+  }
   // By SIGKILL: what was not written is gone.
   void kill_and_restart() {
     commands().listen({}, [](NoteMark, const Command&) {});
@@ -42,7 +48,8 @@ class CommandNotesTest : public CoreTest {
 TEST_F(CommandNotesTest, AreOnRecordBeforeTheKeeperForgetsThem) {
   start("c1");
   end("c1", 3);
-  EXPECT_FALSE(commands().notes.empty()) << "the keeper still has the end";  // a busy host may have had time for the start
+  EXPECT_FALSE(commands().notes.empty())
+      << "the keeper still has the end";  // a busy host may have had time for the start
   EXPECT_EQ(told(), (Told{"command.started box c1", "command.ended box c1 exited"}));
   EXPECT_EQ(store.journal.back().exit_code, 3);
   EXPECT_EQ(store.journal.back().note.number, 2u);
@@ -72,7 +79,8 @@ TEST_F(CommandNotesTest, WhatWasWrittenAndNotConfirmedIsToldOnceAlsoIfItWasPrune
   ASSERT_TRUE(store.flush_events());
   // As if pruned: nothing of it but the number is left.
   const NoteMark mark = store.journal.back().note;
-  std::erase_if(store.journal, [](const EventRecord& event) { return event.command_id == CommandId("c1"); });
+  std::erase_if(store.journal,
+                [](const EventRecord& event) { return event.command_id == CommandId("c1"); });
   store.journal.back().note = mark;
   EXPECT_FALSE(commands().notes.empty());
   kill_and_restart();
@@ -99,8 +107,8 @@ TEST_F(CommandNotesTest, AnotherLifeOfTheKeeperCountsAnew) {
   commands().count_anew();
   start("c2");
   end("c2", 0);
-  EXPECT_EQ(told(), (Told{"command.started box c1", "command.ended box c1 exited", "command.started box c2",
-                          "command.ended box c2 exited"}));
+  EXPECT_EQ(told(), (Told{"command.started box c1", "command.ended box c1 exited",
+                          "command.started box c2", "command.ended box c2 exited"}));
 }
 
 TEST_F(CommandNotesTest, ALookDoesNotTellWhatANoteWillTell) {

@@ -11,12 +11,10 @@ namespace cay::core {
 namespace {
 
 // What runs no more, so that its commands are read from the spools without waking it.
-bool at_rest(const Entry& entry) {
-  return !entry.removing() && entry.rests();
-}
+bool at_rest(const Entry& entry) { return !entry.removing() && entry.rests(); }
 
-// How a command runs that says nothing itself: as the sandbox says, and where that says nothing, with what tells clients inside how secrets
-// are used.
+// How a command runs that says nothing itself: as the sandbox says, and where that says nothing,
+// with what tells clients inside how secrets are used.
 RunConfig usual(const Sandbox& row) {
   RunConfig of_rules;
   if (!row.proxy.empty()) of_rules.env = proxy_env(row.proxy);
@@ -35,7 +33,9 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
   if (!jobs_.draining && !held.paused()) co_return Result<void>();
   const auto live = held.live;
   const auto known = co_await live->commands();
-  if (!known || !known->empty()) co_return Result<void>();  // it can be attached to all the same: only the next request tells what is meant
+  if (!known || !known->empty())
+    co_return Result<void>();  // it can be attached to all the same: only the next request tells
+                               // what is meant
   if (jobs_.draining) co_return host_draining();
   co_return sandbox_paused(held.entry->row.name);
 }
@@ -50,16 +50,19 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
-  auto command = co_await jobs_.finish<Command>(start_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
+  auto command = co_await jobs_.finish<Command>(
+      start_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
   co_return command;
 }
 
-Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace, std::string by) {
+Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace,
+                                      std::string by) {
   auto command = co_await started(held, std::move(spec), std::move(trace), std::move(by));
   co_return command;
 }
 
-Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace, std::string by) {
+Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace,
+                                    std::string by) {
   const CommandId id = spec.id;
   spec.trace = trace;  // its keeper has it from the first moment on, the journal a little later
   log_.starting(*held.entry, id, std::move(trace), std::move(by));
@@ -90,20 +93,23 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away between start and attach leaves a command that had a reader
   // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.
-  auto reader = co_await jobs_.finish<Reader>(run_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
+  auto reader = co_await jobs_.finish<Reader>(
+      run_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
   co_return reader;
 }
 
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace, std::string by) {
   const CommandId id = spec.id;
   spec.reader_follows = true;
-  CAY_CO_TRY(Command command, co_await started(held, std::move(spec), std::move(trace), std::move(by)));
+  CAY_CO_TRY(Command command,
+             co_await started(held, std::move(spec), std::move(trace), std::move(by)));
   const OutputOffsets from;
   CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
   co_return held_reader(std::move(reader), std::move(held), std::move(command));
 }
 
-Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, OutputOffsets from) {
+Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,
+                                  OutputOffsets from) {
   CAY_CO_CHECK(check_command_id(id));
   CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
   const SandboxId sandbox = entry->row.id;
@@ -123,7 +129,8 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id, 
   co_return reader;
 }
 
-Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data, bool more) {
+Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data,
+                                     bool more) {
   CAY_CO_CHECK(check_command_id(id));
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(who), std::move(ref)));
   const std::size_t size = data.size();

@@ -17,7 +17,8 @@ class CommandVerbs : public Commands {
   Task<Command> start(Principal who, std::string ref, CommandSpec spec) override;
   Task<Reader> run(Principal who, std::string ref, CommandSpec spec) override;
   Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) override;
-  Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data, bool more) override;
+  Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data,
+                         bool more) override;
   Task<void> close_stdin(Principal who, std::string ref, CommandId id) override;
   Task<void> kill(Principal who, std::string ref, CommandId id, int signal) override;
   Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) override;

@@ -93,7 +93,8 @@ TEST_F(CommandsTest, RefusesBadRequestsWithoutWaking) {
   spec = command("c");
   spec.timeout_ms = -5;
   EXPECT_EQ(reason(spec), "invalid_timeout");
-  EXPECT_EQ(run(core->commands().kill(alice, "box", CommandId("c"), 65)).error().reason, "invalid_signal");
+  EXPECT_EQ(run(core->commands().kill(alice, "box", CommandId("c"), 65)).error().reason,
+            "invalid_signal");
   EXPECT_EQ(state("box"), SandboxState::kStopped);
 }
 
@@ -102,7 +103,8 @@ TEST_F(CommandsTest, ManyAtOnceWakeAStoppedOneOnce) {
   runtime.hold_boots = true;
   std::vector<std::shared_ptr<testing::Started<Command>>> started;
   for (int i = 0; i < 10; ++i) {
-    started.push_back(begin(core->commands().start(alice, "box", command("c" + std::to_string(i)))));
+    started.push_back(
+        begin(core->commands().start(alice, "box", command("c" + std::to_string(i)))));
   }
   EXPECT_EQ(state("box"), SandboxState::kProvisioning);
   runtime.release_boots();
@@ -158,8 +160,10 @@ TEST_F(CommandsTest, StoppedOnesCommandsAreReadWithoutWaking) {
   EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("c")))->end.exit_code, 7);
   EXPECT_EQ(run(core->commands().list(alice, "box"))->size(), 1U);
   EXPECT_TRUE(run(core->commands().kill(alice, "box", CommandId("c"), 0)));
-  EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("x"))).error().reason, "unknown_command");
-  EXPECT_EQ(run(core->commands().attach(alice, "box", CommandId("x"), {})).error().reason, "unknown_command");
+  EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("x"))).error().reason,
+            "unknown_command");
+  EXPECT_EQ(run(core->commands().attach(alice, "box", CommandId("x"), {})).error().reason,
+            "unknown_command");
   EXPECT_EQ(state("box"), SandboxState::kStopped);
 }
 
@@ -189,7 +193,8 @@ TEST_F(CommandsTest, AWakeMeetsAStopAndADelete) {
   auto wake = begin(core->files().stat(alice, "box", "/", {}, true));
   drain();
   auto stop = begin(core->sandboxes().stop(alice, "box"));
-  auto late = begin(core->files().stat(alice, "box", "/", {}, true));  // wakes it anew after the stop
+  auto late =
+      begin(core->files().stat(alice, "box", "/", {}, true));  // wakes it anew after the stop
   drain();
   runtime.release_boots();
   EXPECT_EQ(finish(wake).error().reason, "sandbox_not_ready");
@@ -241,7 +246,8 @@ TEST_F(FilesTest, RefusesBadPaths) {
   EXPECT_EQ(reason(std::string("a\0b", 3)), "invalid_path");
   EXPECT_EQ(reason(std::string(4096, 'a')), "invalid_path");
   EXPECT_EQ(reason("/none"), "no_such_file");
-  EXPECT_EQ(run(core->files().stat(alice, "box", "a", {"", "relative"}, true)).error().reason, "invalid_workdir");
+  EXPECT_EQ(run(core->files().stat(alice, "box", "a", {"", "relative"}, true)).error().reason,
+            "invalid_workdir");
 }
 
 TEST_F(FilesTest, UploadCutOffByTheClientLeavesTheOldFile) {

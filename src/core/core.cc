@@ -11,12 +11,14 @@ namespace {
 std::uint64_t most_of_answers(const CoreConfig& config) {
   constexpr std::uint64_t kLeast = 256ull << 20;
   const std::uint64_t memory = config.capacity.memory_bytes;
-  return memory == 0 ? config.host.answer_bytes : std::min(config.host.answer_bytes, std::max(kLeast, memory / 8));
+  return memory == 0 ? config.host.answer_bytes
+                     : std::min(config.host.answer_bytes, std::max(kLeast, memory / 8));
 }
 
 }  // namespace
 
-Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config)
+Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,
+           CoreConfig config)
     : runtime_(runtime),
       timing_(config.timing),
       tracer_(clock),
@@ -31,11 +33,13 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
       timers_(registry_, lifecycle_, jobs_),
-      restart_(registry_, runtime, admission_, boots_, lifecycle_, pauses_, jobs_, timing_.boot_limit, std::move(config.init_life)),
+      restart_(registry_, runtime, admission_, boots_, lifecycle_, pauses_, jobs_,
+               timing_.boot_limit, std::move(config.init_life)),
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
       meter_(registry_, jobs_),
-      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, proxies_, runtime, std::move(config.defaults), config.timing),
+      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, proxies_, runtime,
+                 std::move(config.defaults), config.timing),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_, room_),
       tunnels_(wake_),
@@ -51,15 +55,19 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   sandboxes_.use_default(snapshot.id);
   CAY_CO_CHECK(command_log_.look_back());
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
-  registry_->on_state = [this, alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {
+  registry_->on_state = [this,
+                         alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {
     if (alive.expired()) return;
     command_log_.on_state(entry);
     if (entry && entry->row.state == SandboxState::kFailed) {
-      metrics_.count("cay_sandbox_failures_total", "Sandboxes that failed: at their start, or when their keeper was lost.");
+      metrics_.count("cay_sandbox_failures_total",
+                     "Sandboxes that failed: at their start, or when their keeper was lost.");
     }
     meter_.on_state(entry);
   };
-  registry_->last_look = [this](std::shared_ptr<Entry> entry) { return meter_.last_look(std::move(entry)); };
+  registry_->last_look = [this](std::shared_ptr<Entry> entry) {
+    return meter_.last_look(std::move(entry));
+  };
   registry_->on_erased = [this, alive = std::weak_ptr<bool>(alive_)](const SandboxId& id) {
     if (alive.expired()) return;
     links_.forget(id);
@@ -109,13 +117,14 @@ Task<void> Core::close(bool stop_sandboxes) {
   auto metered = meter_.close();
   if (done && !metered) done = std::move(metered);
   if (!idle) {
-    co_return Error{Code::kDeadlineExceeded, "close_timeout", "work was still under way when the daemon ended", 0};
+    co_return Error{Code::kDeadlineExceeded, "close_timeout",
+                    "work was still under way when the daemon ended", 0};
   }
   co_return done;
 }
 
-std::unique_ptr<Cay> make_core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,
-                               CoreConfig config) {
+std::unique_ptr<Cay> make_core(asio::any_io_executor loop, Runtime& runtime, Store& store,
+                               Clock& clock, CoreConfig config) {
   return std::make_unique<Core>(std::move(loop), runtime, store, clock, std::move(config));
 }
 

@@ -1,4 +1,5 @@
-// Core: owns the parts and knows nothing else. make_core gives it as a Cay; tests may reach the timers.
+// Core: owns the parts and knows nothing else. make_core gives it as a Cay; tests may reach the
+// timers.
 #pragma once
 #include <memory>
 

@@ -27,8 +27,8 @@ class CoreTest : public ::testing::Test {
     EXPECT_TRUE(run(core->close(false)));
   }
 
-  // A daemon's start. A second call is a restart: the old one vanishes as by SIGKILL, only its store
-  // and what the runtime keeps alive remain.
+  // A daemon's start. A second call is a restart: the old one vanishes as by SIGKILL, only its
+  // store and what the runtime keeps alive remain.
   Result<void> open() {
     core = std::make_unique<Core>(loop.get_executor(), runtime, store, clock, config);
     return run(core->open(Progress()));

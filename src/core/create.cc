@@ -1,4 +1,5 @@
-// create: a transaction. It yields a usable sandbox or leaves nothing: no row, process, mount or file.
+// create: a transaction. It yields a usable sandbox or leaves nothing: no row, process, mount or
+// file.
 #include "core/errors.h"
 #include "core/sandboxes.h"
 #include "core/validate.h"
@@ -34,7 +35,8 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
   auto made = co_await make(std::move(who), std::move(asked), options);
   if (!made && is_operator) made = admission_.for_operator(std::move(made).error());
   if (span) {
-    if (made) span->attributes = {{"cay.sandbox.id", made->id.get()}, {"cay.sandbox.name", made->name}};
+    if (made)
+      span->attributes = {{"cay.sandbox.id", made->id.get()}, {"cay.sandbox.name", made->name}};
     tracer->end(std::move(span), made ? nullptr : &made.error());
   }
   if (metrics != nullptr) {
@@ -42,7 +44,8 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
                    {{"outcome", made ? "ok" : std::string(to_string(made.error().code))}});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (made && waits) {
-      metrics->observe("cay_sandbox_create_seconds", "Time until a sandbox asked for was ready, queueing included.", {},
+      metrics->observe("cay_sandbox_create_seconds",
+                       "Time until a sandbox asked for was ready, queueing included.", {},
                        took.count());
     }
   }
@@ -70,7 +73,8 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   } else {
     CAY_CO_TRY(slot, admission_.slot_now(who.tenant));
   }
-  // Since it queued. From here to the boot nobody else has a turn: a row that nothing starts would hold its name and its slot.
+  // Since it queued. From here to the boot nobody else has a turn: a row that nothing starts would
+  // hold its name and its slot.
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), before));
@@ -86,7 +90,9 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   auto done = co_await boot->done.wait_until(at_most);
   if (!done) {
     co_return Error{Code::kDeadlineExceeded, "boot_timeout",
-                    "sandbox '" + entry->row.name + "' did not start in the time allowed, and is still being removed", 0};
+                    "sandbox '" + entry->row.name +
+                        "' did not start in the time allowed, and is still being removed",
+                    0};
   }
   abandon.dismiss();
   if (!boot->result) co_return boot->result.error();
@@ -109,7 +115,8 @@ Result<SnapshotInfo> SandboxVerbs::snapshot_of(const std::string& name_or_id) {
   }
   if (best != nullptr) return *best;
   if (unfit != nullptr) {
-    return Error{Code::kNotReady, "snapshot_not_ready", "snapshot '" + wanted + "' is " + unfit->status, 0};
+    return Error{Code::kNotReady, "snapshot_not_ready",
+                 "snapshot '" + wanted + "' is " + unfit->status, 0};
   }
   return snapshot_not_found(wanted);
 }
@@ -123,7 +130,8 @@ Result<std::string> SandboxVerbs::free_name(const TenantId& tenant) {
   return Error{Code::kUnavailable, "no_free_name", "no free name was found: give one", 0};
 }
 
-Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const {
+Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
+                             const SnapshotInfo& snapshot) const {
   Sandbox row;
   row.id = SandboxId(new_uuid());
   row.tenant = who.tenant;

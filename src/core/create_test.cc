@@ -46,7 +46,8 @@ TEST_F(CreateTest, HostNameHasNoDotsOrUnderscores) {
 TEST_F(CreateTest, LabelsAreBoundedTogether) {
   using Labels = std::map<std::string, std::string>;
   SandboxSpec spec = named("box");
-  for (int i = 0; i < 16; ++i) spec.labels[std::string(1, static_cast<char>('a' + i))] = std::string(1023, 'x');
+  for (int i = 0; i < 16; ++i)
+    spec.labels[std::string(1, static_cast<char>('a' + i))] = std::string(1023, 'x');
   ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{}))) << "16 KiB to the byte";
   SandboxPatch patch;
   Labels over = spec.labels;
@@ -56,7 +57,8 @@ TEST_F(CreateTest, LabelsAreBoundedTogether) {
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().reason, "invalid_labels");
   EXPECT_NE(more.error().message.find("16385"), std::string::npos) << more.error().message;
-  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"a\nb", ""}, {"k", "\x1b[2J"}, {"k", "\x7f"}, {"k", std::string(1, '\0')}}) {
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"a\nb", ""}, {"k", "\x1b[2J"}, {"k", "\x7f"}, {"k", std::string(1, '\0')}}) {
     patch.labels = Labels{std::pair(key, value)};
     const auto refused = run(core->sandboxes().update(alice, "box", patch));
     ASSERT_FALSE(refused) << key;
@@ -66,7 +68,8 @@ TEST_F(CreateTest, LabelsAreBoundedTogether) {
   EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
 }
 
-// Rows that are older than the bound keep their labels, and other changes of them are not held to it.
+// Rows that are older than the bound keep their labels, and other changes of them are not held to
+// it.
 TEST_F(CreateTest, MoreLabelsThanAreTakenNowStay) {
   ASSERT_TRUE(create("box"));
   Sandbox row = store.rows.begin()->second;
@@ -126,14 +129,16 @@ TEST_F(CreateTest, AHostWithoutAWayOutMakesDefaultSandboxesAndSaysSo) {
   EXPECT_EQ(store.rows.at(made->id).network, made->network);
   SandboxSpec off = named("cut");
   off.policy = "off";
-  EXPECT_EQ(run(core->sandboxes().create(alice, std::move(off), CreateOptions{}))->network.state, NetworkState::kOff);
+  EXPECT_EQ(run(core->sandboxes().create(alice, std::move(off), CreateOptions{}))->network.state,
+            NetworkState::kOff);
 }
 
 TEST_F(CreateTest, APolicyAskedForByNameIsHadOrRefused) {
   runtime.no_network = "no such module";
   SandboxSpec spec = named("box");
   spec.policy = "packages";
-  EXPECT_EQ(run(core->sandboxes().create(alice, spec, CreateOptions{})).error().reason, "network_unsupported");
+  EXPECT_EQ(run(core->sandboxes().create(alice, spec, CreateOptions{})).error().reason,
+            "network_unsupported");
   expect_nothing_left();
   runtime.no_network.clear();
   ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
@@ -200,12 +205,14 @@ TEST_F(CreateTest, AReportOfALargePolicyHoldsNobodyUp) {
 }
 
 TEST_F(CreateTest, APolicyThatTheOperatorForbidsIsNotHadByAChangeEither) {
-  config.defaults.policies = std::make_shared<const policy::Catalogue>(*policy::Catalogue::make({}, {"off", "packages"}));
+  config.defaults.policies =
+      std::make_shared<const policy::Catalogue>(*policy::Catalogue::make({}, {"off", "packages"}));
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));
   SandboxPatch patch;
   patch.policy = "open";
-  EXPECT_EQ(run(core->sandboxes().update(alice, "box", patch)).error().reason, "policy_not_allowed");
+  EXPECT_EQ(run(core->sandboxes().update(alice, "box", patch)).error().reason,
+            "policy_not_allowed");
   patch.policy = "off";
   EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
 }
@@ -256,7 +263,8 @@ TEST_F(CreateTest, CallerThatGoesAwayLeavesNothing) {
   expect_nothing_left();
 }
 
-// The clean-up may hang. Then the sandbox shows that, and does not look as if it were still coming up.
+// The clean-up may hang. Then the sandbox shows that, and does not look as if it were still coming
+// up.
 TEST_F(CreateTest, OneThatWasGivenUpSaysSoWhileItIsUnmade) {
   runtime.hold_boots = runtime.hold_stops = true;
   auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));

@@ -23,8 +23,8 @@ Task<DecidedPage> SandboxVerbs::decisions(Principal who, std::string ref, Decide
     query.after = page->next_after;
     query.from_oldest = query.from_now = false;
     query.seen = page->mark;
-    co_await sleep_for(
-        std::chrono::duration_cast<Millis>(std::min<std::chrono::steady_clock::duration>(kLookEvery, deadline - now)));
+    co_await sleep_for(std::chrono::duration_cast<Millis>(
+        std::min<std::chrono::steady_clock::duration>(kLookEvery, deadline - now)));
   }
 }
 

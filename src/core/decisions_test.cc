@@ -21,7 +21,8 @@ TEST_F(DecisionsTest, AFollowerWaitsUntilSomethingIsDecided) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));
   decide(1);
-  EXPECT_EQ(run(ask(0, std::chrono::seconds(30)))->items.size(), 1U) << "what is there is told at once";
+  EXPECT_EQ(run(ask(0, std::chrono::seconds(30)))->items.size(), 1U)
+      << "what is there is told at once";
   auto waiting = begin(ask(1, std::chrono::seconds(30)));
   EXPECT_FALSE(waiting->done());
   decide(2);
@@ -29,13 +30,15 @@ TEST_F(DecisionsTest, AFollowerWaitsUntilSomethingIsDecided) {
   ASSERT_TRUE(page);
   ASSERT_EQ(page->items.size(), 1U);
   EXPECT_EQ(page->next_after, 2U);
-  EXPECT_TRUE(run(ask(2, std::chrono::milliseconds(1)))->items.empty()) << "and no longer than it was to";
+  EXPECT_TRUE(run(ask(2, std::chrono::milliseconds(1)))->items.empty())
+      << "and no longer than it was to";
 }
 
 TEST_F(DecisionsTest, AreTheTenantsOwn) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));
-  EXPECT_EQ(run(core->sandboxes().decisions(bob, "box", {}, {})).error().reason, "sandbox_not_found");
+  EXPECT_EQ(run(core->sandboxes().decisions(bob, "box", {}, {})).error().reason,
+            "sandbox_not_found");
   EXPECT_TRUE(run(core->sandboxes().decisions(alice, "box", {}, {})));
 }
 

@@ -29,7 +29,8 @@ class Watch {
     if (left >= room_.reserve_bytes) return {};
     const auto mib = [](std::uint64_t count) { return std::to_string(count >> 20) + " MiB"; };
     return Error{Code::kUnavailable, "host_disk_full",
-                 "the host's disk has " + mib(last_) + " left, of which " + mib(room_.reserve_bytes) +
+                 "the host's disk has " + mib(last_) + " left, of which " +
+                     mib(room_.reserve_bytes) +
                      " are kept back: free space on the host, or delete sandboxes",
                  0};
   }
@@ -42,7 +43,8 @@ class Watch {
 
 class WatchedBytes final : public ByteSource {
  public:
-  WatchedBytes(std::unique_ptr<ByteSource> inner, DiskRoom room) : inner_(std::move(inner)), watch_(std::move(room)) {}
+  WatchedBytes(std::unique_ptr<ByteSource> inner, DiskRoom room)
+      : inner_(std::move(inner)), watch_(std::move(room)) {}
   Task<Bytes> next() override {
     CAY_CO_TRY(Bytes piece, co_await inner_->next());
     CAY_CO_CHECK(watch_.take(piece.size()));
@@ -56,7 +58,8 @@ class WatchedBytes final : public ByteSource {
 
 class WatchedTree final : public TreeSource {
  public:
-  WatchedTree(std::unique_ptr<TreeSource> inner, DiskRoom room) : inner_(std::move(inner)), watch_(std::move(room)) {}
+  WatchedTree(std::unique_ptr<TreeSource> inner, DiskRoom room)
+      : inner_(std::move(inner)), watch_(std::move(room)) {}
   Task<std::optional<TreeEvent>> next() override {
     CAY_CO_TRY(auto event, co_await inner_->next());
     const auto* bytes = event ? std::get_if<Bytes>(&*event) : nullptr;

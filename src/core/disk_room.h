@@ -1,5 +1,5 @@
-// DiskRoom: keeps the reserve of the host's own disk free of what goes into sandboxes. A pool file is sparse:
-// once the disk behind it is full, accepted bytes could not be kept.
+// DiskRoom: keeps the reserve of the host's own disk free of what goes into sandboxes. A pool file
+// is sparse: once the disk behind it is full, accepted bytes could not be kept.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,8 @@ struct DiskRoom {
   std::uint64_t reserve_bytes = 0;
 };
 
-// Fails kUnavailable (host_disk_full) before the first byte, and as soon as the sent bytes would reach into
-// the reserve. Bytes that the kernel has not written yet count, too.
+// Fails kUnavailable (host_disk_full) before the first byte, and as soon as the sent bytes would
+// reach into the reserve. Bytes that the kernel has not written yet count, too.
 std::unique_ptr<ByteSource> within_room(std::unique_ptr<ByteSource> inner, DiskRoom room);
 std::unique_ptr<TreeSource> within_room(std::unique_ptr<TreeSource> inner, DiskRoom room);
 

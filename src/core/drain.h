@@ -1,5 +1,6 @@
-// DrainVerbs: emptying a host before it is upgraded or switched off. While draining nothing new begins (create,
-// start, wake, new commands); what runs goes on, and everything about it can be read, fed and killed.
+// DrainVerbs: emptying a host before it is upgraded or switched off. While draining nothing new
+// begins (create, start, wake, new commands); what runs goes on, and everything about it can be
+// read, fed and killed.
 #pragma once
 #include <memory>
 

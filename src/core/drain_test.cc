@@ -6,7 +6,8 @@ namespace {
 
 class DrainTest : public CoreTest {
  protected:
-  Principal operator_key{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};
+  Principal operator_key{
+      .tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};
   Result<DrainStatus> set(bool on) { return run(core->drain().set(operator_key, on)); }
   std::vector<Cay::Check> unready() {
     auto checks = core->readiness();
@@ -42,11 +43,14 @@ TEST_F(DrainTest, NothingNewBeginsAndWhatRunsGoesOn) {
   EXPECT_EQ(status->running_sandboxes, 1U);
   EXPECT_EQ(create("other").error().reason, "draining");
   EXPECT_EQ(run(core->sandboxes().start(alice, "asleep")).error().reason, "draining");
-  EXPECT_EQ(run(core->commands().start(alice, "asleep", command("wakes"))).error().reason, "draining");
-  EXPECT_EQ(run(core->commands().start(alice, "box", command("second"))).error().reason, "draining");
+  EXPECT_EQ(run(core->commands().start(alice, "asleep", command("wakes"))).error().reason,
+            "draining");
+  EXPECT_EQ(run(core->commands().start(alice, "box", command("second"))).error().reason,
+            "draining");
   EXPECT_EQ(run(core->commands().run(alice, "box", command("third"))).error().reason, "draining");
   EXPECT_EQ(state("asleep"), SandboxState::kStopped);
-  EXPECT_TRUE(run(core->commands().start(alice, "box", command("first")))) << "a repeat finds its command";
+  EXPECT_TRUE(run(core->commands().start(alice, "box", command("first"))))
+      << "a repeat finds its command";
   EXPECT_TRUE(run(core->commands().attach(alice, "box", CommandId("first"), {})));
   EXPECT_TRUE(run(core->commands().kill(alice, "box", CommandId("first"), 0)));
   ASSERT_TRUE(set(false));

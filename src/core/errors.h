@@ -1,4 +1,5 @@
-// The core's own errors, one maker each, so that a reason is spelled once. docs/errors.md lists them.
+// The core's own errors, one maker each, so that a reason is spelled once. docs/errors.md lists
+// them.
 #pragma once
 #include <string>
 
@@ -10,17 +11,25 @@ inline Error invalid(std::string reason, std::string message) {
   return {Code::kInvalidArgument, std::move(reason), std::move(message), 0};
 }
 inline Error sandbox_not_found(const std::string& ref) {
-  return {Code::kNotFound, "sandbox_not_found", "no sandbox '" + ref + "': list them to see the names", 0};
+  return {Code::kNotFound, "sandbox_not_found",
+          "no sandbox '" + ref + "': list them to see the names", 0};
 }
-// To a key that is for one sandbox, and may not list others: of one that it is not for, and of one that there never was.
+// To a key that is for one sandbox, and may not list others: of one that it is not for, and of one
+// that there never was.
 inline Error not_the_only_one(const std::string& ref) {
-  return {Code::kNotFound, "sandbox_not_found", "no sandbox '" + ref + "' for this key, which is for one alone: that is another, or is gone (`cay key ls` tells whoever made the key which)", 0};
+  return {
+      Code::kNotFound, "sandbox_not_found",
+      "no sandbox '" + ref +
+          "' for this key, which is for one alone: that is another, or is gone (`cay key ls` tells whoever made the key which)",
+      0};
 }
 inline Error snapshot_not_found(const std::string& name) {
-  return {Code::kNotFound, "snapshot_not_found", "no snapshot '" + name + "': list the snapshots to see the names", 0};
+  return {Code::kNotFound, "snapshot_not_found",
+          "no snapshot '" + name + "': list the snapshots to see the names", 0};
 }
 inline Error name_in_use(const std::string& name) {
-  return {Code::kAlreadyExists, "name_in_use", "a sandbox named '" + name + "' exists: choose another name or delete it", 0};
+  return {Code::kAlreadyExists, "name_in_use",
+          "a sandbox named '" + name + "' exists: choose another name or delete it", 0};
 }
 // `why` includes the remedy, where there is one.
 inline Error not_ready(const std::string& name, const std::string& why) {
@@ -34,10 +43,12 @@ inline Error sandbox_paused(const std::string& name) {
 }
 inline constexpr std::string_view kShuttingDown = "shutting_down";
 inline Error shutting_down() {
-  return {Code::kUnavailable, std::string(kShuttingDown), "the daemon is ending: try again when it is back", 0};
+  return {Code::kUnavailable, std::string(kShuttingDown),
+          "the daemon is ending: try again when it is back", 0};
 }
 inline Error host_draining() {
-  return {Code::kUnavailable, "draining", "this host is being drained: nothing new begins on it; try again later", 0};
+  return {Code::kUnavailable, "draining",
+          "this host is being drained: nothing new begins on it; try again later", 0};
 }
 
 }  // namespace cay::core

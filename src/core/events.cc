@@ -3,7 +3,8 @@
 namespace cay::core {
 
 EventLog::EventLog(std::shared_ptr<Registry> registry)
-    : registry_(std::move(registry)), written_(std::make_shared<Event>(registry_->loop())),
+    : registry_(std::move(registry)),
+      written_(std::make_shared<Event>(registry_->loop())),
       ended_(std::make_shared<Event>(registry_->loop())) {
   registry_->store().on_events([written = std::weak_ptr<Event>(written_)] {
     if (const auto event = written.lock()) event->notify();
@@ -14,15 +15,17 @@ EventLog::~EventLog() { registry_->store().on_events(nullptr); }
 
 Result<EventPage> EventLog::page(const Principal& who, EventQuery query) {
   if (!query.sandbox.empty()) {
-    // The id is looked up first, so that a name that was changed or used again means no other sandbox. A name
-    // without a sandbox is looked up as it was at the time.
+    // The id is looked up first, so that a name that was changed or used again means no other
+    // sandbox. A name without a sandbox is looked up as it was at the time.
     const auto entry = registry_->find(who, query.sandbox);
     if (entry) query.sandbox = (*entry)->row.id.get();
   }
   return registry_->store().events(who.tenant, query);
 }
 
-Task<EventPage> EventLog::read(Principal who, EventQuery query) { co_return page(who, std::move(query)); }
+Task<EventPage> EventLog::read(Principal who, EventQuery query) {
+  co_return page(who, std::move(query));
+}
 
 Task<EventPage> EventLog::follow(Principal who, EventQuery query, std::chrono::milliseconds wait) {
   const auto deadline = deadline_in(wait);
@@ -46,6 +49,8 @@ void EventLog::end() {
   written_->notify();
 }
 
-asio::awaitable<void> EventLog::wait_for_end(std::shared_ptr<Event> ended) { co_await ended->wait(); }
+asio::awaitable<void> EventLog::wait_for_end(std::shared_ptr<Event> ended) {
+  co_await ended->wait();
+}
 
 }  // namespace cay::core

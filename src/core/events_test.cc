@@ -1,4 +1,5 @@
-// The journal as the core keeps it: every change of state, every command's start and end, once each.
+// The journal as the core keeps it: every change of state, every command's start and end, once
+// each.
 #include "core/core_fixture.h"
 
 namespace cay::core {
@@ -17,7 +18,9 @@ class EventsTest : public CoreTest {
     EXPECT_TRUE(store.flush_events());
     return store.told();
   }
-  Result<EventPage> read(EventQuery query) { return run(core->events().read(alice, std::move(query))); }
+  Result<EventPage> read(EventQuery query) {
+    return run(core->events().read(alice, std::move(query)));
+  }
   static EventQuery after(std::uint64_t seq) {
     EventQuery query;
     query.after = seq;
@@ -39,8 +42,9 @@ TEST_F(EventsTest, ASandboxsLifeIsTold) {
   patch.labels = std::map<std::string, std::string>{{"team", "a"}};
   ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
   ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
-  EXPECT_EQ(told(), (Told{"sandbox.created box", "sandbox.started box", "sandbox.stopped box", "sandbox.starting box",
-                          "sandbox.started box", "sandbox.updated box", "sandbox.deleting box", "sandbox.deleted box"}));
+  EXPECT_EQ(told(), (Told{"sandbox.created box", "sandbox.started box", "sandbox.stopped box",
+                          "sandbox.starting box", "sandbox.started box", "sandbox.updated box",
+                          "sandbox.deleting box", "sandbox.deleted box"}));
   EXPECT_EQ(store.journal.back().labels, (std::map<std::string, std::string>{{"team", "a"}}));
 }
 
@@ -109,7 +113,8 @@ TEST_F(EventsTest, EveryChangeOfItsSettingsIsTold) {
       name = changed->name;
     }
     const auto after = told();
-    EXPECT_EQ(after.size(), before + 1) << "patch " << i << ": told once, and nothing where nothing changed";
+    EXPECT_EQ(after.size(), before + 1)
+        << "patch " << i << ": told once, and nothing where nothing changed";
     EXPECT_EQ(after.back(), "sandbox.updated " + name) << "patch " << i;
   }
 }
@@ -125,7 +130,8 @@ TEST_F(EventsTest, ACommandIsToldOnceEachWay) {
   ASSERT_TRUE(create("box"));
   ASSERT_TRUE(start("box", "c1"));
   ASSERT_TRUE(start("box", "c1"));  // a repeat is no second start
-  EXPECT_EQ(told(), (Told{"sandbox.created box", "sandbox.started box", "command.started box c1", "command.ended box c1 exited"}));
+  EXPECT_EQ(told(), (Told{"sandbox.created box", "sandbox.started box", "command.started box c1",
+                          "command.ended box c1 exited"}));
   EXPECT_EQ(store.journal.back().exit_code, 0);
 }
 
@@ -161,7 +167,8 @@ TEST_F(EventsTest, ACommandWhoseStartWasNotWrittenBeforeAKillIsToldAfterIt) {
   CommandSpec spec = command("c1");
   ASSERT_TRUE(run(runtime.only_box().start(spec)));  // as if the daemon died before it wrote
   ASSERT_TRUE(open());
-  EXPECT_EQ(told(), (Told{"sandbox.created box", "sandbox.started box", "command.started box c1", "command.ended box c1 exited"}));
+  EXPECT_EQ(told(), (Told{"sandbox.created box", "sandbox.started box", "command.started box c1",
+                          "command.ended box c1 exited"}));
   ASSERT_TRUE(open());
   EXPECT_EQ(told().size(), 4u);  // and only once
 }

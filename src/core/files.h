@@ -12,17 +12,22 @@ class FileVerbs : public Files {
  public:
   FileVerbs(Wake& wake, DiskRoom room) : wake_(wake), room_(std::move(room)) {}
 
-  Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as, bool follow) override;
-  Task<FileStream> read(Principal who, std::string ref, std::string path, FileAs as, ReadRange range) override;
+  Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as,
+                      bool follow) override;
+  Task<FileStream> read(Principal who, std::string ref, std::string path, FileAs as,
+                        ReadRange range) override;
   Task<FileInfo> write(Principal who, std::string ref, std::string path, WriteOptions options,
                        std::unique_ptr<ByteSource> data) override;
-  Task<std::vector<FileInfo>> list(Principal who, std::string ref, std::string path, FileAs as) override;
+  Task<std::vector<FileInfo>> list(Principal who, std::string ref, std::string path,
+                                   FileAs as) override;
   Task<void> make_directory(Principal who, std::string ref, std::string path, FileAs as,
                             std::uint32_t mode) override;
-  Task<void> remove(Principal who, std::string ref, std::string path, FileAs as, bool recursive) override;
-  Task<void> rename(Principal who, std::string ref, std::string from, std::string to, FileAs as) override;
-  Task<GlobResult> glob(Principal who, std::string ref, std::string root, std::string pattern, FileAs as,
-                        std::uint32_t limit) override;
+  Task<void> remove(Principal who, std::string ref, std::string path, FileAs as,
+                    bool recursive) override;
+  Task<void> rename(Principal who, std::string ref, std::string from, std::string to,
+                    FileAs as) override;
+  Task<GlobResult> glob(Principal who, std::string ref, std::string root, std::string pattern,
+                        FileAs as, std::uint32_t limit) override;
   Task<GrepResult> grep(Principal who, std::string ref, std::string root, std::string text,
                         std::string file_glob, FileAs as, std::uint32_t limit) override;
   Task<std::unique_ptr<TreeSource>> read_tree(Principal who, std::string ref, std::string path,

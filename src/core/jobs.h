@@ -69,7 +69,8 @@ class Jobs {
       Wake& operator=(const Wake&) = delete;
       ~Wake() { of.done.set(); }
     } wake(*outcome);
-    outcome->result = Error{Code::kInternal, "job_failed", "the work ended by an unforeseen fault", 0};
+    outcome->result =
+        Error{Code::kInternal, "job_failed", "the work ended by an unforeseen fault", 0};
     auto result = co_await std::move(work);
     outcome->result = std::move(result);
     co_return Result<void>();

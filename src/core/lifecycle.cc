@@ -22,20 +22,24 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
   co_return come.has_value();
 }
 
-Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::string_view why, std::function<bool()> still) {
+Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::string_view why,
+                           std::function<bool()> still) {
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   if (entry->boot) {
     const BootKind kind = entry->boot->kind;
     if (kind == BootKind::kFirst || kind == BootKind::kEphemeral) {
       co_return not_ready(entry->row.name, "it is being made; wait for it, or delete it");
     }
-    entry->boot->give_up({Code::kCancelled, "stopped_while_starting", "it was stopped while it started", 0});
+    entry->boot->give_up(
+        {Code::kCancelled, "stopped_while_starting", "it was stopped while it started", 0});
   }
-  auto stopped = co_await jobs_.finish<void>(stop_job(std::move(entry), std::string(why), std::move(still)));
+  auto stopped =
+      co_await jobs_.finish<void>(stop_job(std::move(entry), std::string(why), std::move(still)));
   co_return stopped;
 }
 
-Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why, std::function<bool()> still) {
+Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why,
+                               std::function<bool()> still) {
   auto turn = co_await entry->turn.lock();
   if (entry->erased) co_return sandbox_not_found(entry->row.name);
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
@@ -56,7 +60,8 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why, st
   }
   if (!stopped) {
     // It has ended, which was the request. Its remains go when the launcher can be reached.
-    jobs_.warn("sandbox " + entry->row.name + " is stopped, and not yet cleared away: " + stopped.error().message);
+    jobs_.warn("sandbox " + entry->row.name +
+               " is stopped, and not yet cleared away: " + stopped.error().message);
     jobs_.spawn(sweep_up(entry));
   }
   rest(*entry, std::move(why));
@@ -64,7 +69,8 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why, st
   co_return Result<void>();
 }
 
-// A stop that could not be written down is no worse: a daemon that is killed in its middle leaves it half done.
+// A stop that could not be written down is no worse: a daemon that is killed in its middle leaves
+// it half done.
 void Lifecycle::note(Result<void> written) {
   if (!written) jobs_.warn("a stop is not on record: " + written.error().message);
 }
@@ -93,7 +99,8 @@ Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry, std::string_view why,
     removal = std::make_shared<Outcome<void>>(jobs_.loop());
     entry->removal = removal;
     if (entry->boot) {
-      entry->boot->give_up({Code::kCancelled, "deleted_while_starting", "it was deleted while it started", 0});
+      entry->boot->give_up(
+          {Code::kCancelled, "deleted_while_starting", "it was deleted while it started", 0});
     }
     jobs_.spawn(remove_job(std::move(entry)));
   }
@@ -121,7 +128,9 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
     Sandbox next = entry->row;
     // The runtime reports an end that nobody needs to wait for.
     const bool goes_on = result.error().reason == "removal_takes_long";
-    next.reason = removal_held_up(why, (goes_on ? "is being removed: " : "could not be removed yet: ") + result.error().message);
+    next.reason =
+        removal_held_up(why, (goes_on ? "is being removed: " : "could not be removed yet: ") +
+                                 result.error().message);
     registry_->record(*entry, std::move(next));  // stays kDeleting: the timers try again
     result = std::move(result).error().while_doing("delete sandbox " + entry->row.name);
   }
@@ -140,7 +149,9 @@ void Lifecycle::died(const SandboxDeath& death) {
     return;
   }
   if (entry->removing() || !entry->runs()) return;
-  if (entry->stopping) return rest(*entry, begun_stops_.why(death.id));  // whatever else is still to be done: nothing of it runs
+  if (entry->stopping)
+    return rest(*entry, begun_stops_.why(
+                            death.id));  // whatever else is still to be done: nothing of it runs
   entry->live.reset();
   entry->room.reset();
   Sandbox next = entry->row;

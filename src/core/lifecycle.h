@@ -18,12 +18,17 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
 class Lifecycle {
  public:
   Lifecycle(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
-      : registry_(std::move(registry)), runtime_(runtime), jobs_(jobs), begun_stops_(registry_->store(), "stopping") {}
+      : registry_(std::move(registry)),
+        runtime_(runtime),
+        jobs_(jobs),
+        begun_stops_(registry_->store(), "stopping") {}
 
-  // Stops the sandbox: when this returns, nothing of it runs, and the disk stays. A start under way is given
-  // up. `why` becomes the row's reason (kStoppedIdle...; empty: it was requested). `still` is called once its
-  // turn has come, and false leaves it as it is (an idle stop that is no longer due).
-  Task<void> stop(std::shared_ptr<Entry> entry, std::string_view why = {}, std::function<bool()> still = nullptr);
+  // Stops the sandbox: when this returns, nothing of it runs, and the disk stays. A start under way
+  // is given up. `why` becomes the row's reason (kStoppedIdle...; empty: it was requested). `still`
+  // is called once its turn has come, and false leaves it as it is (an idle stop that is no longer
+  // due).
+  Task<void> stop(std::shared_ptr<Entry> entry, std::string_view why = {},
+                  std::function<bool()> still = nullptr);
 
   // Stops that the last daemon had begun. Each is to be taken up again or reported as over.
   Begun& begun_stops() { return begun_stops_; }
@@ -32,9 +37,10 @@ class Lifecycle {
     return stop_job(std::move(entry), std::move(why), nullptr);
   }
 
-  // Removes the sandbox from any state. Any number may call it at once: the first one removes, and all get
-  // the result. `why` becomes the reason of the row and the events (core/removal_reason.h; empty: it was
-  // requested). A sandbox that is being deleted keeps its reason. `by` is the key, for the events.
+  // Removes the sandbox from any state. Any number may call it at once: the first one removes, and
+  // all get the result. `why` becomes the reason of the row and the events (core/removal_reason.h;
+  // empty: it was requested). A sandbox that is being deleted keeps its reason. `by` is the key,
+  // for the events.
   Task<void> remove(std::shared_ptr<Entry> entry, std::string_view why = {}, std::string by = {});
 
   // Ends what is left of one that is stopped or failed; its disk stays. Waits for its turn.

@@ -151,14 +151,16 @@ TEST_F(LifecycleTest, RemoveThatFailsIsSaidAndTriedAgain) {
   runtime.destroy_error = Error{Code::kUnavailable, "launcher_unavailable", "no launcher"};
   EXPECT_EQ(run(core->sandboxes().remove(alice, "box")).error().reason, "launcher_unavailable");
   EXPECT_EQ(state("box"), SandboxState::kDeleting);
-  EXPECT_EQ(run(core->commands().start(alice, "box", command("c"))).error().reason, "sandbox_not_ready");
+  EXPECT_EQ(run(core->commands().start(alice, "box", command("c"))).error().reason,
+            "sandbox_not_ready");
   runtime.destroy_error.reset();
   EXPECT_TRUE(run(core->sandboxes().remove(alice, "box")));
   expect_nothing_left();
 }
 
 TEST_F(LifecycleTest, ARemovalThatGoesOnIsSaidToAndEndsWithNobodyAsking) {
-  runtime.destroy_error = Error{Code::kDeadlineExceeded, "removal_takes_long", "its files are still being removed"};
+  runtime.destroy_error =
+      Error{Code::kDeadlineExceeded, "removal_takes_long", "its files are still being removed"};
   EXPECT_EQ(run(core->sandboxes().remove(alice, "box")).error().reason, "removal_takes_long");
   const auto row = run(core->sandboxes().get(alice, "box"));
   EXPECT_EQ(row->state, SandboxState::kDeleting);
@@ -194,7 +196,9 @@ TEST_F(LifecycleTest, ADeletionIsANormalEndForReaders) {
 }
 
 TEST_F(LifecycleTest, DeathIsSeenInTheRowAndByReaders) {
-  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
   auto reader = run(core->commands().run(alice, "box", command("c")));
   ASSERT_TRUE(reader);
   auto pending = begin((*reader)->next());
@@ -245,8 +249,10 @@ TEST_F(LifecycleTest, AnotherTenantsSandboxDoesNotExist) {
   EXPECT_EQ(run(core->sandboxes().get(bob, "box")).error().reason, "sandbox_not_found");
   EXPECT_EQ(run(core->sandboxes().get(bob, id.get())).error().reason, "sandbox_not_found");
   EXPECT_EQ(run(core->sandboxes().remove(bob, id.get())).error().reason, "sandbox_not_found");
-  EXPECT_EQ(run(core->commands().start(bob, id.get(), command("c"))).error().reason, "sandbox_not_found");
-  EXPECT_EQ(run(core->files().stat(bob, id.get(), "/", {}, true)).error().reason, "sandbox_not_found");
+  EXPECT_EQ(run(core->commands().start(bob, id.get(), command("c"))).error().reason,
+            "sandbox_not_found");
+  EXPECT_EQ(run(core->files().stat(bob, id.get(), "/", {}, true)).error().reason,
+            "sandbox_not_found");
   EXPECT_TRUE(run(core->sandboxes().list(bob, SandboxQuery{}))->items.empty());
 }
 
@@ -311,7 +317,8 @@ TEST_F(CloseTest, AStartThatItEndsLeavesItStopped) {
   runtime.hold_boots = true;
   ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
   ASSERT_TRUE(run(core->close(false)));
-  EXPECT_EQ(store.rows.at(id).state, SandboxState::kStopped) << "it did not fail: a request wakes it";
+  EXPECT_EQ(store.rows.at(id).state, SandboxState::kStopped)
+      << "it did not fail: a request wakes it";
   runtime.release_boots();
   ASSERT_TRUE(open());
   EXPECT_TRUE(run(core->files().stat(alice, "box", "/", {}, true)));

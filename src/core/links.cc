@@ -17,37 +17,46 @@ constexpr std::size_t kLongestType = 255;
 // No parameter of it may end the header that it becomes.
 bool is_media_type(std::string_view text) {
   const auto slash = text.find('/');
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  return plain && text.size() <= kLongestType && slash != std::string_view::npos && slash > 0 && slash + 1 < text.size();
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return plain && text.size() <= kLongestType && slash != std::string_view::npos && slash > 0 &&
+         slash + 1 < text.size();
 }
 
 Result<void> check(const LinkSpec& spec) {
   const std::int64_t longest = spec.is_service() ? kLongestService : kLongestFile;
   if (spec.lifetime_s && (*spec.lifetime_s < 1 || *spec.lifetime_s > longest)) {
-    return invalid("invalid_expiry", std::string(spec.is_service() ? "a service's" : "a file's") + " link lives from 1 second to " +
-                                         std::to_string(longest / kDay) + " days (" + std::to_string(longest) + " seconds)");
+    return invalid("invalid_expiry", std::string(spec.is_service() ? "a service's" : "a file's") +
+                                         " link lives from 1 second to " +
+                                         std::to_string(longest / kDay) + " days (" +
+                                         std::to_string(longest) + " seconds)");
   }
   if (spec.is_service()) {
-    if (!spec.lifetime_s) return invalid("invalid_expiry", "a service's link has an end: give it a lifetime");
+    if (!spec.lifetime_s)
+      return invalid("invalid_expiry", "a service's link has an end: give it a lifetime");
     return {};
   }
-  if (spec.path.empty()) return invalid("invalid_link", "a link is for a port (1 to 65535) or for a path");
+  if (spec.path.empty())
+    return invalid("invalid_link", "a link is for a port (1 to 65535) or for a path");
   if (spec.path.size() > kLongestPath || spec.path.find('\0') != std::string::npos) {
     return invalid("invalid_link", "the path is too long, or has a NUL in it");
   }
   if (!spec.content_type.empty() && !is_media_type(spec.content_type)) {
-    return invalid("invalid_content_type", "a content type is TYPE/SUBTYPE, such as text/html; charset=utf-8");
+    return invalid("invalid_content_type",
+                   "a content type is TYPE/SUBTYPE, such as text/html; charset=utf-8");
   }
   return {};
 }
 
 Error link_not_found(const LinkId& id) {
-  return {Code::kNotFound, "link_not_found", "no link " + id.get() + " of this sandbox: list them to see the ids", 0};
+  return {Code::kNotFound, "link_not_found",
+          "no link " + id.get() + " of this sandbox: list them to see the ids", 0};
 }
 
 // One answer for all of these: nobody learns which sandboxes and links there are.
 Error unknown_link() {
-  return {Code::kUnauthenticated, "unknown_link", "this link is not known here, or was withdrawn: ask for a new one", 0};
+  return {Code::kUnauthenticated, "unknown_link",
+          "this link is not known here, or was withdrawn: ask for a new one", 0};
 }
 
 }  // namespace
@@ -134,7 +143,8 @@ Task<void> LinkVerbs::withdraw(Principal who, std::string ref, LinkId id) {
   co_return erase(of_one->second, {id});
 }
 
-Task<std::uint32_t> LinkVerbs::withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) {
+Task<std::uint32_t> LinkVerbs::withdraw_all(Principal who, std::string ref,
+                                            std::optional<std::uint16_t> port) {
   CAY_CO_TRY(const auto entry, registry_->find(who, ref));
   const auto of_one = links_.find(entry->row.id);
   std::vector<LinkId> ids;
@@ -147,7 +157,8 @@ Task<std::uint32_t> LinkVerbs::withdraw_all(Principal who, std::string ref, std:
   co_return static_cast<std::uint32_t>(ids.size());
 }
 
-Result<OpenLink> LinkVerbs::use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) {
+Result<OpenLink> LinkVerbs::use(std::string_view token, const SandboxId& sandbox,
+                                std::uint16_t port) {
   const auto read = read_link_token(token);
   if (!read) return unknown_link();
   const auto of_one = links_.find(sandbox);
@@ -159,7 +170,8 @@ Result<OpenLink> LinkVerbs::use(std::string_view token, const SandboxId& sandbox
   const bool right = equal_hashes(kept.link.hash, hash_secret(read->secret));
   if (!right || kept.link.spec.port != port) return unknown_link();
   if (expired(kept.link)) {
-    return Error{Code::kPermissionDenied, "link_expired", "this link has expired: ask for a new one", 0};
+    return Error{Code::kPermissionDenied, "link_expired",
+                 "this link has expired: ask for a new one", 0};
   }
   in_use_.try_emplace(kept.link.id, sandbox);
   return OpenLink{kept.link, kept.ended};
@@ -177,8 +189,10 @@ void LinkVerbs::end_lapsed(const std::function<bool(const Link& link)>& key_live
     }
     Kept& kept = found->second;
     std::optional<Error> why;
-    if (kept.link.spec.is_service() && expired(kept.link)) why = Error{Code::kCancelled, "link_expired", "this link has expired: ask for a new one", 0};
-    if (!key_lives(kept.link)) why = Error{Code::kCancelled, "link_withdrawn", "the key that made this link was removed", 0};
+    if (kept.link.spec.is_service() && expired(kept.link))
+      why = Error{Code::kCancelled, "link_expired", "this link has expired: ask for a new one", 0};
+    if (!key_lives(kept.link))
+      why = Error{Code::kCancelled, "link_withdrawn", "the key that made this link was removed", 0};
     if (!why) continue;
     in_use_.erase(at);
     // A file of keys may be put back, and the link with its key.

@@ -1,4 +1,5 @@
-// LinkVerbs: core::Links. All links are in memory and in the store; only hashes of their secrets are.
+// LinkVerbs: core::Links. All links are in memory and in the store; only hashes of their secrets
+// are.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,8 +19,10 @@ class LinkVerbs : public Links {
   Task<IssuedLink> issue(Principal who, std::string ref, LinkSpec spec) override;
   Task<std::vector<Link>> list(Principal who, std::string ref) override;
   Task<void> withdraw(Principal who, std::string ref, LinkId id) override;
-  Task<std::uint32_t> withdraw_all(Principal who, std::string ref, std::optional<std::uint16_t> port) override;
-  Result<OpenLink> use(std::string_view token, const SandboxId& sandbox, std::uint16_t port) override;
+  Task<std::uint32_t> withdraw_all(Principal who, std::string ref,
+                                   std::optional<std::uint16_t> port) override;
+  Result<OpenLink> use(std::string_view token, const SandboxId& sandbox,
+                       std::uint16_t port) override;
   void end_lapsed(const std::function<bool(const Link& link)>& key_lives) override;
   // A sandbox is gone: its rows went with it.
   void forget(const SandboxId& sandbox);

@@ -12,7 +12,7 @@ constexpr Millis kTick{10'000};
 constexpr UnixMillis kShortest = 10'000;
 constexpr UnixMillis kLongest = 320'000;
 constexpr Millis kLookLimit{2'000};
-constexpr std::uint64_t kStillCpuUsec = 5'000;        // less than that between two looks is stillness,
+constexpr std::uint64_t kStillCpuUsec = 5'000;  // less than that between two looks is stillness,
 constexpr std::uint64_t kStillMemoryBytes = 1 << 20;  // as is a change of memory below that
 constexpr double kMib = 1024.0 * 1024.0;
 
@@ -101,8 +101,10 @@ void Meter::take_bytes(Entry& entry, Reading& reading) {
 void Meter::pass_time(const Entry& entry, Reading& reading, std::uint64_t memory_bytes) {
   const LifeMillis now = registry_->time().now();
   const LifeMillis passed = std::max<LifeMillis>(now - reading.row.looked_at, 0);
-  const double mean = (static_cast<double>(reading.row.memory_bytes) + static_cast<double>(memory_bytes)) / 2;
-  reading.row.totals.memory_mib_ms += static_cast<std::uint64_t>(mean / kMib * static_cast<double>(passed));
+  const double mean =
+      (static_cast<double>(reading.row.memory_bytes) + static_cast<double>(memory_bytes)) / 2;
+  reading.row.totals.memory_mib_ms +=
+      static_cast<std::uint64_t>(mean / kMib * static_cast<double>(passed));
   if (reading.counts_time) reading.row.totals.running_ms += static_cast<std::uint64_t>(passed);
   reading.row.memory_bytes = memory_bytes;
   reading.row.looked_at = std::max<LifeMillis>(now, 1);
@@ -133,7 +135,8 @@ Task<SandboxStats> Meter::asked(std::shared_ptr<Entry> entry) {
   if (!live || entry->erased) co_return gone;
   const auto question = ++questions_;
   auto asking = live->stats();
-  CAY_CO_TRY(const SandboxStats stats, co_await with_deadline(std::move(asking), kLookLimit, "a look at what a sandbox uses"));
+  CAY_CO_TRY(const SandboxStats stats, co_await with_deadline(std::move(asking), kLookLimit,
+                                                              "a look at what a sandbox uses"));
   if (entry->erased || entry->live != live) co_return gone;
   Reading& reading = reading_of(*entry);
   if (reading.row.looked_at != 0 && reading.taken < question) {
@@ -172,8 +175,10 @@ void Meter::on_state(const std::shared_ptr<Entry>& entry) {
   };
   const std::string state(to_string(entry->row.state));
   if (state == "ready") {
-    if (reading.row.looked_at == 0) begin();  // else it was paused
-    else pass_time(*entry, reading, reading.row.memory_bytes);
+    if (reading.row.looked_at == 0)
+      begin();  // else it was paused
+    else
+      pass_time(*entry, reading, reading.row.memory_bytes);
     reading.counts_time = true;
   } else if (state == "paused") {
     if (reading.row.looked_at != 0) pass_time(*entry, reading, reading.row.memory_bytes);
@@ -230,7 +235,8 @@ Task<std::vector<SandboxUse>> Meter::now(Principal who) {
   for (std::size_t i = 0; i < looks.size(); ++i) {
     const auto look = looks[i];
     co_await look->done.wait();
-    if (look->result) out.push_back(*std::move(look->result));  // else it went meanwhile, or does not answer
+    if (look->result)
+      out.push_back(*std::move(look->result));  // else it went meanwhile, or does not answer
   }
   co_return out;
 }
@@ -242,14 +248,16 @@ Task<UsageReport> Meter::report(Principal who, UsageQuery query) {
     if (entry->row.tenant != who.tenant || !due(*entry, registry_->time().now())) continue;
     looks.push_back(jobs_.begin<void>(look(entry)));
   }
-  for (std::size_t i = 0; i < looks.size(); ++i) {  // all at once: silent ones cost the limit of one
+  for (std::size_t i = 0; i < looks.size();
+       ++i) {  // all at once: silent ones cost the limit of one
     const auto look = looks[i];
     co_await look->done.wait();
   }
   CAY_CO_CHECK(write());  // those that are gone meanwhile are among the retired, and only there
   CAY_CO_TRY(UsageReport out, registry_->store().retired_usage(who.tenant, query));
   for (const auto& [id, reading] : readings_) {
-    if (reading.row.tenant == who.tenant) cay::add(out, query, reading.row.labels, {1, reading.row.totals});
+    if (reading.row.tenant == who.tenant)
+      cay::add(out, query, reading.row.labels, {1, reading.row.totals});
   }
   co_return out;
 }

@@ -1,7 +1,8 @@
-// Meter: the use of each sandbox, over all its starts. The kernel counts CPU, and each look adds the difference
-// since the last look to the totals. Memory is added up as trapezoids between looks, which are ten seconds
-// apart while a sandbox is in use and up to five minutes while nothing moves in it. Looks are written with
-// the counters that they saw, so a daemon that was away goes on from there.
+// Meter: the use of each sandbox, over all its starts. The kernel counts CPU, and each look adds
+// the difference since the last look to the totals. Memory is added up as trapezoids between looks,
+// which are ten seconds apart while a sandbox is in use and up to five minutes while nothing moves
+// in it. Looks are written with the counters that they saw, so a daemon that was away goes on from
+// there.
 #pragma once
 #include <map>
 #include <memory>
@@ -34,15 +35,16 @@ class Meter : public Usage {
  private:
   struct Reading {
     UsageRow row;
-    bool counts_time = false;                             // ready, not paused
+    bool counts_time = false;  // ready, not paused
     LifeMillis interval = 0;
     bool unwritten = false;
-    std::uint64_t taken = 0;  // the latest question whose answer was added, or that a change of state made moot
+    std::uint64_t taken =
+        0;  // the latest question whose answer was added, or that a change of state made moot
   };
 
   Task<void> look(std::shared_ptr<Entry> entry);
-  // Returns the present use plus the earlier use. An answer that something newer has overtaken is dropped,
-  // for it would count twice.
+  // Returns the present use plus the earlier use. An answer that something newer has overtaken is
+  // dropped, for it would count twice.
   Task<SandboxStats> asked(std::shared_ptr<Entry> entry);
   Task<SandboxUse> use_of(std::shared_ptr<Entry> entry);
   Reading& reading_of(const Entry& entry);

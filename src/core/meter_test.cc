@@ -160,7 +160,8 @@ TEST_F(MeterTest, AnAnswerThatComesAfterTheStopAddsNothing) {
   auto& live = box();
   live.held = live.late = true;
   auto asking = begin(core->usage().now(alice));
-  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));  // with a look of its own, which is answered
+  ASSERT_TRUE(
+      run(core->sandboxes().stop(alice, "box")));  // with a look of its own, which is answered
   live.held = false;
   ASSERT_TRUE(finish(asking));
   EXPECT_EQ(used().memory_mib_ms, 512u * 1000) << "no time since 1970";
@@ -189,7 +190,8 @@ TEST_F(MeterTest, ASilentOneHoldsUpNoOthersNumbers) {
     live.numbers.cpu_usec = 100;
   }
   auto asking = begin(core->usage().now(alice));
-  for (const auto& entry : core->registry().entries()) runtime.box(entry->row.id).numbers.cpu_usec = 300;
+  for (const auto& entry : core->registry().entries())
+    runtime.box(entry->row.id).numbers.cpu_usec = 300;
   for (const char* name : {"two", "three", "four"}) EXPECT_EQ(used(name).cpu_usec, 300u) << name;
   const auto now = finish(asking);
   ASSERT_TRUE(now);
@@ -225,7 +227,8 @@ TEST_F(MeterTest, AReportWaitsOnceForAllThatAreSilent) {
   }
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(report().all.totals.cpu_usec, 100u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(3900));  // of 3 times 2 s
+  EXPECT_LT(std::chrono::steady_clock::now() - begun,
+            std::chrono::milliseconds(3900));  // of 3 times 2 s
   for (const auto& entry : core->registry().entries()) runtime.box(entry->row.id).silent = false;
 }
 

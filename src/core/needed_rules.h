@@ -1,5 +1,5 @@
-// Which rules would have let through what was refused, as they can be given; and where none can, what stands in the way: of the lines of a sandbox's
-// report, for people and for `cay policy try`.
+// Which rules would have let through what was refused, as they can be given; and where none can,
+// what stands in the way: of the lines of a sandbox's report, for people and for `cay policy try`.
 #pragma once
 #include <functional>
 #include <span>
@@ -17,15 +17,18 @@ struct Around {
   const policy::Catalogue& policies;
   std::span<const Network> networks{};  // special ranges that the operator opens
   std::span<const ProxiedHost> proxied{};
-  std::function<bool(const IpAddress&)> is_own{};  // an address of this host, which only its own line among `networks` opens; may be asked on any thread
+  std::function<bool(const IpAddress&)>
+      is_own{};  // an address of this host, which only its own line among `networks` opens; may be
+                 // asked on any thread
 
   bool is_own_address(const IpAddress& address) const;
   // Whether the gate dials it, as far as its kind goes.
   bool reaches(const IpAddress& address) const;
 };
 
-// The rule that says no more than what was refused, as policy/rule.h reads it; empty: there is none, or none is needed. A name is let through by name; where
-// no name was shown that could be, by address.
+// The rule that says no more than what was refused, as policy/rule.h reads it; empty: there is
+// none, or none is needed. A name is let through by name; where no name was shown that could be, by
+// address.
 std::string rule_for(const NetworkDecision& line);
 
 // Fills in `needs` of a refused line, or else `in_the_way` and `advice`: `needs` alone, added to
@@ -33,7 +36,8 @@ std::string rule_for(const NetworkDecision& line);
 // too.
 void advise(NetworkDecision& line, const policy::Choice& choice, const Around& around);
 
-// The same of each line, but for what the sandbox's policy lets through by now; and `needed`: each rule once. `takes_hosts`, too.
+// The same of each line, but for what the sandbox's policy lets through by now; and `needed`: each
+// rule once. `takes_hosts`, too.
 void tell_what_is_needed(NetworkReport& report, const Around& around);
 
 }  // namespace cay::core

@@ -7,7 +7,8 @@
 namespace cay::core {
 namespace {
 
-NetworkDecision refused(std::string host, std::uint16_t port, std::string reason, std::string address = {}) {
+NetworkDecision refused(std::string host, std::uint16_t port, std::string reason,
+                        std::string address = {}) {
   NetworkDecision out;
   out.host = std::move(host);
   out.port = port;
@@ -21,12 +22,19 @@ TEST(NeededRulesTest, EveryRefusalByARuleHasOneThatWouldNot) {
   EXPECT_EQ(rule_for(refused("db", 0, "not_in_policy")), "db:*");
   EXPECT_EQ(rule_for(refused("a.test", 5432, "port_not_in_policy", "9.9.9.9")), "a.test:5432");
   EXPECT_EQ(rule_for(refused("9.9.9.9", 25, "not_in_policy", "9.9.9.9")), "9.9.9.9:25");
-  EXPECT_EQ(rule_for(refused("2620:fe::fe", 25, "not_in_policy", "2620:fe::fe")), "[2620:fe::fe]:25");
-  EXPECT_EQ(rule_for(refused("a.test", 443, "not_tls", "9.9.9.9")), "9.9.9.9:443") << "no name is shown: its address";
-  for (const char* reason : {"private_address", "too_many_connections", "policy_not_allowed", "unreachable"}) EXPECT_EQ(rule_for(refused("a.test", 443, reason)), "");
+  EXPECT_EQ(rule_for(refused("2620:fe::fe", 25, "not_in_policy", "2620:fe::fe")),
+            "[2620:fe::fe]:25");
+  EXPECT_EQ(rule_for(refused("a.test", 443, "not_tls", "9.9.9.9")), "9.9.9.9:443")
+      << "no name is shown: its address";
+  for (const char* reason :
+       {"private_address", "too_many_connections", "policy_not_allowed", "unreachable"})
+    EXPECT_EQ(rule_for(refused("a.test", 443, reason)), "");
   EXPECT_EQ(rule_for(refused("a\\046b", 0, "not_in_policy")), "") << "a name that is no host's";
-  for (const char* host : {"*.test", "~a.test", "~.*", "!a.test", "@open", "10.0.0.0/8", "https://a.test", "A.test", "a.test.", "a.test:25"}) {
-    for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}}) EXPECT_EQ(rule_for(refused(host, port, "not_in_policy")), "") << "a program chose it: " << host;
+  for (const char* host : {"*.test", "~a.test", "~.*", "!a.test", "@open", "10.0.0.0/8",
+                           "https://a.test", "A.test", "a.test.", "a.test:25"}) {
+    for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}})
+      EXPECT_EQ(rule_for(refused(host, port, "not_in_policy")), "")
+          << "a program chose it: " << host;
   }
   NetworkDecision fine = refused("a.test", 443, "");
   fine.allowed = true;
@@ -38,8 +46,11 @@ TEST(NeededRulesTest, AListThatWouldHaveDone) {
   NetworkReport report;
   report.policy = "rules";
   report.rules = "had.test";
-  report.items = {refused("a.test", 0, "not_in_policy"), refused("a.test", 443, "not_in_policy", "9.9.9.9"), refused("had.test", 0, "not_in_policy"),
-                  refused("b.test", 5432, "port_not_in_policy", "9.9.9.10"), refused("a.test", 0, "not_in_policy")};
+  report.items = {refused("a.test", 0, "not_in_policy"),
+                  refused("a.test", 443, "not_in_policy", "9.9.9.9"),
+                  refused("had.test", 0, "not_in_policy"),
+                  refused("b.test", 5432, "port_not_in_policy", "9.9.9.10"),
+                  refused("a.test", 0, "not_in_policy")};
   tell_what_is_needed(report, {policies});
   EXPECT_EQ(report.needed, (std::vector<std::string>{"a.test", "b.test:5432"}));
   EXPECT_EQ(report.items[1].needs, "a.test:443");
@@ -53,16 +64,20 @@ TEST(NeededRulesTest, AListThatWouldHaveDone) {
 
 class AdviceTest : public ::testing::Test {
  protected:
-  NetworkDecision advised(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) {
+  NetworkDecision advised(NetworkDecision line,
+                          const policy::Choice& choice = {"rules", "had.test"}) {
     advise(line, choice, around());
     EXPECT_TRUE(line.needs.empty() == !line.in_the_way.empty()) << "one of the two";
     EXPECT_EQ(line.in_the_way.empty(), line.advice.empty());
     return line;
   }
-  std::string kind(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) { return advised(std::move(line), choice).in_the_way; }
+  std::string kind(NetworkDecision line, const policy::Choice& choice = {"rules", "had.test"}) {
+    return advised(std::move(line), choice).in_the_way;
+  }
 
   Around around() const {
-    return {policies, networks, proxied, [this](const IpAddress& address) { return own.contains(address.text()); }};
+    return {policies, networks, proxied,
+            [this](const IpAddress& address) { return own.contains(address.text()); }};
   }
 
   policy::Catalogue policies;
@@ -105,7 +120,8 @@ TEST_F(AdviceTest, APresetThatTheOperatorDoesNotAllowIsNotNamed) {
 }
 
 TEST_F(AdviceTest, ARuleThatDoesItStandsForItself) {
-  for (const policy::Choice& choice : std::vector<policy::Choice>{{"rules", "had.test"}, {"packages"}, {"off"}}) {
+  for (const policy::Choice& choice :
+       std::vector<policy::Choice>{{"rules", "had.test"}, {"packages"}, {"off"}}) {
     const auto line = advised(refused("a.test", 443, "not_in_policy", "9.9.9.9"), choice);
     EXPECT_EQ(line.needs, "a.test:443");
   }
@@ -114,28 +130,40 @@ TEST_F(AdviceTest, ARuleThatDoesItStandsForItself) {
 
 TEST_F(AdviceTest, CaysOwnAddressesAreNeverProposed) {
   networks = {*Network::parse("10.0.0.0/8")};
-  for (const char* address : {"192.0.0.0", "192.0.0.1", "192.0.0.2", "192.0.0.3", "192.0.0.7", "fd63:6179:6761:7465::2"}) {
-    for (const char* reason : {"not_in_policy", "private_address", "names_no_host", "not_tls"}) EXPECT_EQ(kind(refused(address, 8080, reason, address)), "own_address") << address;
+  for (const char* address : {"192.0.0.0", "192.0.0.1", "192.0.0.2", "192.0.0.3", "192.0.0.7",
+                              "fd63:6179:6761:7465::2"}) {
+    for (const char* reason : {"not_in_policy", "private_address", "names_no_host", "not_tls"})
+      EXPECT_EQ(kind(refused(address, 8080, reason, address)), "own_address") << address;
   }
-  EXPECT_EQ(kind(refused("a.test", 443, "not_in_policy", "192.0.0.3")), "own_address") << "by its name neither";
-  EXPECT_EQ(kind(refused("192.0.0.8", 80, "not_in_policy", "192.0.0.8")), "special_address") << "the control: the next one is not ours";
+  EXPECT_EQ(kind(refused("a.test", 443, "not_in_policy", "192.0.0.3")), "own_address")
+      << "by its name neither";
+  EXPECT_EQ(kind(refused("192.0.0.8", 80, "not_in_policy", "192.0.0.8")), "special_address")
+      << "the control: the next one is not ours";
 }
 
 TEST_F(AdviceTest, SpecialRangesAreTheOperators) {
   const auto line = advised(refused("db.corp.test", 5432, "not_in_policy", "10.1.2.3"));
   EXPECT_EQ(line.in_the_way, "special_address");
-  EXPECT_NE(line.advice.find("add \"10.1.2.3\" to network.networks"), std::string::npos) << line.advice;
-  for (const char* address : {"10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "fe80::1", "198.18.0.1"}) EXPECT_EQ(kind(refused(address, 22, "not_in_policy", address)), "special_address") << address;
-  for (const char* address : {"127.0.0.1", "::1", "0.0.0.0", "224.0.0.1", "ff02::1"}) EXPECT_EQ(kind(refused(address, 22, "private_address", address)), "never_reached") << address;
+  EXPECT_NE(line.advice.find("add \"10.1.2.3\" to network.networks"), std::string::npos)
+      << line.advice;
+  for (const char* address :
+       {"10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "fe80::1", "198.18.0.1"})
+    EXPECT_EQ(kind(refused(address, 22, "not_in_policy", address)), "special_address") << address;
+  for (const char* address : {"127.0.0.1", "::1", "0.0.0.0", "224.0.0.1", "ff02::1"})
+    EXPECT_EQ(kind(refused(address, 22, "private_address", address)), "never_reached") << address;
   const auto metadata = advised(refused("169.254.169.254", 80, "not_in_policy", "169.254.169.254"));
   EXPECT_EQ(metadata.in_the_way, "metadata_address");
   EXPECT_NE(metadata.advice.find("credentials"), std::string::npos);
   EXPECT_EQ(kind(refused("intern.test", 0, "private_address")), "special_address");
-  EXPECT_EQ(kind(refused("9.9.9.9", 22, "private_address", "9.9.9.9")), "special_address") << "this host's own";
+  EXPECT_EQ(kind(refused("9.9.9.9", 22, "private_address", "9.9.9.9")), "special_address")
+      << "this host's own";
   networks = {*Network::parse("10.0.0.0/8"), *Network::parse("169.254.0.0/16")};  // the control
   EXPECT_EQ(advised(refused("10.1.2.3", 22, "not_in_policy", "10.1.2.3")).needs, "10.1.2.3:22");
-  EXPECT_EQ(advised(refused("db.corp.test", 5432, "not_in_policy", "10.1.2.3")).needs, "db.corp.test:5432");
-  EXPECT_EQ(kind(refused("169.254.169.254", 80, "not_in_policy", "169.254.169.254")), "metadata_address") << "a network that it lies in does not open it";
+  EXPECT_EQ(advised(refused("db.corp.test", 5432, "not_in_policy", "10.1.2.3")).needs,
+            "db.corp.test:5432");
+  EXPECT_EQ(kind(refused("169.254.169.254", 80, "not_in_policy", "169.254.169.254")),
+            "metadata_address")
+      << "a network that it lies in does not open it";
 }
 
 TEST_F(AdviceTest, WhatTheOperatorOpenedSinceIsJudgedAnew) {
@@ -143,25 +171,32 @@ TEST_F(AdviceTest, WhatTheOperatorOpenedSinceIsJudgedAnew) {
   EXPECT_EQ(kind(then), "special_address") << "the control";
   networks = {*Network::parse("10.7.0.4")};
   EXPECT_EQ(advised(then).needs, "registry.test");
-  EXPECT_EQ(advised(refused("10.7.0.4", 5432, "private_address", "10.7.0.4")).needs, "10.7.0.4:5432");
+  EXPECT_EQ(advised(refused("10.7.0.4", 5432, "private_address", "10.7.0.4")).needs,
+            "10.7.0.4:5432");
   NetworkReport report;
   report.policy = "rules";
   report.rules = "registry.test";
   report.items = {then};
   tell_what_is_needed(report, {policies, networks, proxied});
   EXPECT_TRUE(report.needed.empty());
-  EXPECT_TRUE(report.items[0].needs.empty() && report.items[0].in_the_way.empty()) << report.items[0].advice;
+  EXPECT_TRUE(report.items[0].needs.empty() && report.items[0].in_the_way.empty())
+      << report.items[0].advice;
 }
 
 // As the gate has it: a network that the operator opens is that of other machines.
 TEST_F(AdviceTest, ThisHostsOwnAddressIsOpenedByItselfAlone) {
   own = {"10.77.5.1", "9.9.9.9"};
   networks = {*Network::parse("10.77.5.0/24")};
-  EXPECT_EQ(advised(refused("10.77.5.2", 80, "not_in_policy", "10.77.5.2")).needs, "10.77.5.2:80") << "the control";
+  EXPECT_EQ(advised(refused("10.77.5.2", 80, "not_in_policy", "10.77.5.2")).needs, "10.77.5.2:80")
+      << "the control";
   for (const char* reason : {"private_address", "not_in_policy"}) {
     const auto line = advised(refused("10.77.5.1", 80, reason, "10.77.5.1"));
     EXPECT_EQ(line.in_the_way, "special_address");
-    EXPECT_NE(line.advice.find("10.77.5.1 is this host's own address, which the operator alone opens: add \"10.77.5.1\" to network.networks in the daemon's settings by itself"), std::string::npos) << line.advice;
+    EXPECT_NE(
+        line.advice.find(
+            "10.77.5.1 is this host's own address, which the operator alone opens: add \"10.77.5.1\" to network.networks in the daemon's settings by itself"),
+        std::string::npos)
+        << line.advice;
     EXPECT_EQ(kind(refused("own.test", 80, reason, "10.77.5.1")), "special_address");
   }
   EXPECT_EQ(kind(refused("9.9.9.9", 22, "not_in_policy", "9.9.9.9")), "special_address");
@@ -172,44 +207,65 @@ TEST_F(AdviceTest, ThisHostsOwnAddressIsOpenedByItselfAlone) {
   EXPECT_TRUE(report.needed.empty());
   EXPECT_EQ(report.items[0].in_the_way, "special_address");
   networks.push_back(*Network::parse("10.77.5.1"));
-  EXPECT_EQ(advised(refused("10.77.5.1", 80, "private_address", "10.77.5.1")).needs, "10.77.5.1:80");
+  EXPECT_EQ(advised(refused("10.77.5.1", 80, "private_address", "10.77.5.1")).needs,
+            "10.77.5.1:80");
 }
 
 TEST_F(AdviceTest, BesideAFenceRulesOfThePolicyCount) {
-  proxied = {{.rule = "f", .host = *parse_proxy_host("api.test"), .kind = ProxiedHost::Kind::kFence}};
+  proxied = {
+      {.rule = "f", .host = *parse_proxy_host("api.test"), .kind = ProxiedHost::Kind::kFence}};
   EXPECT_EQ(advised(refused("api.test", 443, "not_in_policy")).needs, "api.test:443");
   EXPECT_EQ(kind(refused("api.test", 80, "fenced")), "proxy_rule");
 }
 
 TEST_F(AdviceTest, AHostOfAProxyRuleIsReachedByThatAlone) {
-  proxied = {{"openai", *parse_proxy_host("api.openai.test")}, {"corp", *parse_proxy_host("*.corp.test:8443")}};
-  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}}) EXPECT_EQ(kind(refused("api.openai.test", port, "not_in_policy")), "proxy_rule");
-  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{8443}}) EXPECT_EQ(kind(refused("git.corp.test", port, "not_in_policy")), "proxy_rule");
-  EXPECT_NE(advised(refused("api.openai.test", 443, "not_in_policy")).advice.find("'openai'"), std::string::npos);
-  for (const char* reason : {"path_not_in_rule", "host_mismatch", "token_unknown", "secret_reflected"}) EXPECT_EQ(kind(refused("a.test", 443, reason)), "proxy_rule") << reason;
-  EXPECT_EQ(advised(refused("other.openai.test", 443, "not_in_policy")).needs, "other.openai.test:443") << "the control";
+  proxied = {{"openai", *parse_proxy_host("api.openai.test")},
+             {"corp", *parse_proxy_host("*.corp.test:8443")}};
+  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{443}})
+    EXPECT_EQ(kind(refused("api.openai.test", port, "not_in_policy")), "proxy_rule");
+  for (const std::uint16_t port : {std::uint16_t{0}, std::uint16_t{8443}})
+    EXPECT_EQ(kind(refused("git.corp.test", port, "not_in_policy")), "proxy_rule");
+  EXPECT_NE(advised(refused("api.openai.test", 443, "not_in_policy")).advice.find("'openai'"),
+            std::string::npos);
+  for (const char* reason :
+       {"path_not_in_rule", "host_mismatch", "token_unknown", "secret_reflected"})
+    EXPECT_EQ(kind(refused("a.test", 443, reason)), "proxy_rule") << reason;
+  EXPECT_EQ(advised(refused("other.openai.test", 443, "not_in_policy")).needs,
+            "other.openai.test:443")
+      << "the control";
 }
 
 TEST_F(AdviceTest, AtAnotherPortThanAProxyRulesThePolicysRulesCount) {
-  proxied = {{"mine", *parse_proxy_host("good.test")}, {"mine", *parse_proxy_host("good.test:8443")}};
+  proxied = {{"mine", *parse_proxy_host("good.test")},
+             {"mine", *parse_proxy_host("good.test:8443")}};
   for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{8080}}) {
-    EXPECT_EQ(advised(refused("good.test", port, "not_in_policy")).needs, "good.test:" + std::to_string(port));
+    EXPECT_EQ(advised(refused("good.test", port, "not_in_policy")).needs,
+              "good.test:" + std::to_string(port));
   }
   NetworkReport report;
   report.policy = "packages";
-  report.items = {refused("good.test", 80, "not_in_policy"), refused("good.test", 8080, "not_in_policy"), refused("good.test", 8443, "not_in_policy")};
+  report.items = {refused("good.test", 80, "not_in_policy"),
+                  refused("good.test", 8080, "not_in_policy"),
+                  refused("good.test", 8443, "not_in_policy")};
   tell_what_is_needed(report, around());
   EXPECT_EQ(report.needed, (std::vector<std::string>{"good.test:80", "good.test:8080"}));
   EXPECT_EQ(report.items[2].in_the_way, "proxy_rule") << "the control";
   for (auto& one : proxied) one.kind = ProxiedHost::Kind::kBaseUrl;
-  EXPECT_EQ(advised(refused("good.test", 8443, "not_in_policy")).needs, "good.test:8443") << "its own name is the policy's";
+  EXPECT_EQ(advised(refused("good.test", 8443, "not_in_policy")).needs, "good.test:8443")
+      << "its own name is the policy's";
 }
 
 TEST_F(AdviceTest, WhatTheBrokerRefusedIsAdvisedByItsReasonAndNotByTheRuleThatReachesTheHost) {
   proxied = {{"mine", *parse_proxy_host("api.test")}};
-  const std::pair<const char*, const char*> helps[] = {{"secret_reflected", "do not trust that server"}, {"secret_gone", "`cay secret set` it again"}, {"vault_unavailable", "`cay doctor`"},
-                                                       {"token_unknown", "the variable that the rule sets"}, {"tls_untrusted", "vault.ca_file"}, {"path_not_in_rule", "another rule"},
-                                                       {"secret_unusable", "give the value again"}, {"ambiguous_path", "write it plainly"}};
+  const std::pair<const char*, const char*> helps[] = {
+      {"secret_reflected", "do not trust that server"},
+      {"secret_gone", "`cay secret set` it again"},
+      {"vault_unavailable", "`cay doctor`"},
+      {"token_unknown", "the variable that the rule sets"},
+      {"tls_untrusted", "vault.ca_file"},
+      {"path_not_in_rule", "another rule"},
+      {"secret_unusable", "give the value again"},
+      {"ambiguous_path", "write it plainly"}};
   for (const auto& [reason, words] : helps) {
     for (const char* host : {"api.test", "no-more.test"}) {
       const auto line = advised(refused(host, 443, reason));
@@ -218,15 +274,21 @@ TEST_F(AdviceTest, WhatTheBrokerRefusedIsAdvisedByItsReasonAndNotByTheRuleThatRe
       EXPECT_EQ(line.advice.find("no rule goes beside it"), std::string::npos) << reason;
     }
   }
-  EXPECT_NE(advised(refused("api.test", 443, "not_in_policy")).advice.find("'mine' reaches it"), std::string::npos) << "the control";
+  EXPECT_NE(advised(refused("api.test", 443, "not_in_policy")).advice.find("'mine' reaches it"),
+            std::string::npos)
+      << "the control";
 }
 
 TEST_F(AdviceTest, WhatTheOperatorForbidsIsAskedForAndNotProposed) {
-  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("*.corp.test"), .adds = false}}, {"packages", "corp"});
+  policies = *policy::Catalogue::make(
+      {{.name = "corp", .about = "", .rules = *policy::parse_rules("*.corp.test"), .adds = false}},
+      {"packages", "corp"});
   const auto line = advised(refused("a.test", 443, "not_in_policy"), {"corp"});
   EXPECT_EQ(line.in_the_way, "operator");
   EXPECT_NE(line.advice.find("ask for \"a.test:443\""), std::string::npos) << line.advice;
-  EXPECT_EQ(advised(refused("git.corp.test", 443, "not_in_policy"), {"packages"}).needs, "git.corp.test:443") << "the control";
+  EXPECT_EQ(advised(refused("git.corp.test", 443, "not_in_policy"), {"packages"}).needs,
+            "git.corp.test:443")
+      << "the control";
   EXPECT_EQ(kind(refused("a.test", 443, "policy_not_allowed"), {"open"}), "operator");
 }
 
@@ -236,13 +298,20 @@ TEST_F(AdviceTest, WhatARuleRefusesIsNotOpenedByAnother) {
   const auto own = advised(line, {"rules", "default allow\n!a.test"});
   EXPECT_EQ(own.in_the_way, "denied_by_rule");
   EXPECT_NE(own.advice.find("--remove '!a.test'"), std::string::npos) << own.advice;
-  EXPECT_EQ(advised(line, {"rules", "first-match\n!a.test"}).needs, "a.test:443") << "in order, what is added stands before it";
+  EXPECT_EQ(advised(line, {"rules", "first-match\n!a.test"}).needs, "a.test:443")
+      << "in order, what is added stands before it";
   EXPECT_EQ(advised(line, {"packages"}).needs, "a.test:443") << "the rule is no more";
   const auto other = advised(line, {"rules", "default allow\n!*.test"});
-  EXPECT_NE(other.advice.find("--remove '!*.test'"), std::string::npos) << "the rule that refuses now: " << other.advice;
-  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("open, !a.test"), .adds = false}}, {});
+  EXPECT_NE(other.advice.find("--remove '!*.test'"), std::string::npos)
+      << "the rule that refuses now: " << other.advice;
+  policies = *policy::Catalogue::make({{.name = "corp",
+                                        .about = "",
+                                        .rules = *policy::parse_rules("open, !a.test"),
+                                        .adds = false}},
+                                      {});
   line.rule = "@corp: !a.test";
-  EXPECT_EQ(advised(line, {"corp"}).needs, "a.test:443") << "a policy that has a name stands for what it lets through";
+  EXPECT_EQ(advised(line, {"corp"}).needs, "a.test:443")
+      << "a policy that has a name stands for what it lets through";
 }
 
 TEST_F(AdviceTest, WhatNoRuleIsAboutIsToldByKind) {
@@ -251,7 +320,8 @@ TEST_F(AdviceTest, WhatNoRuleIsAboutIsToldByKind) {
   EXPECT_EQ(kind(refused("~.*", 443, "not_in_policy")), "no_rule");
   std::string full;
   for (int i = 0; i < 256; ++i) full += "h" + std::to_string(i) + ".test\n";
-  EXPECT_EQ(kind(refused("a.test", 443, "not_in_policy"), {"rules", full}), "no_rule") << "there are as many as there may be";
+  EXPECT_EQ(kind(refused("a.test", 443, "not_in_policy"), {"rules", full}), "no_rule")
+      << "there are as many as there may be";
   NetworkDecision fine = refused("a.test", 443, "unreachable");
   fine.allowed = true;
   advise(fine, {"open"}, {policies});
@@ -259,7 +329,11 @@ TEST_F(AdviceTest, WhatNoRuleIsAboutIsToldByKind) {
 }
 
 TEST_F(AdviceTest, WhetherTheOperatorsHostsAreAddedToThePolicy) {
-  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("@packages, *.corp.test"), .adds = false}}, {});
+  policies = *policy::Catalogue::make({{.name = "corp",
+                                        .about = "",
+                                        .rules = *policy::parse_rules("@packages, *.corp.test"),
+                                        .adds = false}},
+                                      {});
   const auto takes = [&](const policy::Choice& choice) {
     NetworkReport report;
     report.policy = choice.policy;
@@ -267,18 +341,31 @@ TEST_F(AdviceTest, WhetherTheOperatorsHostsAreAddedToThePolicy) {
     tell_what_is_needed(report, {policies});
     return report.takes_hosts;
   };
-  for (const policy::Choice& choice : std::vector<policy::Choice>{{"packages"}, {"corp"}, {"rules", "@packages\na.test"}, {"rules", "@corp"}}) EXPECT_TRUE(takes(choice)) << choice.policy << choice.rules;
-  for (const policy::Choice& choice : std::vector<policy::Choice>{{"off"}, {"pip"}, {"rules", "a.test"}, {"rules", "default allow\n!@packages"}}) EXPECT_FALSE(takes(choice)) << choice.policy << choice.rules;
+  for (const policy::Choice& choice : std::vector<policy::Choice>{
+           {"packages"}, {"corp"}, {"rules", "@packages\na.test"}, {"rules", "@corp"}})
+    EXPECT_TRUE(takes(choice)) << choice.policy << choice.rules;
+  for (const policy::Choice& choice : std::vector<policy::Choice>{
+           {"off"}, {"pip"}, {"rules", "a.test"}, {"rules", "default allow\n!@packages"}})
+    EXPECT_FALSE(takes(choice)) << choice.policy << choice.rules;
 }
 
 TEST_F(AdviceTest, WhatIsNeededCanBeGivenAsItIs) {
-  policies = *policy::Catalogue::make({{.name = "corp", .about = "", .rules = *policy::parse_rules("*.corp.test, 9.9.9.0/24"), .adds = false}}, {"off", "corp"});
+  policies = *policy::Catalogue::make({{.name = "corp",
+                                        .about = "",
+                                        .rules = *policy::parse_rules("*.corp.test, 9.9.9.0/24"),
+                                        .adds = false}},
+                                      {"off", "corp"});
   proxied = {{"openai", *parse_proxy_host("api.corp.test")}};
   NetworkReport report;
   report.policy = "off";
-  report.items = {refused("git.corp.test", 0, "not_in_policy"), refused("git.corp.test", 443, "not_in_policy", "9.9.9.9"), refused("api.corp.test", 0, "not_in_policy"),
-                  refused("evil.test", 443, "not_in_policy"),   refused("192.0.0.3", 80, "not_in_policy", "192.0.0.3"),   refused("9.9.9.7", 25, "not_in_policy", "9.9.9.7"),
-                  refused("intern.corp.test", 0, "not_in_policy"), refused("intern.corp.test", 22, "not_in_policy", "10.0.0.1")};
+  report.items = {refused("git.corp.test", 0, "not_in_policy"),
+                  refused("git.corp.test", 443, "not_in_policy", "9.9.9.9"),
+                  refused("api.corp.test", 0, "not_in_policy"),
+                  refused("evil.test", 443, "not_in_policy"),
+                  refused("192.0.0.3", 80, "not_in_policy", "192.0.0.3"),
+                  refused("9.9.9.7", 25, "not_in_policy", "9.9.9.7"),
+                  refused("intern.corp.test", 0, "not_in_policy"),
+                  refused("intern.corp.test", 22, "not_in_policy", "10.0.0.1")};
   tell_what_is_needed(report, {policies, networks, proxied});
   EXPECT_EQ(report.needed, (std::vector<std::string>{"git.corp.test", "9.9.9.7:25"}));
   EXPECT_EQ(report.items[6].in_the_way, "special_address") << "its lookup alone would not do";

@@ -16,36 +16,51 @@ void Core::measure() {
   command_log_.on_started = [this](const Entry&, const Command&) {
     metrics_.count("cay_commands_started_total", "Commands that started.");
   };
-  command_log_.on_ended = [this](const Entry& entry, const Command& command, const OpenCommand& open) {
+  command_log_.on_ended = [this](const Entry& entry, const Command& command,
+                                 const OpenCommand& open) {
     tracer_.command_ended(command, open, entry.row.name);
     metrics_.count("cay_commands_ended_total", "Commands that ended, by how.",
                    {{"state", std::string(to_string(command.end.state))}});
   };
   metrics_.on_read([this](Metrics& now) {
     std::map<std::string, int> states;
-    for (const char* state : {"provisioning", "ready", "paused", "stopped", "failed", "deleting"}) states[state] = 0;
-    for (const auto& entry : registry_->entries()) ++states[std::string(to_string(entry->row.state))];
-    for (const auto& [state, count] : states) now.gauge("cay_sandboxes", "Sandboxes, by state.", {{"state", state}}, count);
+    for (const char* state : {"provisioning", "ready", "paused", "stopped", "failed", "deleting"})
+      states[state] = 0;
+    for (const auto& entry : registry_->entries())
+      ++states[std::string(to_string(entry->row.state))];
+    for (const auto& [state, count] : states)
+      now.gauge("cay_sandboxes", "Sandboxes, by state.", {{"state", state}}, count);
     const auto waiting = admission_.waiting();
     const char* help = "Creations and starts that wait, by what for.";
-    now.gauge("cay_queue_length", help, {{"for", "sandbox_limit"}}, static_cast<double>(waiting.for_slot));
-    now.gauge("cay_queue_length", help, {{"for", "host_room"}}, static_cast<double>(waiting.for_room));
+    now.gauge("cay_queue_length", help, {{"for", "sandbox_limit"}},
+              static_cast<double>(waiting.for_slot));
+    now.gauge("cay_queue_length", help, {{"for", "host_room"}},
+              static_cast<double>(waiting.for_room));
     now.gauge("cay_queue_length", help, {{"for", "boot"}}, static_cast<double>(waiting.for_place));
-    now.gauge("cay_answer_bytes", "Bytes of answers that are being made, or not read yet.", {}, static_cast<double>(answers_.held()));
+    now.gauge("cay_answer_bytes", "Bytes of answers that are being made, or not read yet.", {},
+              static_cast<double>(answers_.held()));
     const RuntimeHealth health = runtime_.health();
-    now.gauge("cay_launcher_up", "Whether the launcher is connected.", {}, health.reachable ? 1 : 0);
-    now.gauge("cay_gate_up", "Whether the gate, the way out of sandboxes, serves.", {}, health.gate_serves ? 1 : 0);
-    now.gauge("cay_vault_up", "Whether the broker, which keeps secrets, serves.", {}, health.broker_serves ? 1 : 0);
-    now.counter("cay_launcher_restarts_total", "Times the launcher had to be connected again.", {}, static_cast<double>(health.reconnects));
-    now.counter("cay_store_errors_total", "Calls of the store that failed.", {}, static_cast<double>(registry_->store().failures()));
+    now.gauge("cay_launcher_up", "Whether the launcher is connected.", {},
+              health.reachable ? 1 : 0);
+    now.gauge("cay_gate_up", "Whether the gate, the way out of sandboxes, serves.", {},
+              health.gate_serves ? 1 : 0);
+    now.gauge("cay_vault_up", "Whether the broker, which keeps secrets, serves.", {},
+              health.broker_serves ? 1 : 0);
+    now.counter("cay_launcher_restarts_total", "Times the launcher had to be connected again.", {},
+                static_cast<double>(health.reconnects));
+    now.counter("cay_store_errors_total", "Calls of the store that failed.", {},
+                static_cast<double>(registry_->store().failures()));
   });
 }
 
 std::vector<Cay::Check> Core::readiness() {
   std::vector<Check> out;
   const RuntimeHealth health = runtime_.health();
-  out.push_back({"launcher", health.reachable,
-                 health.reachable ? "" : "the launcher is not connected: sandboxes that run go on, none can be made or ended"});
+  out.push_back(
+      {"launcher", health.reachable,
+       health.reachable
+           ? ""
+           : "the launcher is not connected: sandboxes that run go on, none can be made or ended"});
   const auto now = std::chrono::steady_clock::now();
   if (!store_check_ || now - store_checked_ >= kStoreCheckEvery) {
     const auto written = registry_->store().check();
@@ -55,11 +70,17 @@ std::vector<Cay::Check> Core::readiness() {
   out.push_back(*store_check_);
   bool found = false;
   if (const auto snapshots = registry_->store().snapshots()) {
-    for (const auto& snapshot : *snapshots) found = found || (snapshot.name == "default" && snapshot.status == "ready");
+    for (const auto& snapshot : *snapshots)
+      found = found || (snapshot.name == "default" && snapshot.status == "ready");
   }
-  out.push_back({"default_snapshot", found, found ? "" : "the default snapshot is not ready: restart the daemon, and see its log"});
-  out.push_back({"admitting", !jobs_.draining,
-                 jobs_.draining ? "draining: the operator empties this host, nothing new begins on it until `cay drain --undo`" : ""});
+  out.push_back(
+      {"default_snapshot", found,
+       found ? "" : "the default snapshot is not ready: restart the daemon, and see its log"});
+  out.push_back(
+      {"admitting", !jobs_.draining,
+       jobs_.draining
+           ? "draining: the operator empties this host, nothing new begins on it until `cay drain --undo`"
+           : ""});
   out.push_back({"serving", !jobs_.closing, jobs_.closing ? "the daemon is ending" : ""});
   return out;
 }

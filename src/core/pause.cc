@@ -6,7 +6,8 @@
 namespace cay::core {
 namespace {
 
-constexpr Millis kAnswerLimit{2'000};  // of one question; till it is answered what the row says stands
+constexpr Millis kAnswerLimit{
+    2'000};  // of one question; till it is answered what the row says stands
 constexpr Millis kAskAgain{1'000};
 
 }  // namespace
@@ -38,8 +39,10 @@ Task<void> Pauses::change(std::shared_ptr<Entry> entry, To to) {
     done = co_await live->resume();
   }
   if (!done) jobs_.spawn(learn(entry, live));  // it may yet happen, or have happened
-  if (!done) co_return std::move(done).error().while_doing(to == To::kPaused ? "pause sandbox " + entry->row.name
-                                                                             : "resume sandbox " + entry->row.name);
+  if (!done)
+    co_return std::move(done).error().while_doing(to == To::kPaused
+                                                      ? "pause sandbox " + entry->row.name
+                                                      : "resume sandbox " + entry->row.name);
   // It may have died meanwhile: what was told of that stands.
   if (!entry->runs()) {
     const std::string& name = entry->row.name;
@@ -63,13 +66,17 @@ Task<void> Pauses::learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandb
       const auto turn = co_await entry->turn.lock();  // nobody pauses or resumes it meanwhile
       if (entry->live != live || !entry->runs() || entry->removing()) co_return Result<void>();
       auto asking = live->stats();
-      const auto now = co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
+      const auto now =
+          co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");
       if (entry->live != live || !entry->runs()) co_return Result<void>();
       if (now) {
-        if (now->paused != (entry->row.state == SandboxState::kPaused)) record(*entry, now->paused ? To::kPaused : To::kReady);
+        if (now->paused != (entry->row.state == SandboxState::kPaused))
+          record(*entry, now->paused ? To::kPaused : To::kReady);
         co_return Result<void>();
       }
-      if (!told) jobs_.warn("sandbox " + entry->row.name + ": ask whether it is paused: " + now.error().message);
+      if (!told)
+        jobs_.warn("sandbox " + entry->row.name +
+                   ": ask whether it is paused: " + now.error().message);
       told = true;
     }
     co_await sleep_for(kAskAgain);

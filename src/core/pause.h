@@ -1,5 +1,5 @@
-// Pauses: holds a running sandbox still with its memory, and lets it go on. Apart from stop and start:
-// nothing ends. docs/decisions/0009-pause.md
+// Pauses: holds a running sandbox still with its memory, and lets it go on. Apart from stop and
+// start: nothing ends. docs/decisions/0009-pause.md
 #pragma once
 #include <memory>
 
@@ -9,14 +9,16 @@ namespace cay::core {
 
 class Pauses {
  public:
-  Pauses(std::shared_ptr<Registry> registry, Jobs& jobs) : registry_(std::move(registry)), jobs_(jobs) {}
+  Pauses(std::shared_ptr<Registry> registry, Jobs& jobs)
+      : registry_(std::move(registry)), jobs_(jobs) {}
 
   // kNotReady (sandbox_not_ready) if it does not run. Idempotent.
   Task<void> pause(std::shared_ptr<Entry> entry);
   Task<void> resume(std::shared_ptr<Entry> entry);
 
-  // Sets whether it is paused to its keeper's answer, and repeats the query until one comes. For sandboxes
-  // whose state and record may differ: adopted by a daemon that starts, or paused without an answer.
+  // Sets whether it is paused to its keeper's answer, and repeats the query until one comes. For
+  // sandboxes whose state and record may differ: adopted by a daemon that starts, or paused without
+  // an answer.
   Task<void> learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live);
 
  private:

@@ -45,7 +45,9 @@ TEST_F(PauseTest, HoldsItStillAndLetsItGoOn) {
 }
 
 TEST_F(PauseTest, NothingNewRunsInItButWhatIsThereCanBeReadAndKilled) {
-  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
   ASSERT_TRUE(run(core->commands().start(alice, "box", command("old"))));
   runtime.box(id).fake_files().put("/a", "x");
   ASSERT_TRUE(pause());
@@ -53,7 +55,8 @@ TEST_F(PauseTest, NothingNewRunsInItButWhatIsThereCanBeReadAndKilled) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kNotReady);
   EXPECT_EQ(refused.error().reason, "sandbox_paused");
-  EXPECT_TRUE(run(core->commands().start(alice, "box", command("old"))));  // get-or-create: it is there
+  EXPECT_TRUE(
+      run(core->commands().start(alice, "box", command("old"))));  // get-or-create: it is there
   EXPECT_TRUE(run(core->commands().attach(alice, "box", CommandId("old"), {})));
   EXPECT_TRUE(run(core->commands().get(alice, "box", CommandId("old"))));
   EXPECT_TRUE(run(core->files().stat(alice, "box", "/a", {}, true)));
@@ -62,13 +65,15 @@ TEST_F(PauseTest, NothingNewRunsInItButWhatIsThereCanBeReadAndKilled) {
 }
 
 TEST_F(PauseTest, AnAnswerThatDoesNotComeIsAskedFor) {
-  runtime.box(id).fault = Error{Code::kUnavailable, "no_answer", "the keeper did not answer in time"};
+  runtime.box(id).fault =
+      Error{Code::kUnavailable, "no_answer", "the keeper did not answer in time"};
   EXPECT_EQ(pause().error().reason, "no_answer");
   EXPECT_EQ(state("box"), SandboxState::kReady);
   runtime.box(id).numbers.paused = true;  // it happened all the same
   runtime.box(id).fault.reset();
   wait_for_state(SandboxState::kPaused);
-  runtime.box(id).fault = Error{Code::kUnavailable, "no_answer", "the keeper did not answer in time"};
+  runtime.box(id).fault =
+      Error{Code::kUnavailable, "no_answer", "the keeper did not answer in time"};
   EXPECT_EQ(resume().error().reason, "no_answer");
   runtime.box(id).numbers.paused = false;
   runtime.box(id).fault.reset();

@@ -8,8 +8,10 @@ namespace {
 
 class PoliciesTest : public CoreTest {
  protected:
-  void begin_with(const std::vector<policy::Definition>& own = {}, std::vector<std::string> allowed = {}) {
-    config.defaults.policies = std::make_shared<const policy::Catalogue>(*policy::Catalogue::make(own, std::move(allowed)));
+  void begin_with(const std::vector<policy::Definition>& own = {},
+                  std::vector<std::string> allowed = {}) {
+    config.defaults.policies = std::make_shared<const policy::Catalogue>(
+        *policy::Catalogue::make(own, std::move(allowed)));
     ASSERT_TRUE(open());
   }
   Result<Sandbox> set(const std::string& words) {
@@ -17,8 +19,10 @@ class PoliciesTest : public CoreTest {
     patch.policy = words;
     return run(core->sandboxes().update(alice, "box", patch));
   }
-  Result<PolicyTrial> tried(const std::string& words, const std::string& host, std::uint16_t port = 443) {
-    return run(core->sandboxes().try_policy(alice, {.sandbox = {}, .policy = words, .host = host, .port = port}));
+  Result<PolicyTrial> tried(const std::string& words, const std::string& host,
+                            std::uint16_t port = 443) {
+    return run(core->sandboxes().try_policy(
+        alice, {.sandbox = {}, .policy = words, .host = host, .port = port}));
   }
 };
 
@@ -37,7 +41,8 @@ TEST_F(PoliciesTest, ASandboxHasAPresetOrRulesOfItsOwn) {
   EXPECT_EQ(run(core->sandboxes().create(alice, spec, CreateOptions{}))->policy, "models");
   spec.name = "third";
   spec.policy = "a b c";
-  EXPECT_EQ(run(core->sandboxes().create(alice, spec, CreateOptions{})).error().reason, "invalid_policy");
+  EXPECT_EQ(run(core->sandboxes().create(alice, spec, CreateOptions{})).error().reason,
+            "invalid_policy");
 }
 
 TEST_F(PoliciesTest, AChangeIsRecordedFirstAndThenGoneBy) {
@@ -47,7 +52,8 @@ TEST_F(PoliciesTest, AChangeIsRecordedFirstAndThenGoneBy) {
   const auto changed = set("pip, a.test");
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_EQ(changed->rules, "@pip\na.test");
-  EXPECT_EQ(runtime.policies.at(made->id), (std::pair<std::string, std::string>("rules", "@pip\na.test")));
+  EXPECT_EQ(runtime.policies.at(made->id),
+            (std::pair<std::string, std::string>("rules", "@pip\na.test")));
   runtime.policy_error = Error{Code::kUnavailable, "policy_not_in_force", "no answer", 0};
   EXPECT_EQ(set("off").error().reason, "policy_not_in_force");
   EXPECT_EQ(store.rows.at(made->id).policy, "off") << "kept, so that it holds after whatever comes";
@@ -77,7 +83,8 @@ TEST_F(PoliciesTest, AChangeWhileItBootsReachesTheBoot) {
   runtime.release_boots();
   const auto made = finish(making);
   ASSERT_TRUE(made);
-  EXPECT_EQ(runtime.in_force.at(made->id), (std::pair<std::string, std::string>("rules", "a.test"))) << "not what it was begun with";
+  EXPECT_EQ(runtime.in_force.at(made->id), (std::pair<std::string, std::string>("rules", "a.test")))
+      << "not what it was begun with";
 }
 
 TEST_F(PoliciesTest, AChangeWhileItStartsAgainCountsAndOneThatCannotStopsTheStart) {
@@ -90,25 +97,34 @@ TEST_F(PoliciesTest, AChangeWhileItStartsAgainCountsAndOneThatCannotStopsTheStar
     runtime.hold_boots = true;
     ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
     while (runtime.booting == 0) loop.run_one();
-    if (fails) runtime.policy_error = Error{Code::kUnavailable, "policy_not_in_force", "no answer", 0};
+    if (fails)
+      runtime.policy_error = Error{Code::kUnavailable, "policy_not_in_force", "no answer", 0};
     EXPECT_EQ(set("off").has_value(), !fails);
     runtime.release_boots();
     while (state("box") == SandboxState::kProvisioning) loop.run_one();
-    EXPECT_EQ(state("box"), fails ? SandboxState::kFailed : SandboxState::kReady) << "not with what it was begun with";
+    EXPECT_EQ(state("box"), fails ? SandboxState::kFailed : SandboxState::kReady)
+        << "not with what it was begun with";
     if (!fails) EXPECT_EQ(runtime.in_force.at(made->id).first, "off");
   }
 }
 
 TEST_F(PoliciesTest, NothingBeyondWhatTheOperatorAllows) {
-  begin_with({{.name = "corp", .about = "ours", .rules = *policy::parse_rules("*.corp.test"), .adds = false}}, {"off", "packages", "corp"});
+  begin_with({{.name = "corp",
+               .about = "ours",
+               .rules = *policy::parse_rules("*.corp.test"),
+               .adds = false}},
+             {"off", "packages", "corp"});
   ASSERT_TRUE(create("box"));
   EXPECT_TRUE(set("pip, git.corp.test"));
   EXPECT_TRUE(set("corp"));
-  for (const char* words : {"open", "models", "pip, evil.test", "*.test", "10.0.0.0/8"}) EXPECT_EQ(set(words).error().reason, "policy_not_allowed") << words;
+  for (const char* words : {"open", "models", "pip, evil.test", "*.test", "10.0.0.0/8"})
+    EXPECT_EQ(set(words).error().reason, "policy_not_allowed") << words;
   const auto listed = run(core->sandboxes().policies(alice));
   ASSERT_TRUE(listed);
   EXPECT_EQ(listed->usual, "packages");
-  const auto of = [&](const std::string& name) { return *std::ranges::find(listed->items, name, &PolicyInfo::name); };
+  const auto of = [&](const std::string& name) {
+    return *std::ranges::find(listed->items, name, &PolicyInfo::name);
+  };
   EXPECT_TRUE(of("corp").allowed);
   EXPECT_EQ(of("corp").origin, "operator");
   EXPECT_EQ(of("corp").rules, std::vector<std::string>{"*.corp.test"});
@@ -131,20 +147,32 @@ TEST_F(PoliciesTest, ATrialSaysByWhichRule) {
   EXPECT_TRUE(tried("8.8.8.0/24", "8.8.8.8")->allowed);
   EXPECT_EQ(tried("open", "a b").error().reason, "invalid_policy");
   EXPECT_TRUE(tried("a.test:22", "a.test", 0)->allowed) << "its name alone";
-  EXPECT_EQ(tried("pip", "deb.debian.org", 0)->needs, "deb.debian.org") << "nobody knows at which port it would have been asked";
+  EXPECT_EQ(tried("pip", "deb.debian.org", 0)->needs, "deb.debian.org")
+      << "nobody knows at which port it would have been asked";
   EXPECT_EQ(tried("pip", "deb.debian.org")->needs, "deb.debian.org:443") << "the control";
   EXPECT_EQ(tried("open", "8.8.8.8", 0).error().reason, "invalid_field");
-  EXPECT_EQ(tried("a.test, !203.0.113.0/24", "a.test")->note, "refused where it leads to an address in 203.0.113.0/24");
-  EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test", 22)->note, "let through where it leads to an address in 198.51.100.0/24");
-  EXPECT_EQ(tried("a.test, !203.0.113.0/28, !203.0.113.16/28, !203.0.113.32/28, !203.0.113.48/28", "a.test")->note, "refused where it leads to an address in 203.0.113.0/28, 203.0.113.16/28, 203.0.113.32/28 and others");
+  EXPECT_EQ(tried("a.test, !203.0.113.0/24", "a.test")->note,
+            "refused where it leads to an address in 203.0.113.0/24");
+  EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test", 22)->note,
+            "let through where it leads to an address in 198.51.100.0/24");
+  EXPECT_EQ(
+      tried("a.test, !203.0.113.0/28, !203.0.113.16/28, !203.0.113.32/28, !203.0.113.48/28",
+            "a.test")
+          ->note,
+      "refused where it leads to an address in 203.0.113.0/28, 203.0.113.16/28, 203.0.113.32/28 and others");
   EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test")->note, "") << "it is let through by name";
   EXPECT_EQ(tried("a.test, !203.0.113.0/24", "b.test")->note, "") << "its name is not looked up";
   ASSERT_TRUE(create("box"));
   ASSERT_TRUE(set("a.test"));
-  const auto by_box = run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));
+  const auto by_box = run(core->sandboxes().try_policy(
+      alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));
   ASSERT_TRUE(by_box);
   EXPECT_TRUE(by_box->allowed);
-  EXPECT_EQ(run(core->sandboxes().try_policy(bob, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443})).error().reason, "sandbox_not_found");
+  EXPECT_EQ(run(core->sandboxes().try_policy(
+                    bob, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}))
+                .error()
+                .reason,
+            "sandbox_not_found");
 }
 
 TEST_F(PoliciesTest, ATrialOfASandboxGoesByItsProxyRulesToo) {
@@ -161,8 +189,10 @@ TEST_F(PoliciesTest, ATrialOfASandboxGoesByItsProxyRulesToo) {
   spec.policy = "api.test";
   spec.proxy = {secret, fence};
   ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
-  const auto of = [&](const std::string& host, std::uint16_t port = 443, const std::string& path = {}) {
-    return *run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = host, .port = port, .path = path}));
+  const auto of = [&](const std::string& host, std::uint16_t port = 443,
+                      const std::string& path = {}) {
+    return *run(core->sandboxes().try_policy(
+        alice, {.sandbox = "box", .policy = {}, .host = host, .port = port, .path = path}));
   };
   EXPECT_TRUE(of("api.git.test").allowed) << "no rule of the policy's has it";
   EXPECT_EQ(of("api.git.test").proxy_rule, "'github'");
@@ -189,7 +219,10 @@ TEST_F(PoliciesTest, WhatCountsFromTheNextStartAloneIsSaid) {
   spec.policy = "off";
   ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
   ASSERT_TRUE(set("a.test"));
-  const auto of_box = [&] { return *run(core->sandboxes().try_policy(alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443})); };
+  const auto of_box = [&] {
+    return *run(core->sandboxes().try_policy(
+        alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));
+  };
   EXPECT_TRUE(of_box().allowed);
   EXPECT_NE(of_box().note.find("from its next start"), std::string::npos);
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
@@ -202,7 +235,8 @@ TEST_F(PoliciesTest, AChangeThatTheGateHasTakenIsWhatTheSandboxRunsBy) {
   runtime.network_report.policy = "packages";  // its own report is older
   const auto runs_by = [&] {
     const auto report = run(core->sandboxes().network(alice, "box"));
-    return report->running_policy + (report->running_rules.empty() ? "" : ": " + report->running_rules);
+    return report->running_policy +
+           (report->running_rules.empty() ? "" : ": " + report->running_rules);
   };
   EXPECT_EQ(runs_by(), "packages");
   ASSERT_TRUE(set("open"));
@@ -227,7 +261,7 @@ TEST_F(PoliciesTest, WhatTheGateDoesNotGoByYetItIsToldAtTheStart) {
   ASSERT_TRUE(set("a.test"));
   runtime.policies.clear();
   runtime.network_report.policy = "packages";  // the daemon ended between the record and the gate
-  ASSERT_TRUE(open());  // a restart
+  ASSERT_TRUE(open());                         // a restart
   EXPECT_EQ(runtime.policies.at(made->id).second, "a.test");
   runtime.policies.clear();
   runtime.network_report.policy = "rules";

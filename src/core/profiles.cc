@@ -7,13 +7,16 @@ namespace {
 
 std::string list_of(const auto& profiles) {
   std::string out;
-  for (const Profile profile : profiles) out += (out.empty() ? "" : ", ") + std::string(to_string(profile));
+  for (const Profile profile : profiles)
+    out += (out.empty() ? "" : ", ") + std::string(to_string(profile));
   return out;
 }
 
 Result<Profile> named(const std::string& name) {
   if (const auto profile = profile_from(name)) return *profile;
-  return Error{Code::kInvalidArgument, "invalid_profile", "there is no profile '" + name.substr(0, 64) + "': write one of " + list_of(kProfiles), 0};
+  return Error{
+      Code::kInvalidArgument, "invalid_profile",
+      "there is no profile '" + name.substr(0, 64) + "': write one of " + list_of(kProfiles), 0};
 }
 
 }  // namespace
@@ -28,7 +31,9 @@ Result<Profile> Profiles::choose(const std::string& name) const {
 Result<void> Profiles::check_allowed(Profile profile) const {
   if (std::ranges::find(allowed, profile) != allowed.end()) return {};
   return Error{Code::kPermissionDenied, "profile_not_allowed",
-               "the operator lets no sandbox have the profile '" + std::string(to_string(profile)) + "' (host.profiles): this host has " + list_of(allowed), 0};
+               "the operator lets no sandbox have the profile '" + std::string(to_string(profile)) +
+                   "' (host.profiles): this host has " + list_of(allowed),
+               0};
 }
 
 Result<Profiles> profiles_of(const std::vector<std::string>& allowed, const std::string& usual) {

@@ -44,7 +44,8 @@ TEST_F(ProfilesTest, OnlyWhatThereIsAndWhatTheOperatorAllows) {
   ASSERT_TRUE(open());
   const auto unknown = create_with("box", "loose");
   EXPECT_EQ(unknown.error().reason, "invalid_profile");
-  EXPECT_NE(unknown.error().message.find("strict, default, nested"), std::string::npos) << unknown.error().message;
+  EXPECT_NE(unknown.error().message.find("strict, default, nested"), std::string::npos)
+      << unknown.error().message;
   const auto refused = create_with("box", "nested");
   EXPECT_EQ(refused.error().code, Code::kPermissionDenied);
   EXPECT_EQ(refused.error().reason, "profile_not_allowed");

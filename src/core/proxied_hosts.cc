@@ -15,7 +15,8 @@ constexpr std::size_t kMostTold = 4;  // methods or paths of a rule
 std::string listed(const std::vector<std::string>& all, const char* none) {
   if (all.empty()) return none;
   std::string out;
-  for (std::size_t i = 0; i < std::min(all.size(), kMostTold); ++i) out += (i == 0 ? "" : ", ") + all[i];
+  for (std::size_t i = 0; i < std::min(all.size(), kMostTold); ++i)
+    out += (i == 0 ? "" : ", ") + all[i];
   if (all.size() > kMostTold) out += " and " + std::to_string(all.size() - kMostTold) + " more";
   return out;
 }
@@ -28,19 +29,24 @@ std::string names_of(const std::vector<const ProxiedHost*>& rules) {
 
 // Whether everybody reads it as we do.
 bool is_plain(std::string_view path) {
-  if (!std::ranges::all_of(path, [](char c) { return c > ' ' && c < 0x7f && c != '%' && c != '\\'; })) return false;
+  if (!std::ranges::all_of(path,
+                           [](char c) { return c > ' ' && c < 0x7f && c != '%' && c != '\\'; }))
+    return false;
   while (!path.empty()) {
     path.remove_prefix(1);  // '/'
     const std::string_view segment = path.substr(0, path.find('/'));
     path.remove_prefix(segment.size());
     const std::string_view name = segment.substr(0, segment.find(';'));
-    if (name.empty() ? !path.empty() : name.find_first_not_of('.') == std::string_view::npos) return false;
+    if (name.empty() ? !path.empty() : name.find_first_not_of('.') == std::string_view::npos)
+      return false;
   }
   return true;
 }
 
 bool has_path(const ProxiedHost& rule, const std::string& path) {
-  return rule.paths.empty() || std::ranges::any_of(rule.paths, [&](const std::string& pattern) { return path_matches(pattern, path); });
+  return rule.paths.empty() || std::ranges::any_of(rule.paths, [&](const std::string& pattern) {
+           return path_matches(pattern, path);
+         });
 }
 
 // "GET of /v1/**, or POST of /v1/files"; empty where one of them lets all through.
@@ -48,14 +54,16 @@ std::string limits_of(const std::vector<const ProxiedHost*>& rules) {
   std::string out;
   for (const ProxiedHost* one : rules) {
     if (one->methods.empty() && one->paths.empty()) return "";
-    out += (out.empty() ? "" : ", or ") + listed(one->methods, "every method") + " of " + listed(one->paths, "every path");
+    out += (out.empty() ? "" : ", or ") + listed(one->methods, "every method") + " of " +
+           listed(one->paths, "every path");
   }
   return out;
 }
 
 }  // namespace
 
-ByProxy by_proxy(std::span<const ProxiedHost> all, const std::string& host, std::uint16_t port, const std::string& path) {
+ByProxy by_proxy(std::span<const ProxiedHost> all, const std::string& host, std::uint16_t port,
+                 const std::string& path) {
   std::vector<const ProxiedHost*> here, fences;
   ByProxy out;
   for (const ProxiedHost& one : all) {
@@ -90,7 +98,8 @@ ByProxy by_proxy(std::span<const ProxiedHost> all, const std::string& host, std:
   const std::string left = judged ? limits_of(here) : limits;
   if (left.empty()) return out;
   out.note = "by TLS alone, " + left;
-  if (!path.empty() && !judged) out.note += "; whether that path is one of them is judged when it is used";
+  if (!path.empty() && !judged)
+    out.note += "; whether that path is one of them is judged when it is used";
   return out;
 }
 

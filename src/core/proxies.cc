@@ -14,8 +14,11 @@ namespace {
 
 constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
 constexpr const char* kAlone = "/etc/ssl/certs/cay-sandbox.pem";
-constexpr const char* kForUpdates = "/usr/local/share/ca-certificates/cay-sandbox.crt";  // update-ca-certificates puts it in the bundle again
-constexpr const char* kBegin = "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
+constexpr const char* kForUpdates =
+    "/usr/local/share/ca-certificates/cay-sandbox.crt";  // update-ca-certificates puts it in the
+                                                         // bundle again
+constexpr const char* kBegin =
+    "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
 constexpr const char* kEnd = "# Cay: end\n";
 constexpr int kTries = 3;
 constexpr Millis kFirstRetry{50};
@@ -38,14 +41,18 @@ Task<void> write_text(std::shared_ptr<LiveSandbox> live, std::string path, std::
 }
 
 Error unsupported() {
-  return {Code::kUnsupported, "vault_unsupported", "this daemon was started without a vault: it keeps no secrets", 0};
+  return {Code::kUnsupported, "vault_unsupported",
+          "this daemon was started without a vault: it keeps no secrets", 0};
 }
 
 Error unusable(const std::vector<std::string>& rules) {
   std::string names;
   for (const std::string& name : rules) names += (names.empty() ? "'" : ", '") + name + "'";
-  return {Code::kPermissionDenied, "secret_unusable",
-          "proxy rule " + names + ": the vault cannot open the secret: give its value again (cay secret set); the sandbox's other rules are in force", 0};
+  return {
+      Code::kPermissionDenied, "secret_unusable",
+      "proxy rule " + names +
+          ": the vault cannot open the secret: give its value again (cay secret set); the sandbox's other rules are in force",
+      0};
 }
 
 }  // namespace
@@ -72,11 +79,13 @@ Task<void> Proxies::tell_all() {
     granted_.insert(entry->row.id);
   }
   Result<void> done = co_await vault_->keep_only(std::move(all));
-  if (!done && done.error().reason == "vault_unavailable") co_return done;  // nobody is there; what the gate is to know was written
+  if (!done && done.error().reason == "vault_unavailable")
+    co_return done;  // nobody is there; what the gate is to know was written
   std::vector<Trusting> trusting;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
-    if (entry->row.proxy.empty() || entry->removing()) continue;  // what is being removed keeps what it has, until nothing of it runs
+    if (entry->row.proxy.empty() || entry->removing())
+      continue;  // what is being removed keeps what it has, until nothing of it runs
     auto told = co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy);
     if (!told) {
       Error why = std::move(told).error().while_doing("secrets of sandbox " + entry->row.name);
@@ -113,17 +122,23 @@ asio::awaitable<void> Proxies::tell_every_broker() {
       static_cast<void>(told);
     }
     const auto has_rules = [](const auto& entry) { return !entry->row.proxy.empty(); };
-    if (failed == kTellFailed && (!secrets_.empty() || std::ranges::any_of(registry_->entries(), has_rules))) {
-      jobs_.warn("the broker is not told which secrets sandboxes may use, and goes by what it was told last; this is tried until it is: " + met.error().message);
+    if (failed == kTellFailed &&
+        (!secrets_.empty() || std::ranges::any_of(registry_->entries(), has_rules))) {
+      jobs_.warn(
+          "the broker is not told which secrets sandboxes may use, and goes by what it was told last; this is tried until it is: " +
+          met.error().message);
     }
     co_await sleep_for(pause);
     pause = std::min(pause * 2, kMostRetry);
   }
 }
 
-Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before) {
+Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant,
+                                                std::vector<ProxyRule> rules,
+                                                const std::vector<ProxyRule>& before) {
   for (ProxyRule& rule : rules) {
-    for (auto* list : {&rule.hosts, &rule.methods, &rule.paths}) *list = each_once(std::move(*list));
+    for (auto* list : {&rule.hosts, &rule.methods, &rule.paths})
+      *list = each_once(std::move(*list));
   }
   CAY_CHECK(check_proxy_rules(rules));
   if (!rules.empty() && vault_ == nullptr) return unsupported();
@@ -133,31 +148,44 @@ Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant, std::vec
     if (rule.is_fence()) continue;
     const auto secret = secrets_.find({tenant, rule.secret});
     if (secret == secrets_.end()) {
-      return Error{Code::kNotFound, "secret_not_found", "proxy rule '" + rule.name + "': there is no secret '" + rule.secret + "': cay secret set " + rule.secret, 0};
+      return Error{Code::kNotFound, "secret_not_found",
+                   "proxy rule '" + rule.name + "': there is no secret '" + rule.secret +
+                       "': cay secret set " + rule.secret,
+                   0};
     }
     const auto& allowed = secret->second.info.hosts;
     for (const std::string& text : rule.hosts) {
       const auto wanted = parse_proxy_host(text);
       const bool within = wanted && std::ranges::any_of(allowed, [&](const std::string& one) {
-        const auto own = parse_proxy_host(one);
-        return own && own->covers(*wanted);
-      });
+                            const auto own = parse_proxy_host(one);
+                            return own && own->covers(*wanted);
+                          });
       if (!within) {
         return Error{Code::kPermissionDenied, "host_not_allowed",
-                     "proxy rule '" + rule.name + "': secret '" + rule.secret + "' may not be sent to " + text + ": its own hosts are what `cay secret set` gave it", 0};
+                     "proxy rule '" + rule.name + "': secret '" + rule.secret +
+                         "' may not be sent to " + text +
+                         ": its own hosts are what `cay secret set` gave it",
+                     0};
       }
     }
     const auto& hosts = rule.hosts.empty() ? allowed : rule.hosts;
-    if (rule.way == ProxyWay::kBaseUrl && (hosts.empty() || parse_proxy_host(hosts.front())->wildcard())) {
-      return invalid("invalid_proxy_rule", "proxy rule '" + rule.name + "': of way base_url the first host is the one that is asked: it must be an exact one");
+    if (rule.way == ProxyWay::kBaseUrl &&
+        (hosts.empty() || parse_proxy_host(hosts.front())->wildcard())) {
+      return invalid(
+          "invalid_proxy_rule",
+          "proxy rule '" + rule.name +
+              "': of way base_url the first host is the one that is asked: it must be an exact one");
     }
-    const auto old = std::ranges::find_if(before, [&](const ProxyRule& one) { return one.name == rule.name && one.secret == rule.secret && one.way == rule.way; });
+    const auto old = std::ranges::find_if(before, [&](const ProxyRule& one) {
+      return one.name == rule.name && one.secret == rule.secret && one.way == rule.way;
+    });
     rule.token = old != before.end() ? old->token : "cay-token-" + new_secret();
   }
   return rules;
 }
 
-Result<void> Proxies::mark(const TenantId& tenant, const std::string& secret, Gone gone, const std::vector<std::string>& hosts) {
+Result<void> Proxies::mark(const TenantId& tenant, const std::string& secret, Gone gone,
+                           const std::vector<std::string>& hosts) {
   for (const auto& entry : users_of(tenant, secret)) {
     Sandbox next = entry->row;
     for (ProxyRule& rule : next.proxy) {
@@ -177,14 +205,17 @@ void Proxies::mark_all() {
     for (const ProxyRule& rule : std::vector<ProxyRule>(entry->row.proxy)) {
       const bool gone = !rule.is_fence() && !secrets_.contains({entry->row.tenant, rule.secret});
       if (rule.gone == gone || entry->removing()) continue;
-      auto marked = mark(entry->row.tenant, rule.secret, gone ? Gone::kYes : Gone::kNo, gone ? rule.hosts : std::vector<std::string>());
-      if (!marked) jobs_.warn("secrets of sandbox " + entry->row.name + ": " + marked.error().message);
+      auto marked = mark(entry->row.tenant, rule.secret, gone ? Gone::kYes : Gone::kNo,
+                         gone ? rule.hosts : std::vector<std::string>());
+      if (!marked)
+        jobs_.warn("secrets of sandbox " + entry->row.name + ": " + marked.error().message);
     }
   }
 }
 
 // As they are now.
-ProxyGrant Proxies::with_secrets(const SandboxId& sandbox, const TenantId& tenant, std::vector<ProxyRule> rules) const {
+ProxyGrant Proxies::with_secrets(const SandboxId& sandbox, const TenantId& tenant,
+                                 std::vector<ProxyRule> rules) const {
   ProxyGrant out{sandbox, tenant, {}};
   for (ProxyRule& rule : rules) {
     const auto secret = secrets_.find({tenant, rule.secret});
@@ -214,9 +245,11 @@ Task<Granted> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<Pro
   Result<Granted> granted;
   for (int i = 0; i < kTries; ++i) {
     granted = co_await at->grant(with_secrets(sandbox, tenant, rules));
-    if (granted || granted.error().reason != "secret_withdrawn") break;  // else a secret was changed on the way
+    if (granted || granted.error().reason != "secret_withdrawn")
+      break;  // else a secret was changed on the way
   }
-  if (granted && !granted->unusable.empty()) jobs_.warn("sandbox " + sandbox.get() + ": " + unusable(granted->unusable).message);
+  if (granted && !granted->unusable.empty())
+    jobs_.warn("sandbox " + sandbox.get() + ": " + unusable(granted->unusable).message);
   co_return granted;
 }
 
@@ -274,13 +307,16 @@ Task<void> Proxies::renew_trust(std::shared_ptr<Entry> entry, std::string certif
   co_return trusted;
 }
 
-// One after the other, and each certificate once: a broker that comes and goes must not have every sandbox's files read again.
+// One after the other, and each certificate once: a broker that comes and goes must not have every
+// sandbox's files read again.
 Task<void> Proxies::renew_all(std::vector<Trusting> all) {
   for (auto& [entry, certificate] : all) {
     const auto known = renewed_.find(entry->row.id);
     if (known != renewed_.end() && known->second == certificate) continue;
     auto done = co_await renew_trust(entry, certificate);
-    if (!done) jobs_.warn("sandbox " + entry->row.name + " does not trust its own authority: " + done.error().message);
+    if (!done)
+      jobs_.warn("sandbox " + entry->row.name +
+                 " does not trust its own authority: " + done.error().message);
     if (done && entry->live && entry->runs()) renewed_[entry->row.id] = std::move(certificate);
   }
   co_return Result<void>();
@@ -288,7 +324,9 @@ Task<void> Proxies::renew_all(std::vector<Trusting> all) {
 
 Task<void> Proxies::revoke_job(SandboxId sandbox) {
   auto done = co_await vault_->revoke(sandbox);
-  if (!done) jobs_.warn("the secrets of sandbox " + sandbox.get() + ", which is gone, are taken back at the next start: " + done.error().message);
+  if (!done)
+    jobs_.warn("the secrets of sandbox " + sandbox.get() +
+               ", which is gone, are taken back at the next start: " + done.error().message);
   co_return Result<void>();
 }
 
@@ -297,11 +335,14 @@ void Proxies::revoke(const SandboxId& sandbox) {
   if (granted_.erase(sandbox) > 0) jobs_.spawn(revoke_job(sandbox));
 }
 
-std::vector<std::shared_ptr<Entry>> Proxies::users_of(const TenantId& tenant, const std::string& secret) const {
+std::vector<std::shared_ptr<Entry>> Proxies::users_of(const TenantId& tenant,
+                                                      const std::string& secret) const {
   std::vector<std::shared_ptr<Entry>> out;
   for (const auto& entry : registry_->entries()) {
     const bool uses = entry->row.tenant == tenant && !entry->removing() &&
-                      std::ranges::any_of(entry->row.proxy, [&](const ProxyRule& rule) { return rule.secret == secret; });
+                      std::ranges::any_of(entry->row.proxy, [&](const ProxyRule& rule) {
+                        return rule.secret == secret;
+                      });
     if (uses) out.push_back(entry);
   }
   return out;

@@ -1,5 +1,6 @@
-// Proxies: the rules by which sandboxes use secrets. They are checked against the existing secrets, granted at
-// the vault, and made ready inside: a sandbox trusts only the authority that ends TLS for its own rules.
+// Proxies: the rules by which sandboxes use secrets. They are checked against the existing secrets,
+// granted at the vault, and made ready inside: a sandbox trusts only the authority that ends TLS
+// for its own rules.
 #pragma once
 #include <map>
 #include <memory>
@@ -22,20 +23,23 @@ struct Entry;
 class Proxies {
  public:
   // `vault` may be null: then there are no secrets (kUnsupported, vault_unsupported).
-  Proxies(std::shared_ptr<Registry> registry, Vault* vault, Jobs& jobs) : registry_(std::move(registry)), vault_(vault), jobs_(jobs), stopped_(jobs.loop()) {}
+  Proxies(std::shared_ptr<Registry> registry, Vault* vault, Jobs& jobs)
+      : registry_(std::move(registry)), vault_(vault), jobs_(jobs), stopped_(jobs.loop()) {}
 
   // Reads the store.
   Result<void> open();
-  // Called once the registry has its rows: grants every sandbox's rules and revokes those of sandboxes that
-  // are gone.
+  // Called once the registry has its rows: grants every sandbox's rules and revokes those of
+  // sandboxes that are gone.
   Task<void> tell_all();
-  // Runs until stop(): every new broker gets all grants, repeated until it has them. Earlier grants count
-  // meanwhile.
+  // Runs until stop(): every new broker gets all grants, repeated until it has them. Earlier grants
+  // count meanwhile.
   Task<void> keep_told();
   void stop() { stopped_.set(); }
 
-  // Rules as they are to be kept: checked, and with a token each; `before` are the sandbox's so far, whose tokens stay.
-  Result<std::vector<ProxyRule>> checked(const TenantId& tenant, std::vector<ProxyRule> rules, const std::vector<ProxyRule>& before);
+  // Rules as they are to be kept: checked, and with a token each; `before` are the sandbox's so
+  // far, whose tokens stay.
+  Result<std::vector<ProxyRule>> checked(const TenantId& tenant, std::vector<ProxyRule> rules,
+                                         const std::vector<ProxyRule>& before);
 
   // From now on the sandbox may use `rules`. Rules that the vault cannot use are logged.
   Task<Granted> grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules);
@@ -47,23 +51,28 @@ class Proxies {
   static Task<void> make_trust(std::shared_ptr<Entry> entry, std::string certificate);
   // make_trust(), where it trusts another one.
   static Task<void> renew_trust(std::shared_ptr<Entry> entry, std::string certificate);
-  // Grants, and makes trusted. kPermissionDenied (secret_unusable): rules that are named cannot be used; all others count.
+  // Grants, and makes trusted. kPermissionDenied (secret_unusable): rules that are named cannot be
+  // used; all others count.
   Task<void> equip(std::shared_ptr<Entry> entry);
 
   Result<Vault*> vault();
   std::map<std::pair<TenantId, std::string>, StoredSecret>& secrets() { return secrets_; }
   // Keeps with the rules for this secret whether it is gone, and where it could be sent.
   enum class Gone { kNo, kYes };
-  Result<void> mark(const TenantId& tenant, const std::string& secret, Gone gone, const std::vector<std::string>& hosts);
+  Result<void> mark(const TenantId& tenant, const std::string& secret, Gone gone,
+                    const std::vector<std::string>& hosts);
   // Sandboxes of the tenant that have a rule for this secret.
-  std::vector<std::shared_ptr<Entry>> users_of(const TenantId& tenant, const std::string& secret) const;
+  std::vector<std::shared_ptr<Entry>> users_of(const TenantId& tenant,
+                                               const std::string& secret) const;
 
  private:
-  using Trusting = std::pair<std::shared_ptr<Entry>, std::string>;  // a sandbox, and the certificate of its authority
+  using Trusting = std::pair<std::shared_ptr<Entry>,
+                             std::string>;  // a sandbox, and the certificate of its authority
   Task<void> renew_all(std::vector<Trusting> all);
   Task<void> revoke_job(SandboxId sandbox);
   asio::awaitable<void> tell_every_broker();
-  ProxyGrant with_secrets(const SandboxId& sandbox, const TenantId& tenant, std::vector<ProxyRule> rules) const;
+  ProxyGrant with_secrets(const SandboxId& sandbox, const TenantId& tenant,
+                          std::vector<ProxyRule> rules) const;
   void mark_all();
   std::shared_ptr<Registry> registry_;
   Vault* vault_;

@@ -18,8 +18,10 @@ TEST_F(QuotaTest, ConcurrentCreatesNeverPassTheSandboxLimit) {
   runtime.hold_boots = true;
   std::vector<std::shared_ptr<testing::Started<Sandbox>>> started;
   for (int i = 0; i < 8; ++i) {
-    const milliseconds timeout(i < 3 ? 60'000 : 50);  // the first three have their places, and wait for the test alone
-    started.push_back(begin(core->sandboxes().create(alice, named("b" + std::to_string(i)), {.timeout = timeout})));
+    const milliseconds timeout(
+        i < 3 ? 60'000 : 50);  // the first three have their places, and wait for the test alone
+    started.push_back(begin(
+        core->sandboxes().create(alice, named("b" + std::to_string(i)), {.timeout = timeout})));
     EXPECT_LE(store.rows.size(), 3U);
   }
   runtime.release_boots();
@@ -66,7 +68,8 @@ TEST_F(QuotaTest, MemoryIsNeverOverAdmitted) {
   EXPECT_TRUE(finish(waiting));
 }
 
-// Admitted limits boot, whatever the owner changes meanwhile. The change counts from the next start.
+// Admitted limits boot, whatever the owner changes meanwhile. The change counts from the next
+// start.
 TEST_F(QuotaTest, LimitsThatAreChangedInTheQueueBootNothingLarger) {
   config.capacity.memory_bytes = config.host.memory_reserve_bytes + (4ull << 30);
   config.host.memory_overcommit = 1.0;
@@ -89,7 +92,8 @@ TEST_F(QuotaTest, LimitsThatAreChangedInTheQueueBootNothingLarger) {
   const std::uint64_t runs = config.defaults.limits.memory_bytes + (16ull << 20);
   EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, runs);
 
-  // A daemon that finds it counts what runs, not what its row has by now; what is started again is what it was changed to.
+  // A daemon that finds it counts what runs, not what its row has by now; what is started again is
+  // what it was changed to.
   ASSERT_TRUE(open());
   EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, runs);
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "before")));
@@ -111,12 +115,18 @@ TEST_F(QuotaTest, WhatTheOthersHoldIsToldToTheOperatorAlone) {
   ASSERT_TRUE(run(core->sandboxes().create(bob, std::move(large), CreateOptions{})));
   const auto refused = create("mine", {.timeout = milliseconds(20)});
   EXPECT_EQ(refused.error().reason, "quota_memory");
-  EXPECT_EQ(refused.error().message, "memory is exhausted: asked 2048 MiB, which the host has not left; stop sandboxes, or ask for less");
+  EXPECT_EQ(
+      refused.error().message,
+      "memory is exhausted: asked 2048 MiB, which the host has not left; stop sandboxes, or ask for less");
   Principal root = alice;
   root.scope = KeyScope::kAdmin;
-  const auto told = run(core->sandboxes().create(root, named("mine"), {.timeout = milliseconds(20)}));
-  EXPECT_NE(told.error().message.find("(3072 MiB of 4096 MiB are given to running sandboxes)"), std::string::npos) << told.error().message;
-  for (const auto& event : store.journal) EXPECT_EQ(event.reason.find("3072"), std::string::npos) << event.type << ": " << event.reason;
+  const auto told =
+      run(core->sandboxes().create(root, named("mine"), {.timeout = milliseconds(20)}));
+  EXPECT_NE(told.error().message.find("(3072 MiB of 4096 MiB are given to running sandboxes)"),
+            std::string::npos)
+      << told.error().message;
+  for (const auto& event : store.journal)
+    EXPECT_EQ(event.reason.find("3072"), std::string::npos) << event.type << ": " << event.reason;
 }
 
 TEST_F(QuotaTest, AWakeThatFindsNoRoomSaysWhatIsExhausted) {
@@ -162,7 +172,8 @@ TEST_F(QuotaTest, BootsInParallelAreBounded) {
   EXPECT_EQ(runtime.alive.size(), 6U);
 }
 
-// Creates that together request more of one thing than there is. The sum of all begun boots never exceeds it.
+// Creates that together request more of one thing than there is. The sum of all begun boots never
+// exceeds it.
 class SumTest : public CoreTest {
  protected:
   struct Thing {
@@ -176,11 +187,15 @@ class SumTest : public CoreTest {
   static constexpr std::uint64_t kMib = 1ull << 20;
 
   static Thing memory() {
-    return {"quota_memory", 256 * kMib, [](Limits& limits, std::uint64_t value) { limits.memory_bytes = value; },
+    return {"quota_memory", 256 * kMib,
+            [](Limits& limits, std::uint64_t value) { limits.memory_bytes = value; },
             [](const Limits& limits) { return limits.memory_bytes; }};
   }
   static Thing cpu() {
-    return {"quota_cpu", 500, [](Limits& limits, std::uint64_t value) { limits.cpu_millicores = static_cast<std::uint32_t>(value); },
+    return {"quota_cpu", 500,
+            [](Limits& limits, std::uint64_t value) {
+              limits.cpu_millicores = static_cast<std::uint32_t>(value);
+            },
             [](const Limits& limits) { return std::uint64_t{limits.cpu_millicores}; }};
   }
 
@@ -189,11 +204,14 @@ class SumTest : public CoreTest {
     config.host.memory_overcommit = config.host.cpu_overcommit = 1.0;
     config.host.max_parallel_boots = 1000;
     config.capacity = {};
-    if (thing.reason == "quota_memory") config.capacity.memory_bytes = config.host.memory_reserve_bytes + kUnits * thing.unit;
-    if (thing.reason == "quota_cpu") config.capacity.cpu_millicores = static_cast<std::uint32_t>(kUnits * thing.unit);
+    if (thing.reason == "quota_memory")
+      config.capacity.memory_bytes = config.host.memory_reserve_bytes + kUnits * thing.unit;
+    if (thing.reason == "quota_cpu")
+      config.capacity.cpu_millicores = static_cast<std::uint32_t>(kUnits * thing.unit);
     ASSERT_TRUE(open());
   }
-  Begun begin_one(const Thing& thing, const Principal& who, const std::string& name, std::uint64_t units, milliseconds timeout) {
+  Begun begin_one(const Thing& thing, const Principal& who, const std::string& name,
+                  std::uint64_t units, milliseconds timeout) {
     SandboxSpec spec = named(name);
     thing.ask(spec.limits, units * thing.unit);
     return begin(core->sandboxes().create(who, std::move(spec), {.timeout = timeout}));
@@ -213,22 +231,28 @@ void SumTest::many_at_once(const Thing& thing) {
   };
   constexpr milliseconds kLong{60'000};
   constexpr milliseconds kShort{50};
-  // Those that fit wait for the test alone. Four units are free when the one of five comes, and nobody of its tenant overtakes it.
-  std::vector<Begun> fit = {begin_one(thing, alice, "a", 3, kLong), begin_one(thing, bob, "b", 1, kLong)};
+  // Those that fit wait for the test alone. Four units are free when the one of five comes, and
+  // nobody of its tenant overtakes it.
+  std::vector<Begun> fit = {begin_one(thing, alice, "a", 3, kLong),
+                            begin_one(thing, bob, "b", 1, kLong)};
   const Begun large = begin_one(thing, alice, "large", 5, kShort);
   fit.push_back(begin_one(thing, alice, "c", 4, kLong));
   EXPECT_EQ(given(), 4 * thing.unit);
   EXPECT_EQ(finish(large).error().reason, thing.reason);
-  EXPECT_EQ(given(), kUnits * thing.unit) << "what it waited for is had by the next one, to the last unit";
+  EXPECT_EQ(given(), kUnits * thing.unit)
+      << "what it waited for is had by the next one, to the last unit";
   std::vector<Begun> refused;
   refused.reserve(12);
-  for (int i = 0; i < 12; ++i) refused.push_back(begin_one(thing, i % 2 == 0 ? alice : bob, "r" + std::to_string(i), 1, kShort));
+  for (int i = 0; i < 12; ++i)
+    refused.push_back(
+        begin_one(thing, i % 2 == 0 ? alice : bob, "r" + std::to_string(i), 1, kShort));
   for (std::size_t i = 0; i < refused.size(); ++i) {
     const auto got = finish(refused[i]);
     ASSERT_FALSE(got) << i;
     EXPECT_EQ(got.error().code, Code::kExhausted);
     EXPECT_EQ(got.error().reason, thing.reason);
-    EXPECT_NE(got.error().message.find("exhausted: asked"), std::string::npos) << got.error().message;
+    EXPECT_NE(got.error().message.find("exhausted: asked"), std::string::npos)
+        << got.error().message;
     EXPECT_EQ(given(), kUnits * thing.unit);
   }
   runtime.release_boots();
@@ -240,19 +264,23 @@ void SumTest::many_at_once(const Thing& thing) {
   runtime.boots.clear();
   std::vector<Begun> next;
   next.reserve(5);
-  for (int i = 0; i < 5; ++i) next.push_back(begin_one(thing, bob, "n" + std::to_string(i), 1, i < 3 ? kLong : milliseconds(200)));
+  for (int i = 0; i < 5; ++i)
+    next.push_back(
+        begin_one(thing, bob, "n" + std::to_string(i), 1, i < 3 ? kLong : milliseconds(200)));
   EXPECT_TRUE(runtime.boots.empty());
   ASSERT_TRUE(run(core->sandboxes().remove(alice, "a")));
   drain();
   EXPECT_EQ(given(), 3 * thing.unit);
-  for (int i = 3; i < 5; ++i) EXPECT_EQ(finish(next[static_cast<std::size_t>(i)]).error().reason, thing.reason);
+  for (int i = 3; i < 5; ++i)
+    EXPECT_EQ(finish(next[static_cast<std::size_t>(i)]).error().reason, thing.reason);
   EXPECT_EQ(given(), 3 * thing.unit);
   runtime.release_boots();
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(finish(next[i]));
   EXPECT_EQ(runtime.alive.size(), 5U);
 }
 
-// Creates of any size, some whose boot fails, some whose caller goes, and removals, for two hundred turns.
+// Creates of any size, some whose boot fails, some whose caller goes, and removals, for two hundred
+// turns.
 void SumTest::over_and_over(const Thing& thing) {
   open_with(thing);
   std::mt19937 random(7);
@@ -271,9 +299,11 @@ void SumTest::over_and_over(const Thing& thing) {
   };
   for (int turn = 0; turn < 200; ++turn) {
     const std::string name = "t" + std::to_string(turn);
-    if (turn % 5 == 0) runtime.boot_script.push_back(Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"});
+    if (turn % 5 == 0)
+      runtime.boot_script.push_back(Error{Code::kInternal, "mount_failed", "mount rootfs: EPERM"});
     const Principal& who = turn % 3 == 0 ? bob : alice;
-    under_way.push_back({name, &who, begin_one(thing, who, name, 1 + random() % 4, milliseconds(2))});
+    under_way.push_back(
+        {name, &who, begin_one(thing, who, name, 1 + random() % 4, milliseconds(2))});
     if (under_way.size() < 6) continue;
     check();
     const auto at = under_way.begin() + static_cast<std::ptrdiff_t>(random() % under_way.size());
@@ -302,7 +332,8 @@ void SumTest::over_and_over(const Thing& thing) {
   // All of it came back, and no more than that.
   runtime.boot_script.clear();
   EXPECT_TRUE(finish(begin_one(thing, alice, "whole", kUnits, milliseconds(60'000))));
-  EXPECT_EQ(finish(begin_one(thing, alice, "more", 1, milliseconds(20))).error().reason, thing.reason);
+  EXPECT_EQ(finish(begin_one(thing, alice, "more", 1, milliseconds(20))).error().reason,
+            thing.reason);
 }
 
 // The waiters for room that others have. There are eight units, so a share of two tenants is four.
@@ -310,7 +341,8 @@ class TurnTest : public SumTest {
  protected:
   static constexpr milliseconds kLong{60'000};
 
-  Begun ask(const Principal& who, const std::string& name, std::uint64_t units, milliseconds timeout = kLong) {
+  Begun ask(const Principal& who, const std::string& name, std::uint64_t units,
+            milliseconds timeout = kLong) {
     return begin_one(memory(), who, name, units, timeout);
   }
   void give_back(const Principal& who, const std::string& name) {
@@ -350,7 +382,8 @@ TEST_F(TurnTest, WithinATenantNobodyOvertakesButWhatExistsAlready) {
   ASSERT_TRUE(finish(ask(alice, "full", 6)));
   const auto large = ask(alice, "large", 4);
   const auto small = ask(alice, "small", 1, milliseconds(20));
-  EXPECT_EQ(finish(small).error().reason, "quota_queue") << "two units are free, and one that came before waits for four";
+  EXPECT_EQ(finish(small).error().reason, "quota_queue")
+      << "two units are free, and one that came before waits for four";
   EXPECT_TRUE(run(core->commands().run(alice, "sleeps", command("c1"))));
   EXPECT_FALSE(large->done());
   EXPECT_EQ(runtime.alive.size(), 2U);
@@ -366,7 +399,8 @@ TEST_F(TurnTest, WithinATenantNobodyOvertakesButWhatExistsAlready) {
   ASSERT_TRUE(run(core->sandboxes().start(alice, "sleeps")));
   drain();
   EXPECT_EQ(state("full"), SandboxState::kProvisioning);
-  EXPECT_EQ(state("sleeps"), SandboxState::kProvisioning) << "three units are free, and one that came before waits for six";
+  EXPECT_EQ(state("sleeps"), SandboxState::kProvisioning)
+      << "three units are free, and one that came before waits for six";
   give_back(alice, "large");
   EXPECT_EQ(state("full"), SandboxState::kReady);
 }
@@ -401,7 +435,8 @@ TEST_F(TurnTest, NothingIsKeptForWhoeverWouldHaveMoreThanItsShare) {
   open_with(memory());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(finish(ask(bob, "b" + std::to_string(i), 1)));
   const auto large = ask(alice, "large", 5);
-  EXPECT_TRUE(finish(ask(bob, "more", 2, milliseconds(20)))) << "though seven are more than his share";
+  EXPECT_TRUE(finish(ask(bob, "more", 2, milliseconds(20))))
+      << "though seven are more than his share";
   EXPECT_FALSE(large->done());
   for (int i = 0; i < 4; ++i) give_back(bob, "b" + std::to_string(i));
   EXPECT_TRUE(finish(large));
@@ -413,7 +448,8 @@ TEST_F(TurnTest, TenantsAreServedInTurn) {
   ASSERT_TRUE(finish(ask(alice, "all", 8)));
   std::vector<Begun> of_alice, of_others;
   for (int i = 0; i < 4; ++i) of_alice.push_back(ask(alice, "a" + std::to_string(i), 2));
-  for (int i = 0; i < 2; ++i) of_others.push_back(ask(i == 0 ? bob : carol, "o" + std::to_string(i), 2));
+  for (int i = 0; i < 2; ++i)
+    of_others.push_back(ask(i == 0 ? bob : carol, "o" + std::to_string(i), 2));
   give_back(alice, "all");
   for (const auto& one : of_others) EXPECT_TRUE(finish(one)) << "they came last";
   EXPECT_TRUE(finish(of_alice[0]));

@@ -15,7 +15,8 @@ Result<std::shared_ptr<Entry>> Registry::find(const Principal& who, const std::s
     CAY_TRY(auto row, store_.by_name(who.tenant, ref));
     if (row) entry = by_id(row->id);
   }
-  const bool found = entry && entry->row.tenant == who.tenant && (!who.only || entry->row.id == *who.only);
+  const bool found =
+      entry && entry->row.tenant == who.tenant && (!who.only || entry->row.id == *who.only);
   if (!found) return who.only ? not_the_only_one(ref) : sandbox_not_found(ref);
   return entry;
 }

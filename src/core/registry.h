@@ -1,5 +1,6 @@
-// Registry: every sandbox that this daemon knows. It has the row, and the parts that only memory holds: the
-// connection to its keeper, its users, the work under way. Rows are written to the store first.
+// Registry: every sandbox that this daemon knows. It has the row, and the parts that only memory
+// holds: the connection to its keeper, its users, the work under way. Rows are written to the store
+// first.
 #pragma once
 #include <functional>
 #include <map>
@@ -23,35 +24,39 @@ struct Entry {
   Entry(asio::any_io_executor loop, Sandbox first) : row(std::move(first)), turn(std::move(loop)) {}
 
   Sandbox row;
-  std::shared_ptr<LiveSandbox> live;       // while kReady or kPaused
-  Mutex turn;                              // held by what changes its state: one boot, stop or removal at a time
+  std::shared_ptr<LiveSandbox> live;  // while kReady or kPaused
+  Mutex turn;  // held by what changes its state: one boot, stop or removal at a time
   std::shared_ptr<Boot> boot;              // under way
   std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;
-  std::string removed_by{};                // the key that requested its removal
-  bool ended_unseen = false;               // while no daemon was there
-  bool erased = false;                     // the row is gone; whoever still holds the entry lets go
-  bool unsaved = false;                    // the store could not be written: tried again by the timers
-  bool network_required = false;           // its creation requested a policy by name
-  bool timed = false;                      // a timer's job is under way
-  LifeMillis timer_retry_at = 0;           // after one failed
-  int holds = 0;                           // calls, streams and readers that use it
-  UnixMillis last_active = 0;              // newer than the row's
+  std::string removed_by{};       // the key that requested its removal
+  bool ended_unseen = false;      // while no daemon was there
+  bool erased = false;            // the row is gone; whoever still holds the entry lets go
+  bool unsaved = false;           // the store could not be written: tried again by the timers
+  bool network_required = false;  // its creation requested a policy by name
+  bool timed = false;             // a timer's job is under way
+  LifeMillis timer_retry_at = 0;  // after one failed
+  int holds = 0;                  // calls, streams and readers that use it
+  UnixMillis last_active = 0;     // newer than the row's
   std::uint64_t bytes_in = 0, bytes_out = 0;  // through Cay, since the meter took them
-  LifeMillis active_mark = 0;              // the same moment for the timers
-  LifeMillis awake_until = 0;              // no idle stop before: of an adopted one, for clients to come back
+  LifeMillis active_mark = 0;                 // the same moment for the timers
+  LifeMillis awake_until = 0;  // no idle stop before: of an adopted one, for clients to come back
   struct Told {
-    std::weak_ptr<LiveSandbox> by;         // while `live` is this one
+    std::weak_ptr<LiveSandbox> by;  // while `live` is this one
     std::string policy, rules;
   };
-  Told told;                               // the policy that the gate last acknowledged, before its own report has it
-  Grant slot;                              // one sandbox of the tenant's quota
-  Grant room;                              // memory and CPU, while it runs or boots
-  Limits given;                            // what that room is of; the row may have others for the next start
+  Told told;     // the policy that the gate last acknowledged, before its own report has it
+  Grant slot;    // one sandbox of the tenant's quota
+  Grant room;    // memory and CPU, while it runs or boots
+  Limits given;  // what that room is of; the row may have others for the next start
 
-  bool runs() const { return row.state == SandboxState::kReady || row.state == SandboxState::kPaused; }
-  bool rests() const { return row.state == SandboxState::kStopped || row.state == SandboxState::kFailed; }
+  bool runs() const {
+    return row.state == SandboxState::kReady || row.state == SandboxState::kPaused;
+  }
+  bool rests() const {
+    return row.state == SandboxState::kStopped || row.state == SandboxState::kFailed;
+  }
   bool removing() const { return removal != nullptr || row.state == SandboxState::kDeleting; }
 };
 
@@ -60,7 +65,8 @@ class Registry {
   Registry(asio::any_io_executor loop, Store& store, Clock& clock)
       : loop_(std::move(loop)), store_(store), clock_(clock), time_(clock, store) {}
 
-  // By id or name, inside the caller's tenant, and no other than the one that their key is for; kNotFound (sandbox_not_found).
+  // By id or name, inside the caller's tenant, and no other than the one that their key is for;
+  // kNotFound (sandbox_not_found).
   Result<std::shared_ptr<Entry>> find(const Principal& who, const std::string& ref);
   std::shared_ptr<Entry> by_id(const SandboxId& id) const;  // null if there is none
   std::vector<std::shared_ptr<Entry>> entries() const;
@@ -69,8 +75,8 @@ class Registry {
   Result<std::shared_ptr<Entry>> insert(Sandbox row);
   // A row of the store, at start.
   std::shared_ptr<Entry> load(Sandbox row);
-  // Changes what is about to be: memory changes only if the store took it. Stamps updated_at. `by` is the
-  // key, for the event.
+  // Changes what is about to be: memory changes only if the store took it. Stamps updated_at. `by`
+  // is the key, for the event.
   Result<void> save(Entry& entry, Sandbox next, const std::string& by = {});
   // Records what has happened: memory has it in any case, and the timers write it again if need be.
   void record(Entry& entry, Sandbox next);

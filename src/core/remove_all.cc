@@ -31,7 +31,8 @@ Task<std::vector<Removal>> SandboxVerbs::remove_all(Principal who, RemovalQuery 
     CAY_CO_TRY(const SandboxPage page, registry_->store().list(who.tenant, which));
     for (const auto& row : page.items) {
       const auto entry = registry_->by_id(row.id);
-      const bool named = std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.entry == entry; });
+      const bool named = std::any_of(items.begin(), items.end(),
+                                     [&](const Item& item) { return item.entry == entry; });
       if (entry && !named) items.push_back({row.name, entry, nullptr});
     }
   }
@@ -39,7 +40,8 @@ Task<std::vector<Removal>> SandboxVerbs::remove_all(Principal who, RemovalQuery 
   for (std::size_t i = 0; i < items.size(); ++i) {
     for (; begun < items.size() && begun < i + kAtOnce; ++begun) {
       Item& next = items[begun];
-      if (next.entry) next.outcome = jobs_.begin<void>(lifecycle_.remove(next.entry, {}, who.key_name));
+      if (next.entry)
+        next.outcome = jobs_.begin<void>(lifecycle_.remove(next.entry, {}, who.key_name));
     }
     const auto outcome = items[i].outcome;
     if (!outcome) {

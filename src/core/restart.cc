@@ -9,10 +9,10 @@
 namespace cay::core {
 namespace {
 
-constexpr const char* kBootId = "boot_id";  // of the host when a daemon last started
+constexpr const char* kBootId = "boot_id";      // of the host when a daemon last started
 constexpr const char* kInitLife = "init_life";  // CoreConfig's then
-// Callers wait no longer than this for keepers that have not answered whether they are paused, and for ends
-// that are not over.
+// Callers wait no longer than this for keepers that have not answered whether they are paused, and
+// for ends that are not over.
 constexpr Millis kSilenceLimit{300};
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
@@ -25,8 +25,10 @@ Task<void> with_line(std::shared_ptr<LiveSandbox> live, Task<void> work) {
 
 Error store_is_new(const std::vector<SandboxId>& disks) {
   return {Code::kConflict, "store_is_new",
-          "the store (state.db) is new, and " + std::to_string(disks.size()) + " sandboxes' disks are here (" + disks.front().get() +
-              (disks.size() > 1 ? ", …" : "") + "): put the state.db that they belong to back, or restore a backup into another "
+          "the store (state.db) is new, and " + std::to_string(disks.size()) +
+              " sandboxes' disks are here (" + disks.front().get() +
+              (disks.size() > 1 ? ", …" : "") +
+              "): put the state.db that they belong to back, or restore a backup into another "
               "directory; to begin anew for good, without them: cay uninstall --purge --data DIR",
           0};
 }
@@ -37,7 +39,8 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_TRY(auto rows, registry_->store().all());
   std::vector<SandboxId> known;
   CAY_CO_TRY(const auto booted, registry_->store().get_meta(kBootId));
-  // No daemon has ever begun on this store: then the disks here are of one that is lost, and are not thrown away for that.
+  // No daemon has ever begun on this store: then the disks here are of one that is lost, and are
+  // not thrown away for that.
   if (!booted && rows.empty()) {
     CAY_CO_TRY(const auto strangers, co_await runtime_.with_disk());
     if (!strangers.empty()) co_return store_is_new(strangers);
@@ -66,10 +69,14 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   std::vector<std::shared_ptr<Entry>> entries;
   for (const auto& [id, why] : stopping_) {
     const bool is_row = std::ranges::any_of(rows, [&](const Sandbox& row) { return row.id == id; });
-    if (!is_row) { CAY_CO_CHECK(lifecycle_.begun_stops().over(id)); }
+    if (!is_row) {
+      CAY_CO_CHECK(lifecycle_.begun_stops().over(id));
+    }
   }
   for (const auto& [id, why] : creating_) {
-    const bool is_made = std::ranges::none_of(rows, [&](const Sandbox& row) { return row.id == id && row.state == SandboxState::kProvisioning; });
+    const bool is_made = std::ranges::none_of(rows, [&](const Sandbox& row) {
+      return row.id == id && row.state == SandboxState::kProvisioning;
+    });
     if (is_made) boots_.over(id);
   }
   for (auto& row : rows) {
@@ -96,27 +103,38 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   for (std::size_t i = 0; i < unowned.size(); ++i) {
     auto ending = runtime_.destroy(unowned[i]);
     const auto destroyed = co_await with_deadline(std::move(ending), kSilenceLimit, "its removal");
-    if (!destroyed) jobs_.warn("sandbox " + unowned[i].get() + " has no row and stays: " + destroyed.error().message);
+    if (!destroyed)
+      jobs_.warn("sandbox " + unowned[i].get() +
+                 " has no row and stays: " + destroyed.error().message);
   }
   // Last: until every row is settled, a daemon that is killed here must find the same difference.
   CAY_CO_CHECK(registry_->store().put_meta(kBootId, runtime_.host_boot_id()));
-  if (!init_life_.empty()) { CAY_CO_CHECK(registry_->store().put_meta(kInitLife, init_life_)); }
+  if (!init_life_.empty()) {
+    CAY_CO_CHECK(registry_->store().put_meta(kInitLife, init_life_));
+  }
   if (progress && !entries.empty()) {
-    const auto lives = std::count_if(entries.begin(), entries.end(), [](const auto& entry) { return entry->live != nullptr; });
-    progress("adopted " + std::to_string(lives) + " running of " + std::to_string(entries.size()) + " sandboxes");
+    const auto lives = std::count_if(entries.begin(), entries.end(),
+                                     [](const auto& entry) { return entry->live != nullptr; });
+    progress("adopted " + std::to_string(lives) + " running of " + std::to_string(entries.size()) +
+             " sandboxes");
   }
   co_return Result<void>();
 }
 
-// Begins what takes long under the sandbox's turn: one that does not end holds up neither the others nor the
-// start.
-void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
+// Begins what takes long under the sandbox's turn: one that does not end holds up neither the
+// others nor the start.
+void Restart::settle(const std::shared_ptr<Entry>& entry,
+                     const std::shared_ptr<LiveSandbox>& live) {
   const auto sweep_up = [&] { asked_.push_back(jobs_.begin<void>(lifecycle_.sweep_up(entry))); };
-  const auto remove = [&](std::string_view why) { asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry, why))); };
+  const auto remove = [&](std::string_view why) {
+    asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry, why)));
+  };
   const auto begun = stopping_.find(entry->row.id);
   const bool stopping = begun != stopping_.end();
   // Nothing of it runs, and it did not fail.
-  const auto why_rests = [&] { return stopping ? begun->second : std::string(ended_together_ ? kStoppedByHost : ""); };
+  const auto why_rests = [&] {
+    return stopping ? begun->second : std::string(ended_together_ ? kStoppedByHost : "");
+  };
   if (stopping && !(live && entry->runs())) {
     const auto told = lifecycle_.begun_stops().over(entry->row.id);
     if (!told) jobs_.warn("a stop that is over is still on record: " + told.error().message);
@@ -144,7 +162,8 @@ void Restart::settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<
       if (live) {
         adopt(entry, live);
         boots_.over(entry->row.id);
-      } else if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a request wakes it
+      } else if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a
+                                           // request wakes it
         rest(*entry, why_rests());
         sweep_up();
       } else if (creating_.contains(entry->row.id)) {
@@ -173,12 +192,15 @@ void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<L
   entry->live = live;
   entry->given = boots_.in_force(entry->row);
   entry->room = admission_.room_of_existing(entry->row.tenant, entry->given);
-  // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie in the future.
+  // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie
+  // in the future.
   entry->awake_until = registry_->time().now() + kGrace;
   adopted(*entry, entry->row.state == SandboxState::kPaused);
-  // The kernel knows whether it is frozen: the daemon may have ended between the action and its record.
+  // The kernel knows whether it is frozen: the daemon may have ended between the action and its
+  // record.
   asked_.push_back(jobs_.begin<void>(pauses_.learn(entry, live)));
-  if (entry->row.network.state == NetworkState::kOn) asked_.push_back(jobs_.begin<void>(renew_policy(entry)));
+  if (entry->row.network.state == NetworkState::kOn)
+    asked_.push_back(jobs_.begin<void>(renew_policy(entry)));
 }
 
 // Its creation was answered: it is made, or its row has the reason why not.
@@ -187,12 +209,14 @@ Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
     auto turn = co_await entry->turn.lock();
     if (entry->erased || entry->removing()) co_return Result<void>();
     const auto destroyed = co_await runtime_.destroy(entry->row.id);  // what was made of it
-    if (!destroyed && jobs_.closing) co_return Result<void>();  // the next daemon tries it
+    if (!destroyed && jobs_.closing) co_return Result<void>();        // the next daemon tries it
     if (!destroyed && !entry->erased && !entry->removing()) {
-      fail(*entry, "its creation was cut short, and what was made of it could not be removed: " + destroyed.error().message);
+      fail(*entry, "its creation was cut short, and what was made of it could not be removed: " +
+                       destroyed.error().message);
     }
   }
-  if (entry->erased || entry->removing() || entry->boot || entry->row.state != SandboxState::kProvisioning) {
+  if (entry->erased || entry->removing() || entry->boot ||
+      entry->row.state != SandboxState::kProvisioning) {
     boots_.over(entry->row.id);
     co_return Result<void>();
   }
@@ -203,7 +227,8 @@ Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
 // The daemon may have ended between a policy's record and its being gone by.
 Task<void> Restart::renew_policy(std::shared_ptr<Entry> entry) {
   const auto told = co_await runtime_.network(entry->row.id);
-  if (told && told->policy == entry->row.policy && told->rules == entry->row.rules) co_return Result<void>();
+  if (told && told->policy == entry->row.policy && told->rules == entry->row.rules)
+    co_return Result<void>();
   auto set = co_await runtime_.set_policy(entry->row.id, entry->row.policy, entry->row.rules);
   co_return set;
 }

@@ -17,8 +17,9 @@ namespace cay::core {
 
 class Restart {
  public:
-  Restart(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Boots& boots, Lifecycle& lifecycle, Pauses& pauses, Jobs& jobs,
-          std::chrono::milliseconds boot_limit, std::string init_life)
+  Restart(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Boots& boots,
+          Lifecycle& lifecycle, Pauses& pauses, Jobs& jobs, std::chrono::milliseconds boot_limit,
+          std::string init_life)
       : registry_(std::move(registry)),
         runtime_(runtime),
         admission_(admission),
@@ -29,8 +30,9 @@ class Restart {
         boot_limit_(boot_limit),
         init_life_(std::move(init_life)) {}
 
-  // Loads every row, adopts what lives, marks what died with the reason, and removes what nobody owns. Fails
-  // if the store cannot be read or the runtime cannot be queried. One sandbox's trouble is logged.
+  // Loads every row, adopts what lives, marks what died with the reason, and removes what nobody
+  // owns. Fails if the store cannot be read or the runtime cannot be queried. One sandbox's trouble
+  // is logged.
   Task<void> run(std::function<void(std::string)> progress);
 
  private:
@@ -52,9 +54,11 @@ class Restart {
   Jobs& jobs_;
   const std::chrono::milliseconds boot_limit_;
   const std::string init_life_;
-  std::vector<std::shared_ptr<Outcome<void>>> asked_;  // all at once: one that is silent holds up none
+  std::vector<std::shared_ptr<Outcome<void>>>
+      asked_;  // all at once: one that is silent holds up none
   bool host_restarted_ = false;
-  bool ended_together_ = false;  // everything that ran: with the host, or with the container that Cay runs in
+  bool ended_together_ =
+      false;  // everything that ran: with the host, or with the container that Cay runs in
   std::map<SandboxId, std::string> stopping_;  // by the last daemon, which did not see their end
   std::map<SandboxId, std::string> creating_;  // answered for by the last daemon, and not made
   std::set<SandboxId> disks_;  // after a restart of the host: those that outlived it

@@ -23,13 +23,17 @@ class RestartTest : public CoreTest {
 
 TEST_F(RestartTest, ReadyAndAliveIsTakenBackWithItsCommands) {
   const SandboxId id = put(SandboxState::kReady, true);
-  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
   ASSERT_TRUE(runtime.box(id).fake_commands().start(command("c")));
   ASSERT_TRUE(open());
   EXPECT_EQ(state("box"), SandboxState::kReady);
   EXPECT_EQ(runtime.known_at_adopt, std::vector<SandboxId>{id});
-  EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("c")))->end.state, CommandState::kRunning);
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, config.defaults.limits.memory_bytes);
+  EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("c")))->end.state,
+            CommandState::kRunning);
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes,
+            config.defaults.limits.memory_bytes);
 }
 
 TEST_F(RestartTest, ItMovesNoTimer) {
@@ -153,10 +157,12 @@ TEST_F(RestartTest, AfterAHostRestartALostDiskIsSaid) {
     EXPECT_NE(store.rows[id].reason.find("disk"), std::string::npos) << store.rows[id].reason;
   }
   EXPECT_EQ(store.rows[kept].state, SandboxState::kStopped);
-  for (const auto* name : {"box-1", "box-2", "box-3"}) ASSERT_TRUE(run(core->sandboxes().remove(alice, name))) << name;
+  for (const auto* name : {"box-1", "box-2", "box-3"})
+    ASSERT_TRUE(run(core->sandboxes().remove(alice, name))) << name;
 }
 
-// A keeper that hangs holds up neither the daemon's start nor the others. It is queried until it answers.
+// A keeper that hangs holds up neither the daemon's start nor the others. It is queried until it
+// answers.
 TEST_F(RestartTest, SilentKeepersHoldUpNobodyAndAreAskedAgain) {
   std::vector<SandboxId> ids;
   for (int i = 0; i < 5; ++i) {
@@ -167,13 +173,16 @@ TEST_F(RestartTest, SilentKeepersHoldUpNobodyAndAreAskedAgain) {
   }
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(open());
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(1500));  // of 4 times 2 s
+  EXPECT_LT(std::chrono::steady_clock::now() - begun,
+            std::chrono::milliseconds(1500));        // of 4 times 2 s
   EXPECT_EQ(state("box-0"), SandboxState::kReady);   // the row's state stands
   EXPECT_EQ(state("box-4"), SandboxState::kPaused);  // the kernel's word
   for (const SandboxId& id : ids) runtime.box(id).silent = false;
   const auto limit = begun + std::chrono::seconds(20);
-  while (state("box-3") != SandboxState::kPaused && std::chrono::steady_clock::now() < limit) loop.run_one_for(std::chrono::milliseconds(50));
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(state("box-" + std::to_string(i)), SandboxState::kPaused) << i;
+  while (state("box-3") != SandboxState::kPaused && std::chrono::steady_clock::now() < limit)
+    loop.run_one_for(std::chrono::milliseconds(50));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(state("box-" + std::to_string(i)), SandboxState::kPaused) << i;
 }
 
 TEST_F(RestartTest, ProvisioningAndAliveIsReady) {
@@ -317,7 +326,9 @@ TEST_F(RestartTest, DeletingThatCannotBeFinishedIsTriedAgain) {
 
 TEST_F(RestartTest, EndsThatTakeLongHoldUpNobody) {
   std::vector<SandboxId> ids;
-  for (const auto& [state, alive] : {std::pair(SandboxState::kStopped, true), {SandboxState::kReady, false}, {SandboxState::kDeleting, true}}) {
+  for (const auto& [state, alive] : {std::pair(SandboxState::kStopped, true),
+                                     {SandboxState::kReady, false},
+                                     {SandboxState::kDeleting, true}}) {
     ids.push_back(put(state, alive));
     store.rows[ids.back()].name = "box-" + std::to_string(ids.size());
   }
@@ -379,7 +390,9 @@ TEST_F(RestartTest, WhatRunsIsCountedAsItRunsThoughItsLimitsWereChanged) {
   const auto used = run(core->sandboxes().usage(alice));
   EXPECT_EQ(used->memory_used_bytes, 3ull << 30);
   EXPECT_EQ(used->cpu_used_millicores, 700U);
-  EXPECT_EQ(create("other", {.timeout = std::chrono::milliseconds(20)}).error().reason, "quota_memory") << "2 GiB are not left";
+  EXPECT_EQ(create("other", {.timeout = std::chrono::milliseconds(20)}).error().reason,
+            "quota_memory")
+      << "2 GiB are not left";
   EXPECT_NE(store.meta["limits_in_force"], "");
   ASSERT_TRUE(run(core->sandboxes().remove(alice, "large")));
   EXPECT_EQ(store.meta["limits_in_force"], "");
@@ -396,7 +409,8 @@ TEST_F(RestartTest, AChangeThatCannotBeWrittenDownIsNone) {
   store.write_error.reset();
   EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
   ASSERT_TRUE(open());
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, config.defaults.limits.memory_bytes);
+  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes,
+            config.defaults.limits.memory_bytes);
 }
 
 TEST_F(RestartTest, SnapshotThatCannotBePreparedIsAnError) {
@@ -411,7 +425,8 @@ TEST_F(RestartTest, DefaultIsTheSnapshotThatThisStartPrepared) {
     other.created_at = created_at;
     store.snapshot_rows[other.id] = other;
     ASSERT_TRUE(open());
-    EXPECT_EQ(create("box" + std::to_string(created_at))->snapshot_id, runtime.default_snapshot.id) << created_at;
+    EXPECT_EQ(create("box" + std::to_string(created_at))->snapshot_id, runtime.default_snapshot.id)
+        << created_at;
     SandboxSpec by_id = named("by-id" + std::to_string(created_at));
     by_id.snapshot = other.id.get();
     EXPECT_EQ(run(core->sandboxes().create(alice, by_id, CreateOptions{}))->snapshot_id, other.id);

@@ -1,5 +1,6 @@
-// RuleWork: work on rules for a client, off the daemon's loop, for a policy may be large and a report long. One
-// at a time for each tenant, so a busy tenant waits for itself. The work owns what it uses.
+// RuleWork: work on rules for a client, off the daemon's loop, for a policy may be large and a
+// report long. One at a time for each tenant, so a busy tenant waits for itself. The work owns what
+// it uses.
 #pragma once
 #include <boost/asio/this_coro.hpp>
 #include <map>

@@ -44,7 +44,10 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
     next.policy = std::move(choice.policy);
     next.rules = std::move(choice.rules);
   }
-  if (patch.proxy) { CAY_CO_TRY(next.proxy, proxies_.checked(next.tenant, *std::move(patch.proxy), entry->row.proxy)); }
+  if (patch.proxy) {
+    CAY_CO_TRY(next.proxy,
+               proxies_.checked(next.tenant, *std::move(patch.proxy), entry->row.proxy));
+  }
   const bool rules_change = next.proxy != entry->row.proxy;
   if (patch.run) next.run = layered(next.run, *patch.run);
   if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
@@ -57,12 +60,15 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
     CAY_CO_CHECK(co_await jobs_.finish<void>(proxies_.equip(entry)));
   }
   // The row first: whoever goes by it after a crash goes by what was asked for last.
-  const bool has_a_way_out = entry->boot != nullptr || (entry->live != nullptr && entry->row.network.state == NetworkState::kOn);
+  const bool has_a_way_out =
+      entry->boot != nullptr ||
+      (entry->live != nullptr && entry->row.network.state == NetworkState::kOn);
   if (patch.policy && has_a_way_out) {
     const Entry::Told next_told{entry->live, entry->row.policy, entry->row.rules};
     entry->told = {};
     CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, next_told.policy, next_told.rules));
-    if (entry->row.policy == next_told.policy && entry->row.rules == next_told.rules) entry->told = next_told;
+    if (entry->row.policy == next_told.policy && entry->row.rules == next_told.rules)
+      entry->told = next_told;
   }
   co_return registry_->shown(*entry);
 }
@@ -83,7 +89,8 @@ Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
   } else if (entry->row.state == SandboxState::kPaused) {
     CAY_CO_CHECK(co_await pauses_.resume(entry));
   } else if (entry->rests()) {
-    CAY_CO_CHECK(boots_.begin(entry, BootKind::kStart, deadline_in(timing_.boot_limit), who.key_name));
+    CAY_CO_CHECK(
+        boots_.begin(entry, BootKind::kStart, deadline_in(timing_.boot_limit), who.key_name));
   }
   co_return registry_->shown(*entry);
 }
@@ -148,11 +155,14 @@ Task<SandboxStats> SandboxVerbs::stats(Principal who, std::string ref) {
   co_return numbers;
 }
 
-Task<ProgramPage> SandboxVerbs::programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) {
+Task<ProgramPage> SandboxVerbs::programs(Principal who, std::string ref, std::uint64_t offset,
+                                         std::uint32_t limit) {
   CAY_CO_TRY(const auto entry, registry_->find(who, ref));
   if (!entry->row.record_programs) {
     co_return Error{Code::kNotFound, "programs_not_recorded",
-                    "sandbox '" + entry->row.name + "' keeps no program record: create one with record_programs", 0};
+                    "sandbox '" + entry->row.name +
+                        "' keeps no program record: create one with record_programs",
+                    0};
   }
   auto page = co_await runtime_.programs(entry->row.id, offset, limit);
   co_return page;
@@ -169,12 +179,16 @@ Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
       report->policy = entry->told.policy;
       report->rules = entry->told.rules;
     }
-    report->running_policy = entry->live == nullptr ? "" : way_out ? std::move(report->policy) : "off";
+    report->running_policy = entry->live == nullptr ? ""
+                             : way_out              ? std::move(report->policy)
+                                                    : "off";
     report->running_rules = way_out ? std::move(report->rules) : "";
     report->policy = entry->row.policy;
     report->rules = entry->row.rules;
     report->network = entry->row.network;
-    auto work = [report = *std::move(report), policies = defaults_.policies, networks = defaults_.networks, is_own = defaults_.is_own_address, proxied = proxied_by(entry->row)]() mutable {
+    auto work = [report = *std::move(report), policies = defaults_.policies,
+                 networks = defaults_.networks, is_own = defaults_.is_own_address,
+                 proxied = proxied_by(entry->row)]() mutable {
       report.policy_allowed = policies->check_allowed({report.policy, report.rules}).has_value();
       tell_what_is_needed(report, {*policies, networks, proxied, is_own});
       return std::move(report);

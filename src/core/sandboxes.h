@@ -17,8 +17,9 @@ namespace cay::core {
 
 class SandboxVerbs : public Sandboxes {
  public:
-  SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle, Pauses& pauses,
-               Admission& admission, Jobs& jobs, Proxies& proxies, Runtime& runtime, Defaults defaults, Timing timing)
+  SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle,
+               Pauses& pauses, Admission& admission, Jobs& jobs, Proxies& proxies, Runtime& runtime,
+               Defaults defaults, Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
@@ -50,9 +51,11 @@ class SandboxVerbs : public Sandboxes {
   Task<UsageSummary> usage(Principal who) override;
   Task<std::vector<SnapshotInfo>> snapshots(Principal who) override;
   Task<SandboxStats> stats(Principal who, std::string ref) override;
-  Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset, std::uint32_t limit) override;
+  Task<ProgramPage> programs(Principal who, std::string ref, std::uint64_t offset,
+                             std::uint32_t limit) override;
   Task<NetworkReport> network(Principal who, std::string ref) override;
-  Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query, std::chrono::milliseconds wait) override;
+  Task<DecidedPage> decisions(Principal who, std::string ref, DecidedQuery query,
+                              std::chrono::milliseconds wait) override;
   Task<PolicyList> policies(Principal who) override;
   Task<PolicyTrial> try_policy(Principal who, PolicyQuestion question) override;
 

@@ -9,19 +9,25 @@ namespace {
 
 Result<std::vector<std::string>> checked_hosts(const std::vector<std::string>& hosts) {
   if (hosts.empty() || hosts.size() > kMostSecretHosts) {
-    return invalid("invalid_secret", "a secret has 1 to 64 hosts that it may be sent to, such as api.example.com, *.example.com or host:8443");
+    return invalid(
+        "invalid_secret",
+        "a secret has 1 to 64 hosts that it may be sent to, such as api.example.com, *.example.com or host:8443");
   }
   std::vector<std::string> out;
   for (const std::string& text : hosts) {
     const auto host = parse_proxy_host(text);
-    if (!host) return invalid("invalid_secret", "'" + text.substr(0, 253) + "' is no host such as api.example.com, *.example.com or host:8443");
+    if (!host)
+      return invalid("invalid_secret",
+                     "'" + text.substr(0, 253) +
+                         "' is no host such as api.example.com, *.example.com or host:8443");
     out.push_back(host->text());
   }
   return each_once(std::move(out));
 }
 
 Error secret_not_found(const std::string& name) {
-  return {Code::kNotFound, "secret_not_found", "there is no secret '" + name + "': list them to see the names", 0};
+  return {Code::kNotFound, "secret_not_found",
+          "there is no secret '" + name + "': list them to see the names", 0};
 }
 
 }  // namespace
@@ -32,29 +38,40 @@ Task<std::string> SecretVerbs::public_key(Principal) {
   co_return key;
 }
 
-Task<SecretInfo> SecretVerbs::set(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) {
-  auto set = co_await jobs_.finish<SecretInfo>(set_job(std::move(who), std::move(name), std::move(hosts), std::move(box)));
+Task<SecretInfo> SecretVerbs::set(Principal who, std::string name,
+                                  std::optional<std::vector<std::string>> hosts, std::string box) {
+  auto set = co_await jobs_.finish<SecretInfo>(
+      set_job(std::move(who), std::move(name), std::move(hosts), std::move(box)));
   co_return set;
 }
 
-Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name, std::optional<std::vector<std::string>> hosts, std::string box) {
+Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name,
+                                      std::optional<std::vector<std::string>> hosts,
+                                      std::string box) {
   if (!is_secret_name(name)) {
-    co_return invalid("invalid_secret", "a secret's name has 1 to 63 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
+    co_return invalid(
+        "invalid_secret",
+        "a secret's name has 1 to 63 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
   }
   CAY_CO_TRY(Vault* const vault, proxies_.vault());
   auto turn = co_await changing_.lock();
   auto& all = proxies_.secrets();
   const auto old = all.find({who.tenant, name});
   if (old == all.end()) {
-    const auto own = std::ranges::count_if(all, [&](const auto& one) { return one.first.first == who.tenant; });
-    if (static_cast<std::size_t>(own) >= kMost) co_return Error{Code::kExhausted, "too_many_secrets", "a tenant keeps at most 1000 secrets: remove one", 0};
+    const auto own =
+        std::ranges::count_if(all, [&](const auto& one) { return one.first.first == who.tenant; });
+    if (static_cast<std::size_t>(own) >= kMost)
+      co_return Error{Code::kExhausted, "too_many_secrets",
+                      "a tenant keeps at most 1000 secrets: remove one", 0};
   }
   if (old == all.end() && !hosts) hosts.emplace();  // and the check reports what is missing
   StoredSecret next;
   if (old != all.end()) next.info = old->second.info;
   next.info.tenant = who.tenant;
   next.info.name = name;
-  if (hosts) { CAY_CO_TRY(next.info.hosts, checked_hosts(*hosts)); }
+  if (hosts) {
+    CAY_CO_TRY(next.info.hosts, checked_hosts(*hosts));
+  }
   const UnixMillis now = registry_->clock().wall();
   next.info.version = old == all.end() ? 1 : old->second.info.version + 1;
   if (old == all.end()) next.info.created_at = now;
@@ -64,9 +81,12 @@ Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name, std::opti
   CAY_CO_CHECK(registry_->store().put_secret(next));
   const SecretInfo info = next.info;
   all[{who.tenant, name}] = std::move(next);
-  if (auto marked = proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}); !marked) jobs_.warn("rules for secret " + name + ": " + marked.error().message);
+  if (auto marked = proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}); !marked)
+    jobs_.warn("rules for secret " + name + ": " + marked.error().message);
   auto replaced = co_await replace_in_use(who.tenant, name, info.version);
-  if (!replaced) co_return std::move(replaced).error().while_doing("the new value of secret '" + name + "' is kept");
+  if (!replaced)
+    co_return std::move(replaced).error().while_doing("the new value of secret '" + name +
+                                                      "' is kept");
   still_used_.erase({who.tenant, name});
   co_return info;
 }
@@ -80,11 +100,13 @@ Task<std::vector<SecretInfo>> SecretVerbs::list(Principal who) {
 }
 
 Task<std::vector<SecretUser>> SecretVerbs::remove(Principal who, std::string name) {
-  auto removed = co_await jobs_.finish<std::vector<SecretUser>>(remove_job(std::move(who), std::move(name)));
+  auto removed =
+      co_await jobs_.finish<std::vector<SecretUser>>(remove_job(std::move(who), std::move(name)));
   co_return removed;
 }
 
-// The rows first: a rule that does not know that its secret is gone knows no hosts to refuse, if the daemon dies in between.
+// The rows first: a rule that does not know that its secret is gone knows no hosts to refuse, if
+// the daemon dies in between.
 Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string name) {
   auto turn = co_await changing_.lock();
   const std::pair key{who.tenant, name};
@@ -93,7 +115,8 @@ Task<std::vector<SecretUser>> SecretVerbs::remove_job(Principal who, std::string
     auto erased = proxies_.mark(who.tenant, name, Proxies::Gone::kYes, found->second.info.hosts);
     if (erased) erased = registry_->store().erase_secret(who.tenant, name);
     if (!erased) {
-      static_cast<void>(proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}));  // or the next start does
+      static_cast<void>(
+          proxies_.mark(who.tenant, name, Proxies::Gone::kNo, {}));  // or the next start does
       co_return std::move(erased).error();
     }
     still_used_[key] = found->second.info.version + 1;
@@ -123,13 +146,19 @@ Task<void> SecretVerbs::replace_in_use(TenantId tenant, std::string name, std::u
   CAY_CO_TRY(const auto without, co_await give_anew(std::move(tenant), std::move(name)));
   std::string names;
   for (const std::string& one : without) names += (names.empty() ? "" : ", ") + one;
-  const bool one_by_one = !withdrawn && withdrawn.error().reason == "unknown_verb" && without.empty();  // a broker of an older release
+  const bool one_by_one = !withdrawn && withdrawn.error().reason == "unknown_verb" &&
+                          without.empty();  // a broker of an older release
   if (!withdrawn && !one_by_one) {
     const std::string who = without.empty() ? "a sandbox that is being deleted" : names;
-    co_return Error{Code::kUnavailable, "secret_not_withdrawn", who + " may use what it was still (" + withdrawn.error().message + "): try again", 0};
+    co_return Error{
+        Code::kUnavailable, "secret_not_withdrawn",
+        who + " may use what it was still (" + withdrawn.error().message + "): try again", 0};
   }
   if (without.empty()) co_return Result<void>();
-  co_return Error{Code::kUnavailable, "secret_not_given", "nobody uses what it was any more, and these sandboxes have none: " + names + ": try again", 0};
+  co_return Error{
+      Code::kUnavailable, "secret_not_given",
+      "nobody uses what it was any more, and these sandboxes have none: " + names + ": try again",
+      0};
 }
 
 // The names of those for whom it failed.
@@ -150,7 +179,9 @@ Task<std::vector<std::string>> SecretVerbs::give_anew(TenantId tenant, std::stri
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     auto trusted = co_await Proxies::make_trust(given[i].first, given[i].second);
-    if (!trusted) jobs_.warn("sandbox " + given[i].first->row.name + " may not trust its authority before its next start: " + trusted.error().message);
+    if (!trusted)
+      jobs_.warn("sandbox " + given[i].first->row.name +
+                 " may not trust its authority before its next start: " + trusted.error().message);
   }
   co_return without;
 }

@@ -15,7 +15,8 @@ class SecretsTest : public CoreTest {
     config.vault = &vault;
     EXPECT_TRUE(open());
   }
-  Result<SecretInfo> set(const std::string& name, std::optional<std::vector<std::string>> hosts, const std::string& box = "box") {
+  Result<SecretInfo> set(const std::string& name, std::optional<std::vector<std::string>> hosts,
+                         const std::string& box = "box") {
     return run(core->secrets().set(alice, name, std::move(hosts), box));
   }
   static ProxyRule rule(const std::string& secret, ProxyWay way = ProxyWay::kBaseUrl) {
@@ -44,9 +45,11 @@ TEST_F(SecretsTest, ASecretIsKeptSealedReplacedAndRemoved) {
   EXPECT_EQ(made->hosts, std::vector<std::string>{"api.openai.com"});
   made = set("openai", {{"b.test", "a.test:443", "B.test", "a.test"}});
   ASSERT_TRUE(made);
-  EXPECT_EQ(made->hosts, (std::vector<std::string>{"b.test", "a.test"})) << "each once, in the order given";
+  EXPECT_EQ(made->hosts, (std::vector<std::string>{"b.test", "a.test"}))
+      << "each once, in the order given";
   EXPECT_EQ(store.secret_rows.size(), 1U);
-  EXPECT_EQ(set("new", std::nullopt).error().reason, "invalid_secret") << "a secret without a host could go anywhere";
+  EXPECT_EQ(set("new", std::nullopt).error().reason, "invalid_secret")
+      << "a secret without a host could go anywhere";
   EXPECT_EQ(set("new", {{}}).error().reason, "invalid_secret");
   EXPECT_EQ(set("new", {{"1.2.3.4"}}).error().reason, "invalid_secret");
   EXPECT_EQ(set("a/b", {{"a.test"}}).error().reason, "invalid_secret");
@@ -79,7 +82,8 @@ TEST_F(SecretsTest, RulesGoNoFurtherThanTheirSecret) {
   EXPECT_EQ(use("box", {rule("nobody")}).error().reason, "secret_not_found");
   ProxyRule open_end = rule("openai");
   open_end.hosts = {"*.wild.test"};
-  EXPECT_EQ(use("box", {open_end}).error().reason, "invalid_proxy_rule") << "a base URL is one host's";
+  EXPECT_EQ(use("box", {open_end}).error().reason, "invalid_proxy_rule")
+      << "a base URL is one host's";
 }
 
 TEST_F(SecretsTest, WhatARuleSaysTwiceIsKeptOnce) {
@@ -108,13 +112,15 @@ TEST_F(SecretsTest, ASandboxIsGrantedWhatItMayAndNoMoreWhenItIsGone) {
   const std::string token = made->proxy.at(0).token;
   EXPECT_TRUE(token.starts_with("cay-token-"));
   ASSERT_TRUE(set("openai", std::nullopt, "second"));
-  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v2 second") << "a new value counts at once";
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v2 second")
+      << "a new value counts at once";
   auto changed = use("box", {rule("openai"), rule("other")});
   ASSERT_TRUE(changed);
   EXPECT_EQ(changed->proxy.at(0).token, token) << "the same rule keeps its token";
   EXPECT_NE(changed->proxy.at(1).token, token);
   ASSERT_TRUE(run(core->secrets().remove(alice, "openai")));
-  ASSERT_EQ(vault.granted[made->id].rules.size(), 2U) << "nothing goes past a rule whose secret is gone";
+  ASSERT_EQ(vault.granted[made->id].rules.size(), 2U)
+      << "nothing goes past a rule whose secret is gone";
   EXPECT_TRUE(vault.granted[made->id].rules.at(0).first.gone);
   EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "");
   EXPECT_FALSE(vault.granted[made->id].rules.at(1).first.gone);
@@ -132,7 +138,9 @@ TEST_F(SecretsTest, WhoUsesARemovedSecretIsToldAndMarkedUntilThereIsAnother) {
   spec.proxy = {rule("openai")};
   const auto made = run(core->sandboxes().create(alice, spec, {}));
   ASSERT_TRUE(made);
-  const auto changes_told = [this] { return std::ranges::count(store.journal, "sandbox.updated", &EventRecord::type); };
+  const auto changes_told = [this] {
+    return std::ranges::count(store.journal, "sandbox.updated", &EventRecord::type);
+  };
   const Principal other{TenantId("other"), "k"};
   ASSERT_TRUE(run(core->secrets().set(other, "openai", {{"api.test"}}, "box")));
   SandboxSpec theirs = named("theirs");
@@ -149,7 +157,9 @@ TEST_F(SecretsTest, WhoUsesARemovedSecretIsToldAndMarkedUntilThereIsAnother) {
   EXPECT_EQ(users->at(0).rules, std::vector<std::string>{"openai"});
   EXPECT_TRUE(run(core->sandboxes().get(alice, "box"))->proxy.at(0).gone);
   EXPECT_FALSE(run(core->sandboxes().get(other, "theirs"))->proxy.at(0).gone);
-  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.info.hosts, std::vector<std::string>{"api.test"}) << "where to refuse";
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).second.info.hosts,
+            std::vector<std::string>{"api.test"})
+      << "where to refuse";
   ASSERT_TRUE(open());
   drain();
   EXPECT_TRUE(vault.granted[made->id].rules.at(0).first.gone) << "over a restart";
@@ -230,7 +240,8 @@ TEST_F(SecretsTest, ASecretThatCannotBeOpenedIsToldAndEndsNothingElse) {
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().reason, "secret_unusable");
   EXPECT_NE(changed.error().message.find("'torn'"), std::string::npos);
-  EXPECT_EQ(vault.granted[made->id].rules.at(0).first.paths, std::vector<std::string>{"/v1/*"}) << "and the rest is in force";
+  EXPECT_EQ(vault.granted[made->id].rules.at(0).first.paths, std::vector<std::string>{"/v1/*"})
+      << "and the rest is in force";
   EXPECT_TRUE(set("openai", std::nullopt, "second")) << "another secret's change is whole";
   EXPECT_EQ(vault.granted[made->id].rules.at(0).second.sealed, "sealed openai v2 second");
 }
@@ -264,7 +275,8 @@ class ChangedSecretTest : public SecretsTest {
     std::string out;
     for (const SandboxId& id : ids) {
       const auto& rules = vault.granted[id].rules;
-      const std::string sealed = rules.empty() || rules.at(0).second.sealed.empty() ? " none" : rules.at(0).second.sealed;
+      const std::string sealed =
+          rules.empty() || rules.at(0).second.sealed.empty() ? " none" : rules.at(0).second.sealed;
       out += (out.empty() ? "" : " ") + sealed.substr(sealed.rfind(' ') + 1);
     }
     return out;
@@ -328,7 +340,8 @@ TEST_F(ChangedSecretTest, ABrokerThatCannotWithdrawIsToldOneByOne) {
 TEST_F(ChangedSecretTest, AGrantThatMeetsAChangeIsMadeAnew) {
   vault.least["key"] = 2;
   vault.on_withdraw = nullptr;
-  EXPECT_EQ(use("one", {rule("key", ProxyWay::kHeaders)}).error().reason, "secret_withdrawn") << "the control: where nothing else comes, it fails";
+  EXPECT_EQ(use("one", {rule("key", ProxyWay::kHeaders)}).error().reason, "secret_withdrawn")
+      << "the control: where nothing else comes, it fails";
   ASSERT_TRUE(set("key", std::nullopt, "new"));
   EXPECT_EQ(in_use(), "new new new");
 }
@@ -388,7 +401,8 @@ TEST_F(BrokerThatDiesTest, ARemovedSecretIsTakenBackWhenBrokerAndDaemonMeet) {
   EXPECT_EQ(run(core->secrets().remove(alice, "key")).error().reason, "secret_not_withdrawn");
   ASSERT_TRUE(open()) << "another daemon, which remembers no removal";
   drain();
-  EXPECT_EQ(vault.granted[id].rules.at(0).second.sealed, "sealed key v1 box") << "what the broker kept: it serves by it without a daemon";
+  EXPECT_EQ(vault.granted[id].rules.at(0).second.sealed, "sealed key v1 box")
+      << "what the broker kept: it serves by it without a daemon";
   vault.fault.reset();
   EXPECT_TRUE(comes([&] { return vault.granted[id].rules.at(0).second.sealed.empty(); }));
   EXPECT_TRUE(vault.granted[id].rules.at(0).first.gone);
@@ -406,7 +420,8 @@ TEST_F(BrokerThatDiesTest, RulesThatWereTakenAwayAreTakenBackThoughNoneAreLeft) 
 }
 
 TEST_F(BrokerThatDiesTest, OneWhoseGrantFailsIsToldAgain) {
-  for (const Code code : {Code::kUnavailable, Code::kExhausted, Code::kPermissionDenied, Code::kInternal}) {
+  for (const Code code :
+       {Code::kUnavailable, Code::kExhausted, Code::kPermissionDenied, Code::kInternal}) {
     vault.granted.clear();
     vault.refused = {id};
     vault.refused_as = code;

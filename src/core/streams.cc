@@ -19,7 +19,8 @@ class HeldReader : public CommandReader {
   Task<OutputEvent> next() override {
     auto event = co_await inner_->next();
     if (event) {
-      if (const auto* data = std::get_if<OutputData>(&*event)) held_.entry->bytes_out += data->bytes.size();
+      if (const auto* data = std::get_if<OutputData>(&*event))
+        held_.entry->bytes_out += data->bytes.size();
     }
     co_return event;
   }
@@ -32,7 +33,8 @@ class HeldReader : public CommandReader {
 
 class HeldBytes : public ByteSource {
  public:
-  HeldBytes(std::unique_ptr<ByteSource> inner, Held held) : held_(std::move(held)), inner_(std::move(inner)) {}
+  HeldBytes(std::unique_ptr<ByteSource> inner, Held held)
+      : held_(std::move(held)), inner_(std::move(inner)) {}
   Task<Bytes> next() override {
     auto bytes = co_await inner_->next();
     if (bytes) held_.entry->bytes_out += bytes->size();
@@ -46,7 +48,8 @@ class HeldBytes : public ByteSource {
 
 class HeldTree : public TreeSource {
  public:
-  HeldTree(std::unique_ptr<TreeSource> inner, Held held) : held_(std::move(held)), inner_(std::move(inner)) {}
+  HeldTree(std::unique_ptr<TreeSource> inner, Held held)
+      : held_(std::move(held)), inner_(std::move(inner)) {}
   Task<std::optional<TreeEvent>> next() override {
     auto event = co_await inner_->next();
     held_.entry->bytes_out += size_of(event);
@@ -97,10 +100,12 @@ std::unique_ptr<CommandReader> held_reader(std::unique_ptr<CommandReader> inner,
 std::unique_ptr<ByteSource> held_bytes(std::unique_ptr<ByteSource> inner, Held held) {
   return std::make_unique<HeldBytes>(std::move(inner), std::move(held));
 }
-std::unique_ptr<ByteSource> counted_in(std::unique_ptr<ByteSource> inner, std::shared_ptr<Entry> entry) {
+std::unique_ptr<ByteSource> counted_in(std::unique_ptr<ByteSource> inner,
+                                       std::shared_ptr<Entry> entry) {
   return std::make_unique<CountedBytes>(std::move(inner), std::move(entry));
 }
-std::unique_ptr<TreeSource> counted_in(std::unique_ptr<TreeSource> inner, std::shared_ptr<Entry> entry) {
+std::unique_ptr<TreeSource> counted_in(std::unique_ptr<TreeSource> inner,
+                                       std::shared_ptr<Entry> entry) {
   return std::make_unique<CountedTree>(std::move(inner), std::move(entry));
 }
 std::unique_ptr<TreeSource> held_tree(std::unique_ptr<TreeSource> inner, Held held) {

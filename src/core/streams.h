@@ -9,8 +9,10 @@ std::unique_ptr<CommandReader> held_reader(std::unique_ptr<CommandReader> inner,
                                            std::optional<Command> shown = std::nullopt);
 std::unique_ptr<ByteSource> held_bytes(std::unique_ptr<ByteSource> inner, Held held);
 // Returns a source that counts its bytes for the sandbox's usage.
-std::unique_ptr<ByteSource> counted_in(std::unique_ptr<ByteSource> inner, std::shared_ptr<Entry> entry);
-std::unique_ptr<TreeSource> counted_in(std::unique_ptr<TreeSource> inner, std::shared_ptr<Entry> entry);
+std::unique_ptr<ByteSource> counted_in(std::unique_ptr<ByteSource> inner,
+                                       std::shared_ptr<Entry> entry);
+std::unique_ptr<TreeSource> counted_in(std::unique_ptr<TreeSource> inner,
+                                       std::shared_ptr<Entry> entry);
 std::unique_ptr<TreeSource> held_tree(std::unique_ptr<TreeSource> inner, Held held);
 
 }  // namespace cay::core

@@ -102,12 +102,14 @@ TEST_F(TimelineTest, ABootWithAClockInTheFutureDeletesNothingForAnHourAndIsTaken
   EXPECT_EQ(wrong, begun + kHour + 24 * 20 * kHour);
   EXPECT_EQ(line->deletes_from(), wrong - clock.since_boot().count() + kHour);
   clock.advance(seconds(600));
-  EXPECT_EQ(restart().deletes_from(), wrong - clock.since_boot().count() + 600'000 + kHour) << "another daemon in that boot knows";
+  EXPECT_EQ(restart().deletes_from(), wrong - clock.since_boot().count() + 600'000 + kHour)
+      << "another daemon in that boot knows";
   clock.set_wall_by(hours(2) - hours(24 * 20));  // the time service
   line->keep();
   EXPECT_EQ(line->now(), begun + 3 * kHour + 600'000);
   EXPECT_EQ(restart().now(), begun + 3 * kHour + 600'000);
-  EXPECT_EQ(line->deletes_from(), line->now() - clock.since_boot().count() + kHour) << "it goes by that clock for an hour";
+  EXPECT_EQ(line->deletes_from(), line->now() - clock.since_boot().count() + kHour)
+      << "it goes by that clock for an hour";
   clock.advance(hours(1));
   line->keep();
   // Later settings change nothing.

@@ -8,12 +8,14 @@ namespace cay::core {
 namespace {
 
 constexpr LifeMillis kSecond = 1000;
-constexpr LifeMillis kOwedEvery = 30'000;  // a removal or a write that failed; the use of held sandboxes
-constexpr LifeMillis kLongestNap = 60'000; // the wall clock may jump while we sleep
+constexpr LifeMillis kOwedEvery =
+    30'000;  // a removal or a write that failed; the use of held sandboxes
+constexpr LifeMillis kLongestNap = 60'000;  // the wall clock may jump while we sleep
 
 // When its idle time is over; nothing: never, or it is in use.
 std::optional<LifeMillis> idle_at(const Entry& entry) {
-  if (entry.row.state != SandboxState::kReady || entry.stopping || entry.holds > 0) return std::nullopt;
+  if (entry.row.state != SandboxState::kReady || entry.stopping || entry.holds > 0)
+    return std::nullopt;
   if (entry.row.idle_ttl_s == 0) return std::nullopt;
   return std::max(entry.active_mark + entry.row.idle_ttl_s * kSecond, entry.awake_until);
 }
@@ -37,13 +39,17 @@ std::optional<Deletion> deletion_of(const Entry& entry, std::optional<LifeMillis
 }
 
 bool owes(const Entry& entry) {
-  return entry.unsaved || entry.holds > 0 || (entry.row.state == SandboxState::kDeleting && !entry.removal);
+  return entry.unsaved || entry.holds > 0 ||
+         (entry.row.state == SandboxState::kDeleting && !entry.removal);
 }
 
 }  // namespace
 
 Timers::Timers(std::shared_ptr<Registry> registry, Lifecycle& lifecycle, Jobs& jobs)
-    : registry_(std::move(registry)), lifecycle_(lifecycle), jobs_(jobs), poked_(std::make_shared<Event>(jobs.loop())) {}
+    : registry_(std::move(registry)),
+      lifecycle_(lifecycle),
+      jobs_(jobs),
+      poked_(std::make_shared<Event>(jobs.loop())) {}
 
 Task<void> Timers::run() {
   const auto poked = poked_;
@@ -72,7 +78,8 @@ void Timers::sweep() {
     if (owed_turn) {
       if (entry->unsaved) registry_->rewrite(*entry);
       if (entry->holds > 0) registry_->touch(*entry);
-      if (entry->row.state == SandboxState::kDeleting && !entry->removal) begin(entry, removal(entry, {}));
+      if (entry->row.state == SandboxState::kDeleting && !entry->removal)
+        begin(entry, removal(entry, {}));
     }
     sweep(entry, now);
   }
@@ -126,7 +133,7 @@ Task<bool> Timers::kept_awake(std::shared_ptr<Entry> entry) {
   }
   if (!stats.quiet_ms) co_return false;
   entry->active_mark = std::max(entry->active_mark, asked - *stats.quiet_ms);
-  co_return asked < entry->active_mark + entry->row.idle_ttl_s * kSecond;
+  co_return asked < entry->active_mark + entry->row.idle_ttl_s* kSecond;
 }
 
 Task<void> Timers::removal(std::shared_ptr<Entry> entry, std::string_view why) {
@@ -145,7 +152,8 @@ std::optional<LifeMillis> Timers::due_at(const Entry& entry, LifeMillis now) con
   };
   if (!entry.removing() && !entry.boot && !entry.timed) {
     sooner(not_before_retry(idle_at(entry)));
-    if (const auto gone = deletion_of(entry, registry_->time().deletes_from())) sooner(not_before_retry(gone->at));
+    if (const auto gone = deletion_of(entry, registry_->time().deletes_from()))
+      sooner(not_before_retry(gone->at));
   }
   if (owes(entry)) sooner(now + kOwedEvery);
   return due;

@@ -1,5 +1,5 @@
-// Timers: idle stop, deletion after the stop, the end of a lifetime, and what the store or the runtime still owes. One
-// coroutine for all sandboxes; it sleeps until the next is due.
+// Timers: idle stop, deletion after the stop, the end of a lifetime, and what the store or the
+// runtime still owes. One coroutine for all sandboxes; it sleeps until the next is due.
 #pragma once
 #include <memory>
 #include <optional>

@@ -40,7 +40,8 @@ TEST_F(TimersTest, AnIdleStopSaysSoWhileItIsUnderWayAndNoLongerThanItLasts) {
   runtime.hold_stops = true;
   pass(seconds(600));
   EXPECT_EQ(**store.get_meta("stopping"), id.get() + "=idle");
-  runtime.die(id, "its keeper ended");  // the stop's work: that it is not over yet is nobody's failure
+  runtime.die(id,
+              "its keeper ended");  // the stop's work: that it is not over yet is nobody's failure
   EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, kStoppedIdle);
   runtime.release_stops();
   drain();
@@ -69,7 +70,9 @@ TEST_F(TimersTest, LookingIsNotUsing) {
 }
 
 TEST_F(TimersTest, AReaderKeepsItAwakeAndItsEndStartsTheIdleTime) {
-  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
   auto reader = run(core->commands().run(alice, "box", command("c")));
   pass(hours(5));
   EXPECT_EQ(state("box"), SandboxState::kReady);
@@ -90,7 +93,9 @@ TEST_F(TimersTest, AnOpenDownloadKeepsItAwake) {
 }
 
 TEST_F(TimersTest, ABackgroundCommandWithoutReadersDoesNot) {
-  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
   ASSERT_TRUE(run(core->commands().start(alice, "box", command("c"))));
   pass(seconds(600));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
@@ -103,7 +108,8 @@ TEST_F(TimersTest, UseBetweenDueAndStopKeepsItRunning) {
   {
     // Somebody else has the turn when the idle stop becomes due.
     std::optional<Mutex::Guard> lock;
-    asio::co_spawn(loop, entry->turn.lock(), [&](std::exception_ptr, Mutex::Guard got) { lock = std::move(got); });
+    asio::co_spawn(loop, entry->turn.lock(),
+                   [&](std::exception_ptr, Mutex::Guard got) { lock = std::move(got); });
     drain();
     core->timers().sweep();
     drain();
@@ -271,7 +277,8 @@ TEST_F(TimersTest, ACorrectionThatNoDaemonSawDeletesNothing) {
   ASSERT_TRUE(run(core->close(false)));
   ASSERT_TRUE(open());
   pass(seconds(30));
-  clock.set_wall_by(seconds(60) - hours(24 * 20));  // the time service, and the daemon is killed before it looks
+  clock.set_wall_by(seconds(60) -
+                    hours(24 * 20));  // the time service, and the daemon is killed before it looks
   ASSERT_TRUE(open());
   pass(seconds(3500));
   EXPECT_EQ(state("box"), SandboxState::kStopped);
@@ -334,7 +341,9 @@ TEST_F(TimersTest, ALifetimeEndsWhateverItDoes) {
   SandboxPatch patch;
   patch.lifetime_s = 3600;
   ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
-  runtime.box(id).fake_commands().program = [](const CommandSpec&) { return testing::FakeProgram{}; };
+  runtime.box(id).fake_commands().program = [](const CommandSpec&) {
+    return testing::FakeProgram{};
+  };
   auto reader = run(core->commands().run(alice, "box", command("c")));
   pass(seconds(3599));
   EXPECT_EQ(state("box"), SandboxState::kReady);
@@ -359,14 +368,18 @@ TEST_F(TimersTest, WhatATimerDeletesTellsWhyWhateverHoldsItUp) {
   patch.delete_after_stop_s = 1800;
   ASSERT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
   pass(seconds(1800));
-  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "delete_after_stop: could not be removed yet: no launcher");
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason,
+            "delete_after_stop: could not be removed yet: no launcher");
   pass(seconds(1800));  // its lifetime ends: it went for another reason
   ASSERT_TRUE(open());
-  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason, "delete_after_stop: could not be removed yet: no launcher") << "once, not again and again";
+  EXPECT_EQ(run(core->sandboxes().get(alice, "box"))->reason,
+            "delete_after_stop: could not be removed yet: no launcher")
+      << "once, not again and again";
   runtime.destroy_error.reset();
   EXPECT_TRUE(run(core->sandboxes().remove(alice, "box")));
   expect_nothing_left();
-  EXPECT_EQ(told(), (std::vector<std::string>{"sandbox.deleting delete_after_stop", "sandbox.deleted delete_after_stop"}));
+  EXPECT_EQ(told(), (std::vector<std::string>{"sandbox.deleting delete_after_stop",
+                                              "sandbox.deleted delete_after_stop"}));
 }
 
 TEST_F(TimersTest, WhicheverIsDueFirstIsWhyItWent) {

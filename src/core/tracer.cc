@@ -31,11 +31,14 @@ bool Tracer::is_kept(std::string_view text) {
   if (blank == std::string_view::npos) return false;
   const auto own = parse_traceparent(text.substr(0, blank));
   // The same once more with the span above: then that is one, too.
-  return own && traceparent(*own) == text.substr(0, blank) && text.size() == blank + 1 + own->span_id.size() &&
-         parse_traceparent("00-" + own->trace_id + "-" + std::string(text.substr(blank + 1)) + "-01");
+  return own && traceparent(*own) == text.substr(0, blank) &&
+         text.size() == blank + 1 + own->span_id.size() &&
+         parse_traceparent("00-" + own->trace_id + "-" + std::string(text.substr(blank + 1)) +
+                           "-01");
 }
 
-void Tracer::command_ended(const Command& command, const OpenCommand& open, const std::string& sandbox) const {
+void Tracer::command_ended(const Command& command, const OpenCommand& open,
+                           const std::string& sandbox) const {
   const auto blank = open.trace.find(' ');
   if (!sink || blank == std::string::npos) return;
   const auto own = parse_traceparent(std::string_view(open.trace).substr(0, blank));

@@ -23,8 +23,8 @@ class Tracer {
   std::optional<Span> begin(const Principal& who, std::string name) const;
   void end(std::optional<Span> span, const Error* error = nullptr) const;
 
-  // For a command that is about to start: its trace context, and what is kept until its end ("" without a
-  // span).
+  // For a command that is about to start: its trace context, and what is kept until its end (""
+  // without a span).
   struct CommandTrace {
     std::string traceparent;
     std::string kept;
@@ -32,7 +32,8 @@ class Tracer {
   CommandTrace command(const Principal& who) const;
   // Returns whether it is such a `kept`, and not a text from a keeper.
   static bool is_kept(std::string_view text);
-  void command_ended(const Command& command, const OpenCommand& open, const std::string& sandbox) const;
+  void command_ended(const Command& command, const OpenCommand& open,
+                     const std::string& sandbox) const;
 
  private:
   bool wanted(const Principal& who) const { return sink && who.trace && who.trace.sampled; }

@@ -1,4 +1,5 @@
-// Trace context through the core: spans for creations and commands, and the context that a command gets.
+// Trace context through the core: spans for creations and commands, and the context that a command
+// gets.
 #include <algorithm>
 
 #include "core/core_fixture.h"
@@ -17,7 +18,8 @@ TEST(TraceContextTest, ReadsWhatTheStandardSaysAndNothingElse) {
   EXPECT_EQ(good->span_id, "b7ad6b7169203331");
   EXPECT_TRUE(good->sampled);
   EXPECT_EQ(traceparent(*good), kParent);
-  EXPECT_FALSE(parse_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")->sampled);
+  EXPECT_FALSE(
+      parse_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")->sampled);
   EXPECT_TRUE(parse_traceparent("cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what"));
   for (const char* bad : {"", "00", "00-00000000000000000000000000000000-b7ad6b7169203331-01",
                           "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
@@ -42,8 +44,12 @@ class TracingTest : public CoreTest {
   void listen() {
     core->on_span([this](Span span) { spans.push_back(std::move(span)); });
   }
-  Result<Command> start(const std::string& id) { return run(core->commands().start(alice, "box", command(id))); }
-  std::string told(const std::string& id) { return runtime.only_box().fake_commands().table.at(CommandId(id)).spec.traceparent; }
+  Result<Command> start(const std::string& id) {
+    return run(core->commands().start(alice, "box", command(id)));
+  }
+  std::string told(const std::string& id) {
+    return runtime.only_box().fake_commands().table.at(CommandId(id)).spec.traceparent;
+  }
 
   std::vector<Span> spans;
 };
@@ -90,7 +96,9 @@ TEST_F(TracingTest, AFailedCreationSaysSo) {
 }
 
 TEST_F(TracingTest, ASpanSurvivesARestart) {
-  runtime.program = [](const CommandSpec&) { return testing::FakeProgram{{}, {}, {}, false, false}; };
+  runtime.program = [](const CommandSpec&) {
+    return testing::FakeProgram{{}, {}, {}, false, false};
+  };
   listen();
   ASSERT_TRUE(create("box"));
   ASSERT_TRUE(start("c1"));
@@ -109,7 +117,9 @@ TEST_F(TracingTest, ASpanSurvivesARestart) {
 }
 
 TEST_F(TracingTest, ASpanSurvivesADaemonThatIsKilledBeforeItWroteAnything) {
-  runtime.program = [](const CommandSpec&) { return testing::FakeProgram{{}, {}, {}, false, false}; };
+  runtime.program = [](const CommandSpec&) {
+    return testing::FakeProgram{{}, {}, {}, false, false};
+  };
   listen();
   ASSERT_TRUE(create("box"));
   auto& commands = runtime.only_box().fake_commands();
@@ -120,7 +130,8 @@ TEST_F(TracingTest, ASpanSurvivesADaemonThatIsKilledBeforeItWroteAnything) {
   commands.listen({}, [](NoteMark, const Command&) {});
   store.lose_held();
   store.write_error.reset();
-  ASSERT_TRUE(std::ranges::none_of(store.journal, [](const EventRecord& event) { return event.command_id == CommandId("c1"); }));
+  ASSERT_TRUE(std::ranges::none_of(
+      store.journal, [](const EventRecord& event) { return event.command_id == CommandId("c1"); }));
   spans.clear();
   ASSERT_TRUE(open());
   listen();
@@ -135,8 +146,10 @@ TEST_F(TracingTest, ASpanSurvivesADaemonThatIsKilledBeforeItWroteAnything) {
 TEST(TraceTest, WhatAKeeperSaysOfATraceIsLookedAt) {
   const std::string good = std::string(kParent) + " b7ad6b7169203331";
   EXPECT_TRUE(Tracer::is_kept(good));
-  for (const std::string& bad : {std::string(), std::string(kParent), std::string(kParent) + " ", good + "0", good.substr(0, good.size() - 1) + "X",
-                                 std::string(kParent) + " 0000000000000000", "cc" + good.substr(2), "x" + good}) {
+  for (const std::string& bad :
+       {std::string(), std::string(kParent), std::string(kParent) + " ", good + "0",
+        good.substr(0, good.size() - 1) + "X", std::string(kParent) + " 0000000000000000",
+        "cc" + good.substr(2), "x" + good}) {
     EXPECT_FALSE(Tracer::is_kept(bad)) << bad;
   }
 }

@@ -11,7 +11,9 @@ namespace {
 class HeldTunnel : public Tunnel, public PipedStream, public DirectWrite {
  public:
   HeldTunnel(std::unique_ptr<Tunnel> inner, Held held)
-      : held_(std::move(held)), inner_(std::move(inner)), piped_(dynamic_cast<PipedStream*>(inner_.get())),
+      : held_(std::move(held)),
+        inner_(std::move(inner)),
+        piped_(dynamic_cast<PipedStream*>(inner_.get())),
         direct_(dynamic_cast<DirectWrite*>(inner_.get())) {}
   Task<Bytes> read() override {
     auto bytes = co_await inner_->read();
@@ -57,13 +59,17 @@ class HeldTunnel : public Tunnel, public PipedStream, public DirectWrite {
 
 }  // namespace
 
-Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref, std::uint16_t port) {
+Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref,
+                                                std::uint16_t port) {
   if (port == 0) co_return invalid("invalid_port", "a port is 1 to 65535");
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
-  if (held.paused()) co_return sandbox_paused(held.entry->row.name);  // the kernel would connect, and nobody would answer
+  if (held.paused())
+    co_return sandbox_paused(
+        held.entry->row.name);  // the kernel would connect, and nobody would answer
   auto live = held.live;
   CAY_CO_TRY(auto inner, co_await live->open_tunnel(port));
-  co_return std::unique_ptr<Tunnel>(std::make_unique<HeldTunnel>(std::move(inner), std::move(held)));
+  co_return std::unique_ptr<Tunnel>(
+      std::make_unique<HeldTunnel>(std::move(inner), std::move(held)));
 }
 
 Task<std::shared_ptr<void>> TunnelVerbs::hold(Principal who, std::string ref) {

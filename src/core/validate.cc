@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t kMaxLabels = 64;
 constexpr std::size_t kMaxLabelKey = 128;
 constexpr std::size_t kMaxLabelValue = 1024;
-constexpr std::size_t kMaxLabelBytes = 16 * 1024;      // all of them: each event of the sandbox has a copy
+constexpr std::size_t kMaxLabelBytes =
+    16 * 1024;  // all of them: each event of the sandbox has a copy
 constexpr std::size_t kMaxFacadeData = 256 * 1024;
 constexpr std::size_t kMaxUser = 256;
 constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
@@ -22,52 +23,65 @@ constexpr int kMaxSignal = 64;
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
 // As JSON such a byte is six.
 bool has_control(const std::string& text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 Result<void> check_name(const std::string& name) {
   if (!is_valid_name(name)) {
-    return invalid("invalid_name", "a sandbox's name has 1 to 63 letters, digits, '.', '_' or '-', and begins "
-                                   "and ends with a letter or digit");
+    return invalid("invalid_name",
+                   "a sandbox's name has 1 to 63 letters, digits, '.', '_' or '-', and begins "
+                   "and ends with a letter or digit");
   }
   // A reference is an id or a name: one must not pass for the other.
-  if (is_uuid(name)) return invalid("invalid_name", "a name must not look like an id (a UUID): choose another");
+  if (is_uuid(name))
+    return invalid("invalid_name", "a name must not look like an id (a UUID): choose another");
   return {};
 }
 
 Result<void> check_labels(const std::map<std::string, std::string>& labels) {
   if (labels.size() > kMaxLabels) {
-    return invalid("invalid_labels", std::to_string(labels.size()) + " labels: at most 64 are kept");
+    return invalid("invalid_labels",
+                   std::to_string(labels.size()) + " labels: at most 64 are kept");
   }
   std::size_t total = 0;
   for (const auto& [key, value] : labels) {
-    if (key.empty() || key.size() > kMaxLabelKey || value.size() > kMaxLabelValue || has_control(key) || has_control(value)) {
-      return invalid("invalid_labels", "a label's key has 1 to 128 bytes and its value at most 1024, without control characters: '" +
-                                           key.substr(0, kMaxLabelKey) + "'");
+    if (key.empty() || key.size() > kMaxLabelKey || value.size() > kMaxLabelValue ||
+        has_control(key) || has_control(value)) {
+      return invalid(
+          "invalid_labels",
+          "a label's key has 1 to 128 bytes and its value at most 1024, without control characters: '" +
+              key.substr(0, kMaxLabelKey) + "'");
     }
     total += key.size() + value.size();
   }
   if (total > kMaxLabelBytes) {
-    return invalid("invalid_labels", "the labels have " + std::to_string(total) + " bytes together, keys and values: at most " +
+    return invalid("invalid_labels", "the labels have " + std::to_string(total) +
+                                         " bytes together, keys and values: at most " +
                                          std::to_string(kMaxLabelBytes) + " are kept");
   }
   return {};
 }
 
 Error too_long(const std::string& what, std::size_t bytes, std::size_t most) {
-  return invalid("arguments_too_long", what + " " + std::to_string(bytes) + " bytes long; Linux takes at most " +
-                                           std::to_string(most) +
-                                           ": write it to a file in the sandbox (upload it) and name the file");
+  return invalid("arguments_too_long",
+                 what + " " + std::to_string(bytes) + " bytes long; Linux takes at most " +
+                     std::to_string(most) +
+                     ": write it to a file in the sandbox (upload it) and name the file");
 }
 
 Result<void> check_env(const std::map<std::string, std::string>& env) {
   std::size_t total = 0;
   for (const auto& [key, value] : env) {
     if (key.empty() || key.find('=') != std::string::npos || has_nul(key) || has_nul(value)) {
-      return invalid("invalid_env", "an environment variable's name is not empty and has no '=' or NUL, its value no NUL");
+      return invalid(
+          "invalid_env",
+          "an environment variable's name is not empty and has no '=' or NUL, its value no NUL");
     }
     const std::size_t size = key.size() + 1 + value.size();
-    if (size > kMaxArgumentBytes) return too_long("environment variable " + key.substr(0, kMaxUser) + " is", size, kMaxArgumentBytes);
+    if (size > kMaxArgumentBytes)
+      return too_long("environment variable " + key.substr(0, kMaxUser) + " is", size,
+                      kMaxArgumentBytes);
     total += size + 1;
   }
   if (total > kMaxCommandBytes) return too_long("the environment is", total, kMaxCommandBytes);
@@ -78,9 +92,10 @@ Result<void> check_run(const RunConfig& run) {
   if (run.user && (run.user->empty() || run.user->size() > kMaxUser || has_nul(*run.user))) {
     return invalid("invalid_user", "a user is a name, uid, name:group or uid:gid");
   }
-  if (run.workdir && (run.workdir->empty() || run.workdir->front() != '/' || run.workdir->size() > kMaxPath ||
-                      has_nul(*run.workdir))) {
-    return invalid("invalid_workdir", "a working directory is an absolute path of at most 4095 bytes");
+  if (run.workdir && (run.workdir->empty() || run.workdir->front() != '/' ||
+                      run.workdir->size() > kMaxPath || has_nul(*run.workdir))) {
+    return invalid("invalid_workdir",
+                   "a working directory is an absolute path of at most 4095 bytes");
   }
   return check_env(run.env);
 }
@@ -95,8 +110,9 @@ Result<void> check_ttl(const char* what, std::int64_t seconds) {
 template <class T>
 Result<void> check_limit(const char* what, T value, T least, T most) {
   if (value < least || value > most) {
-    return invalid("invalid_limits", std::string(what) + " is " + std::to_string(value) + ": this host takes " +
-                                         std::to_string(least) + " to " + std::to_string(most));
+    return invalid("invalid_limits", std::string(what) + " is " + std::to_string(value) +
+                                         ": this host takes " + std::to_string(least) + " to " +
+                                         std::to_string(most));
   }
   return {};
 }
@@ -176,8 +192,10 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   if (limits.memory_bytes == 0) limits.memory_bytes = usual.memory_bytes;
   if (limits.disk_bytes == 0) limits.disk_bytes = usual.disk_bytes;
   if (limits.pids == 0) limits.pids = usual.pids;
-  CAY_CHECK(check_limit("cpu_millicores", limits.cpu_millicores, kLeastLimits.cpu_millicores, most.cpu_millicores));
-  CAY_CHECK(check_limit("memory_bytes", limits.memory_bytes, kLeastLimits.memory_bytes, most.memory_bytes));
+  CAY_CHECK(check_limit("cpu_millicores", limits.cpu_millicores, kLeastLimits.cpu_millicores,
+                        most.cpu_millicores));
+  CAY_CHECK(check_limit("memory_bytes", limits.memory_bytes, kLeastLimits.memory_bytes,
+                        most.memory_bytes));
   CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   CAY_CHECK(check_limit("pids", limits.pids, kLeastLimits.pids, most.pids));
   CAY_CHECK(check_tmpfs(spec.tmpfs, limits.memory_bytes));
@@ -219,13 +237,16 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
     CAY_CHECK(check_ttl("lifetime_s", *patch.lifetime_s));
   }
   if (patch.cpu_millicores) {
-    CAY_CHECK(check_limit("cpu_millicores", *patch.cpu_millicores, kLeastLimits.cpu_millicores, most.cpu_millicores));
+    CAY_CHECK(check_limit("cpu_millicores", *patch.cpu_millicores, kLeastLimits.cpu_millicores,
+                          most.cpu_millicores));
   }
   if (patch.memory_bytes) {
-    CAY_CHECK(check_limit("memory_bytes", *patch.memory_bytes, kLeastLimits.memory_bytes, most.memory_bytes));
+    CAY_CHECK(check_limit("memory_bytes", *patch.memory_bytes, kLeastLimits.memory_bytes,
+                          most.memory_bytes));
   }
   if (patch.disk_bytes) {
-    CAY_CHECK(check_limit("disk_bytes", *patch.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
+    CAY_CHECK(
+        check_limit("disk_bytes", *patch.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   }
   return check_facade_data(patch.facade_data);
 }
@@ -251,22 +272,26 @@ Result<CommandSpec> checked(CommandSpec spec) {
   if (spec.timeout_ms < 0 || spec.timeout_ms > kMaxTime) {
     return invalid("invalid_timeout", "a timeout is 0 (none) to ten years");
   }
-  if (spec.idle_timeout_ms < -1 || spec.idle_timeout_ms > kMaxTime || spec.ttl_ms < -1 || spec.ttl_ms > kMaxTime) {
-    return invalid("invalid_timeout", "idle timeout and keeping time are -1 (for ever) to ten years");
+  if (spec.idle_timeout_ms < -1 || spec.idle_timeout_ms > kMaxTime || spec.ttl_ms < -1 ||
+      spec.ttl_ms > kMaxTime) {
+    return invalid("invalid_timeout",
+                   "idle timeout and keeping time are -1 (for ever) to ten years");
   }
   return spec;
 }
 
 Result<void> check_size(const CommandSpec& spec) {
   const std::size_t total = command_bytes(spec);
-  if (total > kMaxCommandBytes) return too_long("arguments and environment together are", total, kMaxCommandBytes);
+  if (total > kMaxCommandBytes)
+    return too_long("arguments and environment together are", total, kMaxCommandBytes);
   return {};
 }
 
 Result<void> check_command_id(const CommandId& id) {
   if (is_valid_command_id(id.get())) return {};
-  return invalid("invalid_command_id",
-                 "a command's id has 1 to 128 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
+  return invalid(
+      "invalid_command_id",
+      "a command's id has 1 to 128 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
 }
 
 Result<void> check_signal(int signal) {
@@ -288,8 +313,10 @@ Result<void> check_as(const FileAs& as) {
   if (as.user.size() > kMaxUser || has_nul(as.user)) {
     return invalid("invalid_user", "a user is a name, uid, name:group or uid:gid");
   }
-  if (!as.workdir.empty() && (as.workdir.front() != '/' || as.workdir.size() > kMaxPath || has_nul(as.workdir))) {
-    return invalid("invalid_workdir", "a working directory is an absolute path of at most 4095 bytes");
+  if (!as.workdir.empty() &&
+      (as.workdir.front() != '/' || as.workdir.size() > kMaxPath || has_nul(as.workdir))) {
+    return invalid("invalid_workdir",
+                   "a working directory is an absolute path of at most 4095 bytes");
   }
   return {};
 }

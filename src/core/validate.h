@@ -8,10 +8,11 @@
 namespace cay::core {
 
 // Less than this, nothing of use runs.
-inline constexpr Limits kLeastLimits{.cpu_millicores = 10, .memory_bytes = 16ull << 20, .disk_bytes = 16ull << 20, .pids = 16};
+inline constexpr Limits kLeastLimits{
+    .cpu_millicores = 10, .memory_bytes = 16ull << 20, .disk_bytes = 16ull << 20, .pids = 16};
 
-// Name (or empty), labels, limits (zeros filled from the defaults), run, policy, profile, timers, facade data.
-// Gives the spec back with every default in place but the name.
+// Name (or empty), labels, limits (zeros filled from the defaults), run, policy, profile, timers,
+// facade data. Gives the spec back with every default in place but the name.
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
 Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
 // Returns the policy that a client's words mean, within what the operator allows.
@@ -19,7 +20,8 @@ Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& d
 
 // argv, environment, ids, terminal size, times. An empty id is filled with a new one.
 Result<CommandSpec> checked(CommandSpec spec);
-// Checks that the arguments and the environment, with the sandbox's own, are no more than a program can get.
+// Checks that the arguments and the environment, with the sandbox's own, are no more than a program
+// can get.
 Result<void> check_size(const CommandSpec& spec);
 Result<void> check_command_id(const CommandId& id);
 Result<void> check_signal(int signal);

@@ -37,13 +37,15 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry, Principal who) {
     auto boot = entry->boot;
     if (!boot) {
       if (!may_wake && entry->row.state == SandboxState::kStopped) {
-        co_return not_ready(entry->row.name, "it is stopped, and a key of the scope read starts nothing");
+        co_return not_ready(entry->row.name,
+                            "it is stopped, and a key of the scope read starts nothing");
       }
       if (entry->row.state != SandboxState::kStopped || tried) {
         co_return not_ready(entry->row.name,
                             "it is " + std::string(to_string(entry->row.state)) + ": try again");
       }
-      CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit), who.key_name));
+      CAY_CO_TRY(boot, boots_.begin(entry, BootKind::kWake, deadline_in(timing_.boot_limit),
+                                    who.key_name));
       tried = true;
     }
     auto done = co_await boot->done.wait_until(deadline);

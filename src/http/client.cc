@@ -51,27 +51,33 @@ Result<Origin> origin_of(const std::string& url) {
     origin.local = true;
     origin.host = std::string(text.substr(kUnix.size()));
     origin.authority = "localhost";
-    if (origin.host.empty() || origin.host.front() != '/') return bad_url(url, "a UNIX socket is unix:///absolute/path");
+    if (origin.host.empty() || origin.host.front() != '/')
+      return bad_url(url, "a UNIX socket is unix:///absolute/path");
     return origin;
   }
   constexpr std::string_view kHttps = "https://";
   origin.secure = text.substr(0, kHttps.size()) == kHttps;
-  if (!origin.secure && text.substr(0, kHttp.size()) != kHttp) return bad_url(url, "it begins with http://, https:// or unix://");
+  if (!origin.secure && text.substr(0, kHttp.size()) != kHttp)
+    return bad_url(url, "it begins with http://, https:// or unix://");
   std::string_view rest = text.substr(origin.secure ? kHttps.size() : kHttp.size());
   const auto slash = std::min(rest.find('/'), rest.size());
   origin.authority = std::string(rest.substr(0, slash));
   origin.prefix = std::string(rest.substr(slash));
   while (!origin.prefix.empty() && origin.prefix.back() == '/') origin.prefix.pop_back();
   std::string_view authority = origin.authority;
-  if (authority.empty() || authority.find('@') != std::string_view::npos) return bad_url(url, "it has no host, or a user in it");
+  if (authority.empty() || authority.find('@') != std::string_view::npos)
+    return bad_url(url, "it has no host, or a user in it");
   const auto bracket = authority.find(']');
   const auto colon = authority.rfind(':');
-  const bool has_port = colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
+  const bool has_port =
+      colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket);
   origin.port = has_port ? std::string(authority.substr(colon + 1)) : origin.secure ? "443" : "80";
   authority = authority.substr(0, has_port ? colon : authority.size());
-  if (!authority.empty() && authority.front() == '[') authority = authority.substr(1, authority.size() - 2);
+  if (!authority.empty() && authority.front() == '[')
+    authority = authority.substr(1, authority.size() - 2);
   origin.host = std::string(authority);
-  if (origin.host.empty() || origin.port.empty() || origin.port.find_first_not_of("0123456789") != std::string::npos) {
+  if (origin.host.empty() || origin.port.empty() ||
+      origin.port.find_first_not_of("0123456789") != std::string::npos) {
     return bad_url(url, "its host or port is missing");
   }
   return origin;
@@ -127,7 +133,8 @@ using Parser = bhttp::response_parser<bhttp::buffer_body>;
 
 class AnswerBody final : public ByteSource {
  public:
-  AnswerBody(ConnectionPtr connection, std::unique_ptr<Parser> parser, std::shared_ptr<IdlePool> pool)
+  AnswerBody(ConnectionPtr connection, std::unique_ptr<Parser> parser,
+             std::shared_ptr<IdlePool> pool)
       : connection_(std::move(connection)), parser_(std::move(parser)), pool_(std::move(pool)) {
     const auto length = parser_->content_length();
     if (length && !parser_->chunked()) left_ = parser_->is_done() ? 0 : *length;
@@ -145,7 +152,8 @@ class AnswerBody final : public ByteSource {
       body.data = piece.data();
       body.size = piece.size();
       ErrorCode error;
-      co_await bhttp::async_read_some(connection_->channel, connection_->buffer, *parser_, to(error));
+      co_await bhttp::async_read_some(connection_->channel, connection_->buffer, *parser_,
+                                      to(error));
       if (error == bhttp::error::need_buffer) error = {};
       const std::size_t got = piece.size() - body.size;
       if (got > 0) {
@@ -206,8 +214,12 @@ class AnswerBody final : public ByteSource {
 
 class BeastClient final : public Client {
  public:
-  BeastClient(asio::any_io_executor executor, ClientOptions options, Origin origin, std::unique_ptr<Tls> tls)
-      : executor_(std::move(executor)), options_(std::move(options)), origin_(std::move(origin)), tls_(std::move(tls)),
+  BeastClient(asio::any_io_executor executor, ClientOptions options, Origin origin,
+              std::unique_ptr<Tls> tls)
+      : executor_(std::move(executor)),
+        options_(std::move(options)),
+        origin_(std::move(origin)),
+        tls_(std::move(tls)),
         pool_(std::make_shared<IdlePool>()) {
     pool_->most = options_.max_idle;
     pool_->keep = options_.idle_timeout;
@@ -215,16 +227,21 @@ class BeastClient final : public Client {
 
   Task<ClientResponse> send(ClientRequest request) override {
     if (!is_token(request.method) || request.target.empty() || request.target.front() != '/' ||
-        std::any_of(request.target.begin(), request.target.end(), [](char c) { return c <= ' ' || c > '~'; })) {
-      co_return Error{Code::kInvalidArgument, "bad_request", "the request's method or target has characters that HTTP does not take", 0};
+        std::any_of(request.target.begin(), request.target.end(),
+                    [](char c) { return c <= ' ' || c > '~'; })) {
+      co_return Error{Code::kInvalidArgument, "bad_request",
+                      "the request's method or target has characters that HTTP does not take", 0};
     }
-    const bool repeatable = !request.stream && request.method != "POST" && request.method != "PATCH";
+    const bool repeatable =
+        !request.stream && request.method != "POST" && request.method != "PATCH";
     auto first = co_await attempt(request, pool_->take());
     const bool stale = !first && first.error().reason == "stale_connection";
     if (!stale) co_return first;
     // A kept-alive connection that had been closed meanwhile. One that took nothing is no loss; a
     // POST may have been carried out.
-    if (!repeatable) co_return Error{Code::kUnavailable, "connection_lost", first.error().message, first.error().os_errno};
+    if (!repeatable)
+      co_return Error{Code::kUnavailable, "connection_lost", first.error().message,
+                      first.error().os_errno};
     auto second = co_await attempt(request, nullptr);
     co_return second;
   }
@@ -238,32 +255,38 @@ class BeastClient final : public Client {
     co_return out;
   }
 
-  Task<ClientUpgrade> websocket(std::string target, Headers headers, std::size_t max_message) override {
+  Task<ClientUpgrade> websocket(std::string target, Headers headers,
+                                std::size_t max_message) override {
     CAY_CO_TRY(ConnectionPtr connection, co_await connect());
     connection->transport().expires_never();
     BeastSocket stream(TolerantTransport(std::move(connection->channel)));
     prepare(stream);
     const Headers all = merged(headers);
-    stream.set_option(beast::websocket::stream_base::decorator([&all](beast::websocket::request_type& request) {
-      for (const auto& [name, value] : all.items()) request.set(name, value);
-    }));
+    stream.set_option(
+        beast::websocket::stream_base::decorator([&all](beast::websocket::request_type& request) {
+          for (const auto& [name, value] : all.items()) request.set(name, value);
+        }));
     beast::websocket::response_type refusal;
-    const ErrorCode error = co_await open_websocket(stream, refusal, origin_.authority, origin_.prefix + target);
+    const ErrorCode error =
+        co_await open_websocket(stream, refusal, origin_.authority, origin_.prefix + target);
     ClientUpgrade out;
     if (!error) {
-      auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kClient,
-                                               max_message);
+      auto core =
+          std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kClient, max_message);
       out.socket = std::make_unique<Socket>(std::move(core), nullptr);
       co_return out;
     }
-    if (error != beast::websocket::error::upgrade_declined) co_return broken(error, "open the WebSocket");
+    if (error != beast::websocket::error::upgrade_declined)
+      co_return broken(error, "open the WebSocket");
     out.refusal.status = static_cast<int>(refusal.result_int());
-    for (const auto& field : refusal) out.refusal.headers.add(std::string(field.name_string()), std::string(field.value()));
+    for (const auto& field : refusal)
+      out.refusal.headers.add(std::string(field.name_string()), std::string(field.value()));
     out.refusal.body = refusal.body().substr(0, kRefusalLimit);
     co_return out;
   }
 
-  Task<ClientTunnel> tunnel(std::string target, std::string protocol, std::function<Headers(const std::string&)> headers) override {
+  Task<ClientTunnel> tunnel(std::string target, std::string protocol,
+                            std::function<Headers(const std::string&)> headers) override {
     if (tls_) co_return bad_url(options_.url, "such a stream has no TLS");
     CAY_CO_TRY(ConnectionPtr connection, co_await connect());
     Transport& transport = connection->transport();
@@ -304,7 +327,9 @@ class BeastClient final : public Client {
   static std::string local_address(Transport& transport) {
     sockaddr_storage own{};
     socklen_t size = sizeof own;
-    if (::getsockname(transport.socket().native_handle(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return "";  // NOLINT
+    if (::getsockname(transport.socket().native_handle(), reinterpret_cast<sockaddr*>(&own),
+                      &size) != 0)
+      return "";  // NOLINT
     asio::ip::tcp::endpoint at;
     if (size > at.capacity()) return "";
     std::memcpy(at.data(), &own, size);
@@ -321,9 +346,11 @@ class BeastClient final : public Client {
 
   Task<ConnectionPtr> connect() {
     auto work = dial();
-    auto got = co_await with_deadline<ConnectionPtr>(std::move(work), options_.connect_timeout, "connecting");
+    auto got = co_await with_deadline<ConnectionPtr>(std::move(work), options_.connect_timeout,
+                                                     "connecting");
     if (!got && got.error().code == Code::kDeadlineExceeded) {
-      co_return Error{Code::kDeadlineExceeded, "connect_timeout", "no connection to " + options_.url + " in time", 0};
+      co_return Error{Code::kDeadlineExceeded, "connect_timeout",
+                      "no connection to " + options_.url + " in time", 0};
     }
     co_return got;
   }
@@ -333,7 +360,8 @@ class BeastClient final : public Client {
     if (origin_.local) {
       Transport transport(executor_);
       const asio::local::stream_protocol::endpoint endpoint(origin_.host);
-      co_await transport.async_connect(asio::generic::stream_protocol::endpoint(endpoint), to(error));
+      co_await transport.async_connect(asio::generic::stream_protocol::endpoint(endpoint),
+                                       to(error));
       if (error) co_return unreachable(error);
       co_return std::make_unique<Connection>(std::move(transport));
     }
@@ -344,15 +372,18 @@ class BeastClient final : public Client {
     co_await asio::async_connect(socket, found, to(error));
     if (error) co_return unreachable(error);
     socket.set_option(asio::ip::tcp::no_delay(true), error);
-    if (socket.remote_endpoint(error).address().is_loopback()) without_pacing(socket.native_handle());
+    if (socket.remote_endpoint(error).address().is_loopback())
+      without_pacing(socket.native_handle());
     if (!tls_) co_return std::make_unique<Connection>(Transport(std::move(socket)));
-    auto secured = std::make_unique<Connection>(Channel(Transport(std::move(socket)), tls_->context()));
+    auto secured =
+        std::make_unique<Connection>(Channel(Transport(std::move(socket)), tls_->context()));
     CAY_CO_CHECK(co_await tls_->handshake(secured->channel, origin_.host));
     co_return std::move(secured);
   }
 
   Error unreachable(const ErrorCode& error) const {
-    return {Code::kUnavailable, "connect_failed", "nothing answers at " + options_.url + ": " + error.message(), error.value()};
+    return {Code::kUnavailable, "connect_failed",
+            "nothing answers at " + options_.url + ": " + error.message(), error.value()};
   }
 
   Task<ClientResponse> attempt(ClientRequest& request, ConnectionPtr connection) {
@@ -360,7 +391,8 @@ class BeastClient final : public Client {
       CAY_CO_TRY(connection, co_await connect());
     }
     const bool reused = connection->reused;
-    if (options_.response_timeout.count() > 0) connection->transport().expires_after(options_.response_timeout);
+    if (options_.response_timeout.count() > 0)
+      connection->transport().expires_after(options_.response_timeout);
     auto parser = std::make_unique<Parser>();
     parser->header_limit(static_cast<std::uint32_t>(options_.max_head));
     parser->body_limit(boost::none);
@@ -371,15 +403,18 @@ class BeastClient final : public Client {
     ErrorCode error;
     do {
       if (parser->is_header_done()) parser = fresh(request);
-      co_await bhttp::async_read_header(connection->channel, connection->buffer, *parser, to(error));
+      co_await bhttp::async_read_header(connection->channel, connection->buffer, *parser,
+                                        to(error));
     } while (!error && parser->get().result() == bhttp::status::continue_);
     if (error == beast::error::timeout) {
-      co_return Error{Code::kDeadlineExceeded, "response_timeout", "no answer from " + options_.url + " in time", 0};
+      co_return Error{Code::kDeadlineExceeded, "response_timeout",
+                      "no answer from " + options_.url + " in time", 0};
     }
     if (error) {
       Error lost = broken(error, "the connection broke before an answer");
       if (reused && parser->get().result_int() == 0) lost.reason = "stale_connection";
-      if (reused && (error == bhttp::error::end_of_stream || error == asio::error::connection_reset || error == asio::error::broken_pipe)) {
+      if (reused && (error == bhttp::error::end_of_stream ||
+                     error == asio::error::connection_reset || error == asio::error::broken_pipe)) {
         lost.reason = "stale_connection";
       }
       co_return lost;
@@ -387,7 +422,8 @@ class BeastClient final : public Client {
     connection->transport().expires_never();
     ClientResponse answer;
     answer.status = static_cast<int>(parser->get().result_int());
-    for (const auto& field : parser->get()) answer.headers.add(std::string(field.name_string()), std::string(field.value()));
+    for (const auto& field : parser->get())
+      answer.headers.add(std::string(field.name_string()), std::string(field.value()));
     if (const auto length = parser->content_length()) answer.length = *length;
     const bool empty = parser->is_done();
     auto body = std::make_unique<AnswerBody>(std::move(connection), std::move(parser), pool_);
@@ -437,8 +473,8 @@ class BeastClient final : public Client {
     bhttp::request_serializer<bhttp::buffer_body> writer(message);
     co_await write_head(connection.channel, writer, error);
     while (!error) {
-      // An answer that comes before the request's end is a refusal: the rest is not wanted. (Under TLS, what
-      // has come may be no more than a session ticket.)
+      // An answer that comes before the request's end is a refusal: the rest is not wanted. (Under
+      // TLS, what has come may be no more than a session ticket.)
       ErrorCode ignored;
       if (!tls_ && connection.transport().socket().available(ignored) > 0) {
         connection.spent = true;
@@ -465,14 +501,15 @@ class BeastClient final : public Client {
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor executor, ClientOptions options) {
+Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor executor,
+                                               ClientOptions options) {
   CAY_TRY(auto origin, origin_of(options.url));
   std::unique_ptr<Tls> tls;
   if (origin.secure) {
     CAY_TRY(tls, Tls::create(options.ca_file));
   }
-  return std::unique_ptr<Client>(
-      std::make_unique<BeastClient>(std::move(executor), std::move(options), std::move(origin), std::move(tls)));
+  return std::unique_ptr<Client>(std::make_unique<BeastClient>(
+      std::move(executor), std::move(options), std::move(origin), std::move(tls)));
 }
 
 std::string encode_segment(std::string_view text) {
@@ -480,8 +517,8 @@ std::string encode_segment(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                       c == '_' || c == '~';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       out.push_back(c);
     } else {

@@ -17,17 +17,17 @@ namespace cay::http {
 class RawStream;
 
 struct ClientOptions {
-  // "http://127.0.0.1:8787", "https://host/prefix", "http://[::1]:80" or "unix:///run/cay/http.sock". A path is
-  // put before the target of every request.
+  // "http://127.0.0.1:8787", "https://host/prefix", "http://[::1]:80" or
+  // "unix:///run/cay/http.sock". A path is put before the target of every request.
   std::string url;
-  std::string ca_file;                // https: trust the authorities in this PEM file alone; empty: the system's
-  Headers headers;                    // sent with every request; one of the request's own replaces it
-  Millis connect_timeout{5'000};      // name resolution and connect
-  Millis response_timeout{0};         // from the request sent to the answer's head; 0: no limit
-  Millis idle_timeout{30'000};        // how long an unused connection is kept
-  std::size_t max_idle = 8;           // unused connections kept
-  std::size_t max_head = 64 * 1024;   // bytes of an answer's head
-  Millis ping_interval{30'000};       // of a WebSocket on which nothing moves
+  std::string ca_file;  // https: trust the authorities in this PEM file alone; empty: the system's
+  Headers headers;      // sent with every request; one of the request's own replaces it
+  Millis connect_timeout{5'000};     // name resolution and connect
+  Millis response_timeout{0};        // from the request sent to the answer's head; 0: no limit
+  Millis idle_timeout{30'000};       // how long an unused connection is kept
+  std::size_t max_idle = 8;          // unused connections kept
+  std::size_t max_head = 64 * 1024;  // bytes of an answer's head
+  Millis ping_interval{30'000};      // of a WebSocket on which nothing moves
 };
 
 struct ClientRequest {
@@ -72,9 +72,10 @@ class Client {
 
   // Sends, and returns once the answer's head has come. Any status is a value. Errors: kUnavailable
   // "connect_failed" (nobody listens, name unknown), "tls_untrusted" (the
-  // server's certificate: wrong authority, name or date), "tls_failed", "connection_lost" (it broke: the request may or
-  // may not have been carried out); kDeadlineExceeded "connect_timeout", "response_timeout".
-  // An idempotent request that a kept-alive connection lost before any answer is sent once more.
+  // server's certificate: wrong authority, name or date), "tls_failed", "connection_lost" (it
+  // broke: the request may or may not have been carried out); kDeadlineExceeded "connect_timeout",
+  // "response_timeout". An idempotent request that a kept-alive connection lost before any answer
+  // is sent once more.
   virtual Task<ClientResponse> send(ClientRequest request) = 0;
 
   // send() and the whole body; kInvalidArgument "body_too_large" above `limit`.
@@ -85,9 +86,10 @@ class Client {
                                         std::size_t max_message = 16u << 20) = 0;
 
   // Requests a stream of bytes without framing. `protocol` is the name for Upgrade, and `headers`
-  // receives the address of this side of the connection. Only for http://: TLS cannot end one direction
-  // alone (kInvalidArgument, "bad_url").
-  virtual Task<ClientTunnel> tunnel(std::string target, std::string protocol, std::function<Headers(const std::string& from)> headers) = 0;
+  // receives the address of this side of the connection. Only for http://: TLS cannot end one
+  // direction alone (kInvalidArgument, "bad_url").
+  virtual Task<ClientTunnel> tunnel(std::string target, std::string protocol,
+                                    std::function<Headers(const std::string& from)> headers) = 0;
 
   // Closes unused connections.
   virtual void close_idle() = 0;

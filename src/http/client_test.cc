@@ -38,7 +38,8 @@ asio::awaitable<void> echo(SharedExchange exchange) {
   auto body = co_await exchange->read_body(1 << 20);
   Response response;
   response.status = body ? 200 : 413;
-  response.body = exchange->head().method + " " + exchange->head().target + " " + (body ? *body : body.error().message);
+  response.body = exchange->head().method + " " + exchange->head().target + " " +
+                  (body ? *body : body.error().message);
   for (const auto& [name, value] : exchange->head().headers.items()) {
     if (name.starts_with("X-")) response.body += " " + name + "=" + value;
   }
@@ -51,7 +52,8 @@ struct ClientTest : ::testing::Test {
   std::unique_ptr<Client> client;
 
   void start(Handler handler, ClientOptions options = {}, ListenerConfig server_options = {}) {
-    server = std::make_unique<Listener>(loop.get_executor(), std::move(server_options), std::move(handler));
+    server = std::make_unique<Listener>(loop.get_executor(), std::move(server_options),
+                                        std::move(handler));
     auto port = server->start();
     ASSERT_TRUE(port);
     connect("http://localhost:" + std::to_string(*port) + "/prefix/", std::move(options));
@@ -62,7 +64,9 @@ struct ClientTest : ::testing::Test {
     ASSERT_TRUE(made) << made.error().message;
     client = *std::move(made);
   }
-  Result<Response> ask(ClientRequest request) { return run(loop, client->request(std::move(request))); }
+  Result<Response> ask(ClientRequest request) {
+    return run(loop, client->request(std::move(request)));
+  }
   ~ClientTest() override {
     client.reset();
     if (server) run(loop, server->shutdown(Millis(0)));
@@ -224,7 +228,9 @@ class ScriptedServer {
           }
         }) {}
   ~ScriptedServer() { thread_.join(); }
-  std::string url() { return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+  std::string url() {
+    return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
+  }
 
  private:
   asio::io_context context_;
@@ -291,15 +297,20 @@ TEST(UrlTest, GoodAndBad) {
     options.url = url;
     return Client::create(loop.get_executor(), std::move(options));
   };
-  for (const char* good : {"http://h", "https://h", "https://h:8443/base", "http://[::1]:8787/base/", "http://127.0.0.1:1", "unix:///run/x"}) EXPECT_TRUE(made(good)) << good;
-  for (const char* bad : {"", "h:1", "ftp://h", "http://", "https://", "https://h:x", "http://h:x", "http://u@h", "unix://relative"}) {
+  for (const char* good : {"http://h", "https://h", "https://h:8443/base",
+                           "http://[::1]:8787/base/", "http://127.0.0.1:1", "unix:///run/x"})
+    EXPECT_TRUE(made(good)) << good;
+  for (const char* bad : {"", "h:1", "ftp://h", "http://", "https://", "https://h:x", "http://h:x",
+                          "http://u@h", "unix://relative"}) {
     auto refused = made(bad);
     ASSERT_FALSE(refused) << bad;
     EXPECT_EQ(refused.error().reason, "bad_url");
   }
 }
 
-TEST(EncodeTest, SegmentsSurviveTheTrip) { EXPECT_EQ(encode_segment("a/b c%\xc3\xbc~"), "a%2Fb%20c%25%C3%BC~"); }
+TEST(EncodeTest, SegmentsSurviveTheTrip) {
+  EXPECT_EQ(encode_segment("a/b c%\xc3\xbc~"), "a%2Fb%20c%25%C3%BC~");
+}
 
 }  // namespace
 }  // namespace cay::http

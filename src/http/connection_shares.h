@@ -13,12 +13,16 @@ namespace cay::http {
 
 struct ShareLimits {
   std::size_t per_link = 512;
-  std::size_t all_links = 2048;  // then the tenant whose links have the most gives one up for one whose have less
-  std::size_t per_key = 1536;  // over what dispatch has at work for one: those that are kept for the next request count
-  std::size_t all = 3584;        // of all that were let in: then whoever has the most gives one up for who has less
+  std::size_t all_links =
+      2048;  // then the tenant whose links have the most gives one up for one whose have less
+  std::size_t per_key = 1536;  // over what dispatch has at work for one: those that are kept for
+                               // the next request count
+  std::size_t all =
+      3584;  // of all that were let in: then whoever has the most gives one up for who has less
 };
 
-// Connections that count together: those of one key, and the links of one tenant, who can make any number.
+// Connections that count together: those of one key, and the links of one tenant, who can make any
+// number.
 struct Share {
   Caller::Kind kind = Caller::Kind::kKey;
   std::string name;  // of a key its id, of links the tenant
@@ -30,8 +34,8 @@ class ConnectionShares {
  public:
   explicit ConnectionShares(ShareLimits limits) : limits_(limits) {}
 
-  // One connection, which was `held`'s, is `now`'s. kExhausted (too_many_connections): it stays as it was. A share: one of its
-  // connections has to be given up for it.
+  // One connection, which was `held`'s, is `now`'s. kExhausted (too_many_connections): it stays as
+  // it was. A share: one of its connections has to be given up for it.
   Result<std::optional<Share>> take(std::optional<Caller>& held, Caller now);
   void give_back(std::optional<Caller>& held);
 
@@ -41,7 +45,8 @@ class ConnectionShares {
   std::size_t all() const { return all_links_ + all_keys_; }
   std::size_t count_of(const Share& share) const;
   Share heaviest(bool links_alone) const;
-  // Returns the share that gives one up for `to`, or nothing if none has so much more that it should.
+  // Returns the share that gives one up for `to`, or nothing if none has so much more that it
+  // should.
   std::optional<Share> giver(const Share& to, bool links_alone) const;
 
   ShareLimits limits_;

@@ -25,7 +25,8 @@ std::string status_line(const std::string& answer) { return answer.substr(0, ans
 asio::awaitable<void> let_in_as(SharedExchange exchange) {
   const auto& path = exchange->head().segments;
   const std::string tenant = path.size() > 2 ? path[2] : "t";
-  auto in = exchange->let_in({path[0] == "link" ? Caller::Kind::kLink : Caller::Kind::kKey, tenant + "/" + path[1]});
+  auto in = exchange->let_in(
+      {path[0] == "link" ? Caller::Kind::kLink : Caller::Kind::kKey, tenant + "/" + path[1]});
   if (!in) {
     co_await exchange->respond(text(429, in.error().message));
     co_return;
@@ -34,7 +35,8 @@ asio::awaitable<void> let_in_as(SharedExchange exchange) {
 }
 
 // A connection of its own, and what its first request was answered.
-std::pair<std::string, std::unique_ptr<RawClient>> dialled(const TestServer& server, const std::string& target) {
+std::pair<std::string, std::unique_ptr<RawClient>> dialled(const TestServer& server,
+                                                           const std::string& target) {
   auto client = std::make_unique<RawClient>(server.port());
   client->send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
   auto status = status_line(client->read_answer()).substr(9, 3);
@@ -73,7 +75,8 @@ TEST(ConnectionSharesTest, NobodyTakesMoreThanAShareOfTheConnections) {
   open.clear();
   const auto deadline = std::chrono::steady_clock::now() + 10s;
   while (dial("/link/a") != "200" && std::chrono::steady_clock::now() < deadline) open.clear();
-  EXPECT_EQ(open.empty() ? "" : dial("/link/b"), "200") << "a closed connection is room for another";
+  EXPECT_EQ(open.empty() ? "" : dial("/link/b"), "200")
+      << "a closed connection is room for another";
 }
 
 // Any number of keys together leave room: who has the most gives up what it uses least.
@@ -102,7 +105,8 @@ TEST(ConnectionSharesTest, WhoHasTheMostConnectionsGivesOneUpForWhoHasLess) {
   auto link = dial("/link/d");
   EXPECT_EQ(link.first, "200");
   std::size_t alive = 0;
-  for (std::size_t i = 1; i < heavy.size(); ++i) alive += still(*heavy[i], "/key/a") == "HTTP/1.1 200 OK" ? 1 : 0;
+  for (std::size_t i = 1; i < heavy.size(); ++i)
+    alive += still(*heavy[i], "/key/a") == "HTTP/1.1 200 OK" ? 1 : 0;
   for (auto& one : light) alive += still(*one, "/key/b") == "HTTP/1.1 200 OK" ? 1 : 0;
   alive += still(*third.second, "/key/b") == "HTTP/1.1 200 OK" ? 1 : 0;
   EXPECT_EQ(alive, 4u);
@@ -117,7 +121,8 @@ TEST(ConnectionSharesTest, TheTenantWhoseLinksHaveTheMostGivesOneUp) {
   TestServer server(let_in_as, options);
   const auto dial = [&](const std::string& target) { return dialled(server, target); };
   std::vector<std::unique_ptr<RawClient>> heavy, light;
-  for (const char* link : {"a", "a", "b", "b", "c", "c"}) heavy.push_back(dial(std::string("/link/") + link + "/one").second);
+  for (const char* link : {"a", "a", "b", "b", "c", "c"})
+    heavy.push_back(dial(std::string("/link/") + link + "/one").second);
   EXPECT_EQ(dial("/link/d/one").first, "429") << "another link of it is of the same tenant";
   for (std::size_t i = 0; i < 3; ++i) {
     auto got = dial("/link/" + std::to_string(i) + "/two");
@@ -143,11 +148,13 @@ TEST(ConnectionSharesTest, LinksOfOneTenantWeighTogether) {
   };
   std::vector<std::unique_ptr<RawClient>> keys, links;
   for (int i = 0; i < 3; ++i) keys.push_back(dial("/key/k/two"));
-  for (const char* link : {"a", "b", "c", "d"}) links.push_back(dial(std::string("/link/") + link + "/one"));
+  for (const char* link : {"a", "b", "c", "d"})
+    links.push_back(dial(std::string("/link/") + link + "/one"));
   const auto other = dial("/key/other/two");
   EXPECT_EQ(links[0]->read_to_end(), "");
   keys[0]->send("GET /key/k/two HTTP/1.1\r\nHost: x\r\n\r\n");
-  EXPECT_EQ(status_line(keys[0]->read_answer()), "HTTP/1.1 200 OK") << "the key has fewer than the links together";
+  EXPECT_EQ(status_line(keys[0]->read_answer()), "HTTP/1.1 200 OK")
+      << "the key has fewer than the links together";
 }
 
 // Keeps WebSockets and requests at work, until they are broken off.
@@ -174,8 +181,9 @@ TEST(ConnectionSharesTest, OfConnectionsThatAreAllAtWorkTheNewestIsGivenUp) {
   std::vector<std::unique_ptr<RawClient>> sockets;
   for (int i = 0; i < 3; ++i) {
     sockets.push_back(std::make_unique<RawClient>(server.port()));
-    sockets.back()->send("GET /hold/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    sockets.back()->send(
+        "GET /hold/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     ASSERT_TRUE(sockets.back()->read_until("\r\n\r\n").starts_with("HTTP/1.1 101"));
   }
   RawClient other(server.port());

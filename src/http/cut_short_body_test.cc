@@ -1,5 +1,5 @@
-// A handler answers before it has read all of a body, and gives its read up just as more of it comes.
-// These bytes still belong to that request, and the next one begins behind them.
+// A handler answers before it has read all of a body, and gives its read up just as more of it
+// comes. These bytes still belong to that request, and the next one begins behind them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -59,7 +59,8 @@ class EarlyAnswer {
     Scope reading(loop);
     reading.spawn(read_one(*body, how_));
     reads_.set_value();
-    co_await reading.until(word.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable));
+    co_await reading.until(
+        word.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable));
     co_await exchange->respond(text(200, "early"));
   }
 
@@ -99,7 +100,9 @@ std::string second_answer(How how, const std::string& framing, const std::string
   EarlyAnswer early(how);
   ListenerConfig options;
   options.body_limit = Millis{5'000};
-  TestServer server([&](std::shared_ptr<Exchange> exchange) { return early.serve(std::move(exchange)); }, options);
+  TestServer server(
+      [&](std::shared_ptr<Exchange> exchange) { return early.serve(std::move(exchange)); },
+      options);
   RawClient client(server.port());
   client.send("POST / HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n\r\n");
   early.begins(server);
@@ -116,18 +119,19 @@ std::string second_answer(How how, const std::string& framing, const std::string
 const std::string kBody = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n";
 
 TEST(CutShortBodyTest, OfAKnownLength) {
-  EXPECT_TRUE(
-      second_answer(How::kRead, "Content-Length: " + std::to_string(kBody.size()), kBody).ends_with("\r\n\r\nnext"));
+  EXPECT_TRUE(second_answer(How::kRead, "Content-Length: " + std::to_string(kBody.size()), kBody)
+                  .ends_with("\r\n\r\nnext"));
 }
 
 TEST(CutShortBodyTest, ByWayOfTheKernel) {
-  EXPECT_TRUE(
-      second_answer(How::kPiped, "Content-Length: " + std::to_string(kBody.size()), kBody).ends_with("\r\n\r\nnext"));
+  EXPECT_TRUE(second_answer(How::kPiped, "Content-Length: " + std::to_string(kBody.size()), kBody)
+                  .ends_with("\r\n\r\nnext"));
 }
 
 TEST(CutShortBodyTest, InChunks) {
   const std::string chunked = "3\r\nabc\r\n1f\r\n" + kBody.substr(0, 31) + "\r\n0\r\n\r\n";
-  EXPECT_TRUE(second_answer(How::kRead, "Transfer-Encoding: chunked", chunked).ends_with("\r\n\r\nnext"));
+  EXPECT_TRUE(
+      second_answer(How::kRead, "Transfer-Encoding: chunked", chunked).ends_with("\r\n\r\nnext"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct WsMessage {
   enum class Kind { kText, kBinary, kTooLong, kClosed } kind = Kind::kClosed;
   // kText: valid UTF-8; kTooLong: a sentence that names the limit; kClosed: the reason.
   std::string data;
-  int close_code = 0;   // kClosed: 1005 none, 1006 the connection broke
+  int close_code = 0;  // kClosed: 1005 none, 1006 the connection broke
 };
 
 // One WebSocket, server or client side. Reads: one caller at a time. Sends may overlap from any
@@ -41,7 +41,7 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const RequestHead& head() const = 0;
-  virtual const Principal& principal() const = 0;      // set by the server's auth
+  virtual const Principal& principal() const = 0;  // set by the server's auth
   // Path parameters of the matched route ("{name}"), percent-decoded.
   virtual const std::map<std::string, std::string>& params() const = 0;
 
@@ -54,27 +54,33 @@ class Exchange {
   virtual asio::awaitable<void> respond(Response response) = 0;
   // Streams `bytes` as the body; with a length: Content-Length, else chunked. A source that fails
   // after the head was sent breaks the connection (the client must see the truth). HEAD: no body.
-  virtual asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
+  virtual asio::awaitable<void> respond_stream(int status, Headers headers,
+                                               std::optional<std::uint64_t> length,
                                                std::unique_ptr<ByteSource> bytes) = 0;
   // To a WebSocket, which reads a message above `max_message` as kTooLong. Declines
   // permessage-deflate.
   virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
-  // To a WebSocket whose handshake somebody else answered, or to a tunnel, with these headers: 101, and from there on
-  // only bytes both ways. Of a request that upgrades(). What is dropped before both directions have ended is a reset.
+  // To a WebSocket whose handshake somebody else answered, or to a tunnel, with these headers: 101,
+  // and from there on only bytes both ways. Of a request that upgrades(). What is dropped before
+  // both directions have ended is a reset.
   virtual Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) = 0;
   // Cancelled (asio::cancellation) when the peer goes away while the handler works.
 
-  // The caller has shown a key, or a token that is good: when the listener is full, connections that never did give way.
-  // kExhausted (too_many_connections): it has its share of them already. Answer it with 429; the connection ends then.
+  // The caller has shown a key, or a token that is good: when the listener is full, connections
+  // that never did give way. kExhausted (too_many_connections): it has its share of them already.
+  // Answer it with 429; the connection ends then.
   virtual Result<void> let_in(Caller caller) = 0;
-  // The right by which the caller was let in has ended: a WebSocket is closed with 1008 and `why`, what else was begun to
-  // be answered is broken off. False: nothing was; the connection ends with the answer.
+  // The right by which the caller was let in has ended: a WebSocket is closed with 1008 and `why`,
+  // what else was begun to be answered is broken off. False: nothing was; the connection ends with
+  // the answer.
   virtual asio::awaitable<bool> break_off(std::string why) = 0;
 
-  // What it acts on that its path does not name (a command's id, how many sandboxes), for the record of requests.
+  // What it acts on that its path does not name (a command's id, how many sandboxes), for the
+  // record of requests.
   virtual void note_subject(std::string /*what*/) {}
 
-  // How that ended which it became by an upgrade, in words for a record; empty: it has not, or nobody knows.
+  // How that ended which it became by an upgrade, in words for a record; empty: it has not, or
+  // nobody knows.
   virtual std::string how_it_ended() const { return {}; }
   // The same from whoever knows it better than the connection tells.
   virtual void note_end(std::string /*how*/) {}

@@ -6,7 +6,8 @@ namespace cay::http {
 
 void Guests::enter(Guest& guest) {
   if (++size_ > most_) {
-    while (!strangers_.empty() && strangers_.front()->refused) give_way(*strangers_.front());  // it has no place to give
+    while (!strangers_.empty() && strangers_.front()->refused)
+      give_way(*strangers_.front());  // it has no place to give
     if (strangers_.empty()) {
       guest.refused = true;
     } else {
@@ -32,7 +33,8 @@ void Guests::out_of_its_list(Guest& guest) {
 void Guests::give_way(Guest& guest) {
   out_of_its_list(guest);
   ErrorCode ignored;  // its coroutine sees the end, and closes it
-  if (guest.transport != nullptr) guest.transport->socket().shutdown(asio::socket_base::shutdown_both, ignored);
+  if (guest.transport != nullptr)
+    guest.transport->socket().shutdown(asio::socket_base::shutdown_both, ignored);
 }
 
 Result<void> Guests::let_in(Guest& guest, Caller caller) {
@@ -45,7 +47,8 @@ Result<void> Guests::let_in(Guest& guest, Caller caller) {
   return {};
 }
 
-// One of `share`'s connections ends: the oldest that waits for a request, or else the newest. It counts no more from now on.
+// One of `share`'s connections ends: the oldest that waits for a request, or else the newest. It
+// counts no more from now on.
 void Guests::take_from(const Share& share, const Guest& newcomer) {
   Guest* chosen = nullptr;
   for (Guest* one : known_) {

@@ -1,5 +1,5 @@
-// Guests: the connections of a listener. It chooses the one that gives way when the pool is full or a
-// caller has more than its share.
+// Guests: the connections of a listener. It chooses the one that gives way when the pool is full or
+// a caller has more than its share.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -15,26 +15,34 @@ namespace cay::http {
 // The pool's record of one connection. It lives where the connection is served, and is in the pool
 // from enter() to leave().
 struct Guest {
-  Transport* transport = nullptr;  // where it is now: it moves into a channel. Null: not yet, or already gone
-  bool refused = false;            // the pool was full of callers: it gets an answer and no place
+  Transport* transport =
+      nullptr;           // where it is now: it moves into a channel. Null: not yet, or already gone
+  bool refused = false;  // the pool was full of callers: it gets an answer and no place
   std::optional<Caller> caller;         // the last one that was let in on it
   std::weak_ptr<LiveExchange> at_work;  // its request; none: it waits for the next
 
   // The pool's own.
-  enum class In { kStrangers, kKnown, kNone } list = In::kNone;  // strangers: nobody was let in on it so far
-  std::list<Guest*>::iterator place;                             // in that list
+  enum class In {
+    kStrangers,
+    kKnown,
+    kNone
+  } list = In::kNone;                 // strangers: nobody was let in on it so far
+  std::list<Guest*>::iterator place;  // in that list
 };
 
 class Guests {
  public:
   // `end_at_work` ends a request whose connection gives way, with words for its client.
-  Guests(std::size_t most, ShareLimits shares, std::function<void(std::shared_ptr<LiveExchange>)> end_at_work)
+  Guests(std::size_t most, ShareLimits shares,
+         std::function<void(std::shared_ptr<LiveExchange>)> end_at_work)
       : most_(most), shares_(shares), end_at_work_(std::move(end_at_work)) {}
 
-  // In a full pool the oldest stranger gives way: whoever holds no key must not keep out those who do.
+  // In a full pool the oldest stranger gives way: whoever holds no key must not keep out those who
+  // do.
   void enter(Guest& guest);
   void leave(Guest& guest);
-  // `caller` was let in on it; another's connection may give way for that. kExhausted (too_many_connections): it has its share.
+  // `caller` was let in on it; another's connection may give way for that. kExhausted
+  // (too_many_connections): it has its share.
   Result<void> let_in(Guest& guest, Caller caller);
 
   std::size_t size() const { return size_; }

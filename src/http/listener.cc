@@ -36,11 +36,14 @@ using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build
 constexpr std::size_t kMaxBuffer = 128 * 1024;
 constexpr Millis kFirstWord{1000};  // for a connection that has sent nothing when the daemon ends
 
-// `accepts`: clients come from now on. One that only has the address is refused as another's would be.
-Result<void> open_acceptor(asio::ip::tcp::acceptor& acceptor, const std::string& at, std::uint16_t port, bool accepts) {
+// `accepts`: clients come from now on. One that only has the address is refused as another's would
+// be.
+Result<void> open_acceptor(asio::ip::tcp::acceptor& acceptor, const std::string& at,
+                           std::uint16_t port, bool accepts) {
   ErrorCode error;
   const auto address = asio::ip::make_address(at == "localhost" ? "127.0.0.1" : at, error);
-  if (error) return Error{Code::kInvalidArgument, "bad_address", "'" + at + "' is not an IP address", 0};
+  if (error)
+    return Error{Code::kInvalidArgument, "bad_address", "'" + at + "' is not an IP address", 0};
   const asio::ip::tcp::endpoint endpoint(address, port);
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
@@ -50,30 +53,41 @@ Result<void> open_acceptor(asio::ip::tcp::acceptor& acceptor, const std::string&
   const bool taken = error == asio::error::address_in_use;
   const std::string where = at + ":" + std::to_string(port);
   return Error{Code::kUnavailable, taken ? "address_in_use" : "listen_failed",
-               taken ? where + " is in use: another daemon? choose another with --listen" : "listen on " + where + ": " + error.message(), error.value()};
+               taken ? where + " is in use: another daemon? choose another with --listen"
+                     : "listen on " + where + ": " + error.message(),
+               error.value()};
 }
 
 }  // namespace
 
 struct Listener::State : std::enable_shared_from_this<Listener::State> {
   State(asio::any_io_executor executor, ListenerConfig settings, Handler handle)
-      : loop(executor), config(std::move(settings)), handler(std::move(handle)), acceptor(executor), children(executor), idle(executor),
-        guests(config.max_connections, config.shares, [this](std::shared_ptr<LiveExchange> exchange) {
-          children.spawn(LiveExchange::give_way(std::move(exchange), "others need connections, and this caller has the most of them"));
-        }) {}
+      : loop(executor),
+        config(std::move(settings)),
+        handler(std::move(handle)),
+        acceptor(executor),
+        children(executor),
+        idle(executor),
+        guests(config.max_connections, config.shares,
+               [this](std::shared_ptr<LiveExchange> exchange) {
+                 children.spawn(LiveExchange::give_way(
+                     std::move(exchange),
+                     "others need connections, and this caller has the most of them"));
+               }) {}
 
   asio::any_io_executor loop;
   ListenerConfig config;
   Handler handler;
   asio::ip::tcp::acceptor acceptor;
   Scope children;
-  std::set<Transport*> waiting;    // between requests: closed at once on shutdown
-  std::set<Transport*> fresh;      // before their first: many clients take a close without an answer for good, so they have kFirstWord
+  std::set<Transport*> waiting;  // between requests: closed at once on shutdown
+  std::set<Transport*> fresh;    // before their first: many clients take a close without an answer
+                                 // for good, so they have kFirstWord
   std::set<std::shared_ptr<SocketCore>> sockets;
   bool ending = false;
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
-  Event idle;                      // notified when a connection ends, or was parted from
-  std::size_t parting = 0;         // sockets whose peers have not answered our close yet
+  Event idle;               // notified when a connection ends, or was parted from
+  std::size_t parting = 0;  // sockets whose peers have not answered our close yet
   Guests guests;
 
   asio::awaitable<void> accept_all() {
@@ -108,7 +122,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   void take_in_the_rest() {
     ErrorCode error;
     acceptor.non_blocking(true, error);
-    for (int left = asio::socket_base::max_listen_connections; !error && left > 0; --left) {  // others may come as fast as they are taken
+    for (int left = asio::socket_base::max_listen_connections; !error && left > 0;
+         --left) {  // others may come as fast as they are taken
       asio::ip::tcp::socket socket(loop);
       acceptor.accept(socket, error);
       if (!error) take_in(std::move(socket));
@@ -126,7 +141,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     idle.notify();
   }
 
-  static asio::awaitable<void> serve(std::shared_ptr<State> self, Transport transport, std::string peer) {
+  static asio::awaitable<void> serve(std::shared_ptr<State> self, Transport transport,
+                                     std::string peer) {
     Guest guest;
     self->guests.enter(guest);
     std::exception_ptr failure;
@@ -157,16 +173,20 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
   }
 
-  // Waits until something can be read, and leaves it there. nullopt: the peer left, or sent nothing.
+  // Waits until something can be read, and leaves it there. nullopt: the peer left, or sent
+  // nothing.
   asio::awaitable<std::optional<unsigned char>> first_byte(Transport& transport) {
     Result<void> looked;
     {
       const Entered here(fresh, &transport);
       auto looking = wait_readable(transport);
-      looked = co_await with_deadline<void>(std::move(looking), config.head_limit, "the first byte");
+      looked =
+          co_await with_deadline<void>(std::move(looking), config.head_limit, "the first byte");
     }
     unsigned char byte = 0;
-    if (!looked || ::recv(transport.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) co_return std::nullopt;
+    if (!looked ||
+        ::recv(transport.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+      co_return std::nullopt;
     co_return byte;
   }
   static Task<void> wait_readable(Transport& transport) {
@@ -186,7 +206,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       guest.transport = &plain.next_layer();
       ReadBuffer buffer(kMaxBuffer);
       RequestParser none;
-      co_await refuse(plain, buffer, none, peer, guest, Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
+      co_await refuse(
+          plain, buffer, none, peer, guest,
+          Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
       co_return;
     }
     const auto context = config.tls->context();  // kept for as long as the connection
@@ -204,7 +226,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     if (guest.refused) {
       RequestParser none;
       co_await refuse(channel, buffer, none, peer, guest,
-                      Error{Code::kUnavailable, "too_many_connections", "too many connections: try again later", 503});
+                      Error{Code::kUnavailable, "too_many_connections",
+                            "too many connections: try again later", 503});
       co_return;
     }
     for (bool first = true; first || !ending; first = false) {
@@ -232,7 +255,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_await hang_up(channel, buffer);
         co_return;
       }
-      auto exchange = make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), guest);
+      auto exchange =
+          make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), guest);
       guest.at_work = exchange;
       co_await handle(channel, exchange);
       guest.at_work.reset();
@@ -245,15 +269,18 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       }
     }
   }
-  std::shared_ptr<LiveExchange> make_exchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser,
-                                               RequestHead head, Guest& guest) {
+  std::shared_ptr<LiveExchange> make_exchange(Channel& channel, ReadBuffer& buffer,
+                                              RequestParser& parser, RequestHead head,
+                                              Guest& guest) {
     auto self = shared_from_this();
-    LiveExchange::OnSocket on_socket = [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
+    LiveExchange::OnSocket on_socket =
+        [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
       self->sockets.insert(socket);
       return [self, socket] { self->sockets.erase(socket); };
     };
-    return std::make_shared<LiveExchange>(channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
-                                          [self, &guest](Caller caller) { return self->guests.let_in(guest, std::move(caller)); });
+    return std::make_shared<LiveExchange>(
+        channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
+        [self, &guest](Caller caller) { return self->guests.let_in(guest, std::move(caller)); });
   }
 
   Task<ErrorCode> read_rest(Channel& channel, ReadBuffer& buffer, RequestParser& parser) {
@@ -262,7 +289,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     co_return error;
   }
 
-  // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it with.
+  // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it
+  // with.
   Task<bool> read_head(Channel& channel, ReadBuffer& buffer, RequestParser& parser, bool first) {
     ErrorCode error;
     if (buffer.size() == 0) {
@@ -280,25 +308,30 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     channel.next_layer().expires_never();
     // Not the transport's own time-out, which closes the socket: a slow head is answered.
     auto reading = read_rest(channel, buffer, parser);
-    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit, "the request's head");
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit,
+                                                  "the request's head");
     // (A read that the deadline cut short reports that itself.)
-    if (!done || *done == asio::error::operation_aborted) co_return Error{Code::kDeadlineExceeded, "request_timeout", "the request's head did not arrive in time", 408};
+    if (!done || *done == asio::error::operation_aborted)
+      co_return Error{Code::kDeadlineExceeded, "request_timeout",
+                      "the request's head did not arrive in time", 408};
     error = *done;
     if (!error) co_return true;
     if (error == bhttp::error::header_limit || error == bhttp::error::buffer_overflow) {
-      co_return Error{Code::kInvalidArgument, "head_too_large",
-                      "the request's head is longer than " + std::to_string(config.max_head) + " bytes", 431};
+      co_return Error{
+          Code::kInvalidArgument, "head_too_large",
+          "the request's head is longer than " + std::to_string(config.max_head) + " bytes", 431};
     }
     if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message ||
         error.category() != bhttp::make_error_code(bhttp::error::bad_method).category()) {
       co_return false;
     }
-    co_return Error{Code::kInvalidArgument, "bad_request", "this is not an HTTP/1.1 request: " + error.message(), 400};
+    co_return Error{Code::kInvalidArgument, "bad_request",
+                    "this is not an HTTP/1.1 request: " + error.message(), 400};
   }
 
   // The status to refuse with travels in os_errno.
-  asio::awaitable<void> refuse(Channel& channel, ReadBuffer& buffer, RequestParser& parser, std::string peer, Guest& guest,
-                                Error error) {
+  asio::awaitable<void> refuse(Channel& channel, ReadBuffer& buffer, RequestParser& parser,
+                               std::string peer, Guest& guest, Error error) {
     RequestHead head;
     head.peer = std::move(peer);
     const int status = std::exchange(error.os_errno, 0);
@@ -334,7 +367,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
 
   // `||` waits for a success: what the handler throws must not count as still running.
-  asio::awaitable<void> guarded(std::shared_ptr<LiveExchange> exchange, std::shared_ptr<std::exception_ptr> failure) {
+  asio::awaitable<void> guarded(std::shared_ptr<LiveExchange> exchange,
+                                std::shared_ptr<std::exception_ptr> failure) {
     try {
       co_await handler(exchange);
     } catch (...) {
@@ -342,11 +376,13 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
   }
 
-  asio::awaitable<void> answer_failure(std::shared_ptr<LiveExchange> exchange, std::exception_ptr failure) {
+  asio::awaitable<void> answer_failure(std::shared_ptr<LiveExchange> exchange,
+                                       std::exception_ptr failure) {
     if (!failure || is_cancellation(failure)) co_return;
     log_failure(failure);
     if (exchange->answered()) co_return;
-    const Error error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0};
+    const Error error{Code::kInternal, "internal",
+                      "Cay failed at this request; the daemon's log says more", 0};
     auto response = shaped(exchange->head(), 500, error);
     co_await exchange->respond(std::move(response));
   }
@@ -356,12 +392,14 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     asio::steady_timer never(loop, asio::steady_timer::time_point::max());
     constexpr Millis kLook{200};
     auto& socket = channel.next_layer().socket();
-    while (!exchange->is_body_over()) {  // while the handler reads the body it sees the end itself; it may wait for others instead
+    while (!exchange->is_body_over()) {  // while the handler reads the body it sees the end itself;
+                                         // it may wait for others instead
       if (is_broken(socket.native_handle())) co_return;
       co_await sleep_for(kLook);
     }
     ErrorCode error;
-    // Readable bytes of TLS need not be the end: a closing alert, a session's renewal, a pipelined request.
+    // Readable bytes of TLS need not be the end: a closing alert, a session's renewal, a pipelined
+    // request.
     while (channel.secured() != nullptr && !has_hung_up(socket.native_handle())) {
       co_await sleep_for(kLook);
     }
@@ -371,8 +409,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     if (!error) {
       char byte = 0;
       socket.non_blocking(true, error);
-      const auto got = socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
-      if (error == asio::error::eof || (error && error != asio::error::would_block) || (!error && got == 0)) co_return;
+      const auto got =
+          socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
+      if (error == asio::error::eof || (error && error != asio::error::would_block) ||
+          (!error && got == 0))
+        co_return;
     }
     co_await never.async_wait(to(error));  // a pipelined request: it waits its turn
   }
@@ -385,13 +426,15 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     if (channel.secured() != nullptr) {
       transport.expires_never();
       auto closing = ServerTls::close(channel);
-      auto done = co_await with_deadline<void>(std::move(closing), std::min(config.linger, Millis{1000}), "the end of TLS");
+      auto done = co_await with_deadline<void>(
+          std::move(closing), std::min(config.linger, Millis{1000}), "the end of TLS");
       static_cast<void>(done);
     }
     transport.socket().shutdown(asio::socket_base::shutdown_send, error);
     transport.expires_after(config.linger);
     constexpr std::size_t kRead = 8192;
-    // By the clock: a peer that never stops sending would never let a time-out of the transport fire.
+    // By the clock: a peer that never stops sending would never let a time-out of the transport
+    // fire.
     const auto end = std::chrono::steady_clock::now() + config.linger;
     while (!error && !ending && std::chrono::steady_clock::now() < end) {
       buffer.clear();

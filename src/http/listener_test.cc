@@ -53,7 +53,8 @@ TEST(ListenerTest, PipelinedRequestsAreAnsweredInOrder) {
   }
   RawClient client(server.port());
   client.send(all);
-  for (int i = 0; i < 50; ++i) EXPECT_EQ(body_of(client.read_answer()), "POST|" + std::to_string(i) + "#abc");
+  for (int i = 0; i < 50; ++i)
+    EXPECT_EQ(body_of(client.read_answer()), "POST|" + std::to_string(i) + "#abc");
 }
 
 TEST(ListenerTest, WhatIsRefusedBeforeTheHandlerIsTold) {
@@ -68,19 +69,24 @@ TEST(ListenerTest, WhatIsRefusedBeforeTheHandlerIsTold) {
     EXPECT_TRUE(head.peer.starts_with("127.0.0.1:")) << head.peer;
   };
   TestServer server(echo, options);
-  const std::string cases[] = {"GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(4096, 'a') + "\r\n\r\n",
-                               "PUT / HTTP/1.1\r\nHost: x\r\nExpect: 200-maybe\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"};
+  const std::string cases[] = {
+      "GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: x\r\nX: " + std::string(4096, 'a') + "\r\n\r\n",
+      "PUT / HTTP/1.1\r\nHost: x\r\nExpect: 200-maybe\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"};
   for (const std::string& bytes : cases) ask(server.port(), bytes);
   ask(server.port(), std::string("GET / HTTP/1.1\r\n") + kClose + "\r\n");
   const std::lock_guard lock(mutex);
-  EXPECT_EQ(told, (std::vector<std::string>{"400 bad_host GET", "400 bad_request ", "431 head_too_large ", "417 bad_expectation PUT", "408 request_timeout "}));
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"400 bad_host GET", "400 bad_request ", "431 head_too_large ",
+                                      "417 bad_expectation PUT", "408 request_timeout "}));
 }
 
 TEST(ListenerTest, ChunkedBodiesArrive) {
   TestServer server(echo);
-  const auto answer = ask(server.port(), std::string("POST / HTTP/1.1\r\n") + kClose +
-                                             "Transfer-Encoding: chunked\r\n\r\n"
-                                             "3;x=y\r\nabc\r\n0004\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n");
+  const auto answer =
+      ask(server.port(), std::string("POST / HTTP/1.1\r\n") + kClose +
+                             "Transfer-Encoding: chunked\r\n\r\n"
+                             "3;x=y\r\nabc\r\n0004\r\ndefg\r\n0\r\nTrailer: t\r\n\r\n");
   EXPECT_EQ(body_of(answer), "POST#abcdefg");
 }
 
@@ -96,7 +102,8 @@ TEST(ListenerTest, ExpectedContinueIsSentBeforeTheBodyIsRead) {
 TEST(ListenerTest, AnExpectedBodyThatIsTooLargeIsRefusedUnsent) {
   TestServer server(echo);
   RawClient client(server.port());
-  client.send("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n");
+  client.send(
+      "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n");
   const auto answer = client.read_answer();
   EXPECT_EQ(status_line(answer), "HTTP/1.1 413 Payload Too Large");
   EXPECT_NE(answer.find("Connection: close"), std::string::npos);
@@ -193,7 +200,11 @@ TEST(ListenerTest, TooManyConnectionsAreTurnedAway) {
 TEST(ListenerTest, InAFullPoolTheOldestOnWhichNobodyWasLetInGivesWay) {
   ListenerConfig options;
   options.max_connections = 4;
-  TestServer server([](SharedExchange exchange) { return exchange->head().target == "/in" ? let_in(exchange) : echo(exchange); }, options);
+  TestServer server(
+      [](SharedExchange exchange) {
+        return exchange->head().target == "/in" ? let_in(exchange) : echo(exchange);
+      },
+      options);
   const auto ask_on = [](RawClient& client, const char* target) {
     client.send(std::string("GET ") + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
     return status_line(client.read_answer());
@@ -217,11 +228,15 @@ TEST(ListenerTest, TheFirstRequestHasToComeSoon) {
   ListenerConfig options;
   options.head_limit = 50ms;
   TestServer server(echo, options);
-  EXPECT_EQ(RawClient(server.port()).read_to_end(), "");  // idle_limit is 75 s, and a read's limit in this test less
+  EXPECT_EQ(RawClient(server.port()).read_to_end(),
+            "");  // idle_limit is 75 s, and a read's limit in this test less
 }
 
 TEST(ListenerTest, AThrowingHandlerIsAnsweredWith500) {
-  auto handler = [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("broken"); co_return; };
+  auto handler = [](SharedExchange) -> asio::awaitable<void> {
+    throw std::runtime_error("broken");
+    co_return;
+  };
   TestServer server(handler);
   RawClient client(server.port());
   client.send("GET /x?secret=1 HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -260,7 +275,8 @@ class Zeros final : public ByteSource {
   Zeros(std::uint64_t total, std::uint64_t fail_at, std::atomic<std::uint64_t>* given)
       : left_(total), fail_at_(fail_at), given_(given) {}
   Task<Bytes> next() override {
-    if (fail_at_ != 0 && given_->load() >= fail_at_) co_return Error{Code::kLost, "lost", "spool gone", 0};
+    if (fail_at_ != 0 && given_->load() >= fail_at_)
+      co_return Error{Code::kLost, "lost", "spool gone", 0};
     Bytes piece(std::min<std::uint64_t>(left_, 64 * 1024), '\0');
     left_ -= piece.size();
     *given_ += piece.size();
@@ -339,7 +355,8 @@ TEST(ListenerTest, ChunkedStreamsEndProperly) {
 TEST(ListenerTest, Http10GetsNoChunksAndTheEndIsTheConnections) {
   std::atomic<std::uint64_t> given = 0;
   auto handler = [&](SharedExchange exchange) -> asio::awaitable<void> {
-    auto source = std::make_unique<Zeros>(100'000, exchange->head().target == "/fails" ? 1 << 16 : 0, &given);
+    auto source =
+        std::make_unique<Zeros>(100'000, exchange->head().target == "/fails" ? 1 << 16 : 0, &given);
     Headers headers;
     co_await exchange->respond_stream(200, headers, std::nullopt, std::move(source));
   };
@@ -355,7 +372,9 @@ TEST(ListenerTest, Http10GetsNoChunksAndTheEndIsTheConnections) {
     EXPECT_FALSE(client.was_reset());
   }
   const auto head = ask(server.port(), "HEAD / HTTP/1.0\r\n\r\n");
-  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n") && head.find("Transfer-Encoding") == std::string::npos) << head;
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n") &&
+              head.find("Transfer-Encoding") == std::string::npos)
+      << head;
   RawClient cut(server.port());
   given = 0;
   cut.send("GET /fails HTTP/1.0\r\n\r\n");
@@ -405,10 +424,12 @@ TEST(ListenerTest, ManyConnectionsAtOnce) {
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 200; ++i) clients.push_back(std::make_unique<RawClient>(server.port()));
   for (int i = 0; i < 200; ++i) {
-    clients[static_cast<std::size_t>(i)]->send("GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    clients[static_cast<std::size_t>(i)]->send("GET /" + std::to_string(i) +
+                                               " HTTP/1.1\r\nHost: x\r\n\r\n");
   }
   for (int i = 0; i < 200; ++i) {
-    EXPECT_EQ(body_of(clients[static_cast<std::size_t>(i)]->read_answer()), "GET|" + std::to_string(i) + "#");
+    EXPECT_EQ(body_of(clients[static_cast<std::size_t>(i)]->read_answer()),
+              "GET|" + std::to_string(i) + "#");
   }
 }
 
@@ -421,7 +442,8 @@ TEST(ListenerTest, ShutdownLetsARequestEndAndClosesIdleConnections) {
     co_await exchange->respond(text(200, "done"));
   };
   TestServer server(handler);
-  auto event = server.thread().call([&] { return std::make_unique<Event>(server.thread().loop().get_executor()); });
+  auto event = server.thread().call(
+      [&] { return std::make_unique<Event>(server.thread().loop().get_executor()); });
   release = event.get();
   RawClient idle(server.port());
   RawClient busy(server.port());
@@ -444,7 +466,9 @@ TEST(ListenerTest, WhoIsLetInWhenItEndsGetsAnAnswer) {
   served.send("GET /first HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(body_of(served.read_answer()), "GET|first#");
   std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < 20; ++i) clients.push_back(std::make_unique<RawClient>(server.port()));  // the last may still wait in the kernel
+  for (int i = 0; i < 20; ++i)
+    clients.push_back(
+        std::make_unique<RawClient>(server.port()));  // the last may still wait in the kernel
   RawClient silent(server.port());
   std::thread stopper([&] { server.thread().await(server.server().shutdown(10s)); });
   EXPECT_EQ(served.read_to_end(), "") << "it ends";
@@ -479,10 +503,14 @@ TEST(ListenerTest, ARequestWithABodyIsNoWebSocketAndCannotBecomeOne) {
     co_await exchange->respond(text(200, seen + " " + raw.error().reason));
   });
   const std::string asks = "Host: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n";
-  const auto seen = [&](const std::string& line, const std::string& more) { return body_of(ask(server.port(), line + " HTTP/1.1\r\n" + asks + more)); };
+  const auto seen = [&](const std::string& line, const std::string& more) {
+    return body_of(ask(server.port(), line + " HTTP/1.1\r\n" + asks + more));
+  };
   EXPECT_EQ(seen("GET /", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), "plain bad_upgrade");
   EXPECT_EQ(seen("POST /", "Content-Length: 2\r\n\r\nab"), "plain bad_upgrade");
-  EXPECT_TRUE(ask(server.port(), "GET / HTTP/1.1\r\n" + asks + "Content-Length: 0\r\n\r\n").starts_with("HTTP/1.1 101 ")) << "the control";
+  EXPECT_TRUE(ask(server.port(), "GET / HTTP/1.1\r\n" + asks + "Content-Length: 0\r\n\r\n")
+                  .starts_with("HTTP/1.1 101 "))
+      << "the control";
 }
 
 }  // namespace

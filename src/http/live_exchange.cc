@@ -23,7 +23,8 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
-constexpr std::size_t kNoShort = 64;  // a string of so many bytes has memory of its own, which moves with it
+constexpr std::size_t kNoShort =
+    64;  // a string of so many bytes has memory of its own, which moves with it
 constexpr std::size_t kMostWithHead = 256 * 1024;
 constexpr unsigned kHttp11 = 11;
 constexpr int kNormal = 1000;
@@ -46,16 +47,20 @@ Error gone() { return {Code::kCancelled, "client_gone", "the client's connection
 
 // Framing and hop-by-hop fields are Beast's.
 bool is_ours(std::string_view name) {
-  return equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ||
+  return equals_ignoring_case(name, "Content-Length") ||
+         equals_ignoring_case(name, "Transfer-Encoding") ||
          equals_ignoring_case(name, "Connection");
 }
 
-bool bodyless(int status) { return status == 204 || status == 304 || (status >= 100 && status < 200); }
+bool bodyless(int status) {
+  return status == 204 || status == 304 || (status >= 100 && status < 200);
+}
 
 }  // namespace
 
-LiveExchange::LiveExchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser, RequestHead head,
-                             const ListenerConfig& config, const bool& ending, OnSocket on_socket, OnLetIn on_let_in)
+LiveExchange::LiveExchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser,
+                           RequestHead head, const ListenerConfig& config, const bool& ending,
+                           OnSocket on_socket, OnLetIn on_let_in)
     : channel_(&channel),
       buffer_(buffer),
       parser_(parser),
@@ -142,7 +147,9 @@ void LiveExchange::reset_connection() {
 
 Task<Bytes> LiveExchange::next_piece() {
   if (channel_ == nullptr) co_return gone();
-  Bytes piece(knows_left() ? static_cast<std::size_t>(std::min<std::uint64_t>(*left_, kPiece)) : kPiece, '\0');
+  Bytes piece(
+      knows_left() ? static_cast<std::size_t>(std::min<std::uint64_t>(*left_, kPiece)) : kPiece,
+      '\0');
   CAY_CO_TRY(const std::size_t got, co_await read_into(piece));
   piece.resize(got);
   co_return piece;
@@ -163,15 +170,19 @@ Task<std::size_t> LiveExchange::read_into(std::span<char> into) {
     body.size = into.size();
     transport().expires_never();
     auto reading = read_piece();
-    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit,
+                                                  "the request's body");
     if (!done || *done == asio::error::operation_aborted) co_return body_late();
     ErrorCode error = *done;
     if (error == bhttp::error::need_buffer) error = {};
     if (error) {
       keep_alive_ = false;
-      const bool malformed = error.category() == bhttp::make_error_code(bhttp::error::bad_chunk).category() &&
-                             error != bhttp::error::end_of_stream && error != bhttp::error::partial_message;
-      if (malformed) co_return Error{Code::kInvalidArgument, "bad_body", "the request's body is malformed: " + error.message(), 0};
+      const bool malformed =
+          error.category() == bhttp::make_error_code(bhttp::error::bad_chunk).category() &&
+          error != bhttp::error::end_of_stream && error != bhttp::error::partial_message;
+      if (malformed)
+        co_return Error{Code::kInvalidArgument, "bad_body",
+                        "the request's body is malformed: " + error.message(), 0};
       co_return broken(error, "read the request's body");
     }
     const std::size_t got = into.size() - body.size;
@@ -183,10 +194,12 @@ Task<std::size_t> LiveExchange::read_into(std::span<char> into) {
 
 Error LiveExchange::body_late() {
   keep_alive_ = false;
-  return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time", 0};
+  return Error{Code::kDeadlineExceeded, "body_timeout", "the request's body did not arrive in time",
+               0};
 }
 
-// Beast's parser takes a body through a buffer of its own, some kilobytes at a time. A body of known length needs no parser.
+// Beast's parser takes a body through a buffer of its own, some kilobytes at a time. A body of
+// known length needs no parser.
 bool LiveExchange::knows_left() {
   if (!left_) {
     const auto left = parser_.content_length_remaining();
@@ -206,7 +219,8 @@ Task<std::size_t> LiveExchange::read_known_into(std::span<char> into) {
   } else {
     transport().expires_never();
     auto reading = read_known(into, got);
-    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit, "the request's body");
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config_.body_limit,
+                                                  "the request's body");
     if (!done || *done == asio::error::operation_aborted) co_return body_late();
     if (*done) {
       keep_alive_ = false;
@@ -216,7 +230,8 @@ Task<std::size_t> LiveExchange::read_known_into(std::span<char> into) {
   co_return got;
 }
 
-// What came is counted at once: whoever waits for it may be cancelled by now, and what is left of the body then tells where the next request begins.
+// What came is counted at once: whoever waits for it may be cancelled by now, and what is left of
+// the body then tells where the next request begins.
 Task<ErrorCode> LiveExchange::read_known(std::span<char> into, std::size_t& got) {
   ErrorCode error;
   got = co_await channel_->async_read_some(asio::buffer(into.data(), into.size()), to(error));
@@ -225,8 +240,8 @@ Task<ErrorCode> LiveExchange::read_known(std::span<char> into, std::size_t& got)
 }
 
 bool LiveExchange::can_splice_body() {
-  return channel_ != nullptr && !broken_off_ && channel_->secured() == nullptr && !expects_continue_ && buffer_.size() == 0 &&
-         knows_left() && *left_ > 0;
+  return channel_ != nullptr && !broken_off_ && channel_->secured() == nullptr &&
+         !expects_continue_ && buffer_.size() == 0 && knows_left() && *left_ > 0;
 }
 
 Task<KernelPipe> LiveExchange::next_piped_piece() {
@@ -239,7 +254,8 @@ Task<KernelPipe> LiveExchange::next_piped_piece() {
   if (would_block(error)) {
     pipe = KernelPipe();
     auto taking = take_slowly(error);
-    auto done = co_await with_deadline<KernelPipe>(std::move(taking), config_.body_limit, "the request's body");
+    auto done = co_await with_deadline<KernelPipe>(std::move(taking), config_.body_limit,
+                                                   "the request's body");
     if (!done || error == asio::error::operation_aborted) co_return body_late();
     pipe = *std::move(done);
   }
@@ -258,19 +274,24 @@ Task<KernelPipe> LiveExchange::take_slowly(ErrorCode& error) {
   co_return taken;
 }
 
-std::unique_ptr<ByteSource> LiveExchange::body() { return std::make_unique<BodySource>(shared_from_this()); }
+std::unique_ptr<ByteSource> LiveExchange::body() {
+  return std::make_unique<BodySource>(shared_from_this());
+}
 
 Task<std::string> LiveExchange::read_body(std::size_t limit) {
   const Error too_large{Code::kInvalidArgument, "body_too_large",
                         "the request's body is longer than " + std::to_string(limit) + " bytes", 0};
   const auto length = parser_.content_length();
   if (length && *length > limit) co_return too_large;
-  // It may hold a secret, so that what is answered is the only copy, and whoever gives up half-way leaves none.
-  const std::size_t first = length ? static_cast<std::size_t>(std::min<std::uint64_t>(*length, kPiece)) : kPiece;
+  // It may hold a secret, so that what is answered is the only copy, and whoever gives up half-way
+  // leaves none.
+  const std::size_t first =
+      length ? static_cast<std::size_t>(std::min<std::uint64_t>(*length, kPiece)) : kPiece;
   Wiped all(std::string(std::max(first, kNoShort), '\0'));
   std::size_t used = 0;
   while (true) {
-    if (used == all.bytes().size() && channel_ != nullptr && !is_body_over()) {  // std::string's own growth would leave what it held where it was
+    if (used == all.bytes().size() && channel_ != nullptr &&
+        !is_body_over()) {  // std::string's own growth would leave what it held where it was
       Wiped wider(std::string(2 * used, '\0'));
       all.bytes().copy(wider.bytes().data(), used);
       all = std::move(wider);
@@ -324,17 +345,21 @@ asio::awaitable<void> LiveExchange::respond(Response response) {
     co_await write_message(*channel_, message, error);
   }
   if (error) keep_alive_ = false;
-  // Whoever waits for the end of the connection shall not wait for a handler that has nobody to answer.
-  if (broken_off_ && channel_ != nullptr) transport().socket().shutdown(asio::socket_base::shutdown_send, error);
+  // Whoever waits for the end of the connection shall not wait for a handler that has nobody to
+  // answer.
+  if (broken_off_ && channel_ != nullptr)
+    transport().socket().shutdown(asio::socket_base::shutdown_send, error);
 }
 
-asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
-                                                    std::unique_ptr<ByteSource> bytes) {
+asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers,
+                                                   std::optional<std::uint64_t> length,
+                                                   std::unique_ptr<ByteSource> bytes) {
   if (channel_ == nullptr || answered_) co_return;
   answered_ = true;
   bhttp::response<bhttp::buffer_body> message;
   message.result(static_cast<unsigned>(status));
-  // RFC 9112, 6.1: HTTP/1.0 knows no chunks. There the end of the connection is the end of the body, so one that is cut short is a reset.
+  // RFC 9112, 6.1: HTTP/1.0 knows no chunks. There the end of the connection is the end of the
+  // body, so one that is cut short is a reset.
   const bool to_end = !length && parser_.get().version() < kHttp11;
   if (to_end) keep_alive_ = false;
   fill(message, headers);
@@ -432,14 +457,18 @@ Task<ErrorCode> LiveExchange::write_slowly(KernelPipe& pipe) {
 Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) {
   if (channel_ == nullptr || answered_) co_return gone();
   bhttp::request<bhttp::empty_body> request(parser_.get().base());
-  if (!beast::websocket::is_upgrade(request) || request["Sec-WebSocket-Version"] != "13" || request["Sec-WebSocket-Key"].empty()) {
-    co_return Error{Code::kInvalidArgument, "bad_upgrade", "this is not a WebSocket handshake (RFC 6455)", 0};
+  if (!beast::websocket::is_upgrade(request) || request["Sec-WebSocket-Version"] != "13" ||
+      request["Sec-WebSocket-Key"].empty()) {
+    co_return Error{Code::kInvalidArgument, "bad_upgrade",
+                    "this is not a WebSocket handshake (RFC 6455)", 0};
   }
-  if (ending_) {  // every client asks again after this; what a WebSocket is closed with at once, some take for the end of their work
+  if (ending_) {  // every client asks again after this; what a WebSocket is closed with at once,
+                  // some take for the end of their work
     Response refusal{.status = 503, .headers = {}, .body = ""};
     refusal.headers.set("Retry-After", "1");
     co_await respond(std::move(refusal));
-    co_return Error{Code::kUnavailable, "shutting_down", "the daemon is ending: try again when it is back", 0};
+    co_return Error{Code::kUnavailable, "shutting_down",
+                    "the daemon is ending: try again when it is back", 0};
   }
   answered_ = true;
   upgraded_ = true;
@@ -448,7 +477,9 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   channel_ = nullptr;
   prepare(stream);
   const ErrorCode error = co_await accept_websocket(stream, request);
-  if (error) co_return Error{Code::kInvalidArgument, "bad_upgrade", "the WebSocket handshake failed: " + error.message(), 0};
+  if (error)
+    co_return Error{Code::kInvalidArgument, "bad_upgrade",
+                    "the WebSocket handshake failed: " + error.message(), 0};
   auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer,
                                            max_message, config_.socket_idle);
   socket_ = core;
@@ -461,7 +492,8 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   } else if (broken_off_) {
     co_await Socket::close_of(core, kPolicyViolation, broken_why_);
   }
-  std::function<void()> told = [self = weak_from_this(), core = core.get(), on_close = std::move(on_close)] {
+  std::function<void()> told = [self = weak_from_this(), core = core.get(),
+                                on_close = std::move(on_close)] {
     if (const auto exchange = self.lock()) exchange->ended_ = core->how_it_ended();
     if (on_close) on_close();
   };
@@ -471,7 +503,9 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
 Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   if (channel_ == nullptr || answered_) co_return gone();
   // Somebody may be reading the body: the channel must not go from under them.
-  if (!is_body_over()) co_return Error{Code::kInvalidArgument, "bad_upgrade", "a request with a body cannot change its protocol", 0};
+  if (!is_body_over())
+    co_return Error{Code::kInvalidArgument, "bad_upgrade",
+                    "a request with a body cannot change its protocol", 0};
   answered_ = true;
   upgraded_ = true;
   keep_alive_ = false;
@@ -489,7 +523,8 @@ Task<std::unique_ptr<ByteStream>> LiveExchange::upgrade_raw(Headers headers) {
   channel_ = nullptr;
   raw_ = channel;
   if (broken_off_) RawStream::reset(*channel);  // while the answer was written
-  auto stream = std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data()));
+  auto stream =
+      std::make_unique<RawStream>(std::move(channel), beast::buffers_to_string(buffer_.data()));
   stream->on_end([self = weak_from_this()](bool whole) {
     if (const auto exchange = self.lock()) exchange->note_raw_end(whole);
   });

@@ -21,7 +21,8 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   using OnSocket = std::function<std::function<void()>(std::shared_ptr<SocketCore>)>;
 
   LiveExchange(Channel& channel, ReadBuffer& buffer, RequestParser& parser, RequestHead head,
-                const ListenerConfig& config, const bool& ending, OnSocket on_socket, OnLetIn on_let_in);
+               const ListenerConfig& config, const bool& ending, OnSocket on_socket,
+               OnLetIn on_let_in);
 
   const RequestHead& head() const override { return head_; }
   const Principal& principal() const override { return principal_; }
@@ -32,17 +33,20 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(Response response) override;
-  asio::awaitable<void> respond_stream(int status, Headers headers, std::optional<std::uint64_t> length,
+  asio::awaitable<void> respond_stream(int status, Headers headers,
+                                       std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override;
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
   Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) override;
 
   Task<Bytes> next_piece();  // of the body; empty: the end
   bool is_body_over() const { return left_ ? *left_ == 0 : parser_.is_done(); }
-  // Whether the next piece of it can stay in the kernel: of a known length, not under TLS, and nothing of it was read yet.
+  // Whether the next piece of it can stay in the kernel: of a known length, not under TLS, and
+  // nothing of it was read yet.
   bool can_splice_body();
   Task<KernelPipe> next_piped_piece();
-  // The connection is needed for another's: it ends now, whatever was begun; a WebSocket with 1013 and `why`.
+  // The connection is needed for another's: it ends now, whatever was begun; a WebSocket with 1013
+  // and `why`.
   static asio::awaitable<void> give_way(std::shared_ptr<LiveExchange> self, std::string why);
   bool answered() const { return answered_; }
   bool upgraded() const { return upgraded_; }
@@ -87,11 +91,12 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   bool upgraded_ = false;
   bool broken_off_ = false;
   std::string broken_why_;
-  std::string ended_;  // what it became: how
+  std::string ended_;                 // what it became: how
   std::weak_ptr<SocketCore> socket_;  // what it became, or
   std::weak_ptr<Channel> raw_;
   bool keep_alive_;
-  std::optional<std::uint64_t> left_;  // of a body of known length, once it is read: the parser then sees no more of it
+  std::optional<std::uint64_t>
+      left_;  // of a body of known length, once it is read: the parser then sees no more of it
 };
 
 }  // namespace cay::http

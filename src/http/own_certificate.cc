@@ -17,7 +17,8 @@
 namespace cay::http {
 namespace {
 
-constexpr long kValid = 3650L * 86'400;  // clients trust the file: a shorter life would only break them sooner
+constexpr long kValid =
+    3650L * 86'400;  // clients trust the file: a shorter life would only break them sooner
 constexpr long kSoon = 30L * 86'400;
 
 using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
@@ -25,11 +26,16 @@ using Certificate = std::unique_ptr<X509, FreedBy<X509_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, FreedBy<X509_EXTENSION_free>>;
 using File = std::unique_ptr<std::FILE, FreedBy<std::fclose>>;
 
-bool is_address(const std::string& name) { return name.find_first_not_of("0123456789.") == std::string::npos || name.find(':') != std::string::npos; }
+bool is_address(const std::string& name) {
+  return name.find_first_not_of("0123456789.") == std::string::npos ||
+         name.find(':') != std::string::npos;
+}
 
 Error failed(const std::string& what, int number) {
-  return {Code::kInternal, "own_certificate", "a certificate of our own could not be made: " + what +
-          (number == 0 ? "" : std::string(": ") + std::strerror(number)), number};
+  return {Code::kInternal, "own_certificate",
+          "a certificate of our own could not be made: " + what +
+              (number == 0 ? "" : std::string(": ") + std::strerror(number)),
+          number};
 }
 
 // Whether what is there still serves.
@@ -44,7 +50,9 @@ bool serves(const CertificateFiles& files, const std::vector<std::string>& names
   for (const auto& name : names) {
     // A wildcard is looked for by a name that it stands for.
     const std::string asked = name.starts_with("*.") ? "x" + name.substr(1) : name;
-    const int covered = is_address(name) ? X509_check_ip_asc(found.get(), asked.c_str(), 0) : X509_check_host(found.get(), asked.data(), asked.size(), 0, nullptr);
+    const int covered = is_address(name)
+                            ? X509_check_ip_asc(found.get(), asked.c_str(), 0)
+                            : X509_check_host(found.get(), asked.data(), asked.size(), 0, nullptr);
     if (covered != 1) return false;
   }
   return true;
@@ -60,22 +68,30 @@ bool extend(X509& made, int what, const std::string& value) {
 
 Certificate sign(EVP_PKEY& key, const std::vector<std::string>& names) {
   std::string alternatives;
-  for (const auto& name : names) alternatives += (alternatives.empty() ? "" : ",") + std::string(is_address(name) ? "IP:" : "DNS:") + name;
+  for (const auto& name : names)
+    alternatives +=
+        (alternatives.empty() ? "" : ",") + std::string(is_address(name) ? "IP:" : "DNS:") + name;
   Certificate made(X509_new());
   std::uint64_t serial = 0;
-  const bool begun = made && X509_set_version(made.get(), X509_VERSION_3) == 1 &&
-                     RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) == 1 &&
-                     ASN1_INTEGER_set_uint64(X509_get_serialNumber(made.get()), serial >> 1) == 1 &&
-                     X509_gmtime_adj(X509_getm_notBefore(made.get()), -3600) != nullptr &&  // clocks differ
-                     X509_gmtime_adj(X509_getm_notAfter(made.get()), kValid) != nullptr && X509_set_pubkey(made.get(), &key) == 1;
+  const bool begun =
+      made && X509_set_version(made.get(), X509_VERSION_3) == 1 &&
+      RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) == 1 &&
+      ASN1_INTEGER_set_uint64(X509_get_serialNumber(made.get()), serial >> 1) == 1 &&
+      X509_gmtime_adj(X509_getm_notBefore(made.get()), -3600) != nullptr &&  // clocks differ
+      X509_gmtime_adj(X509_getm_notAfter(made.get()), kValid) != nullptr &&
+      X509_set_pubkey(made.get(), &key) == 1;
   if (!begun) return nullptr;
   X509_NAME* subject = X509_get_subject_name(made.get());
   const auto* title = reinterpret_cast<const unsigned char*>("Cay on this host");
-  const bool done = X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, title, -1, -1, 0) == 1 &&
-                    X509_set_issuer_name(made.get(), subject) == 1 &&
-                    extend(*made, NID_basic_constraints, "critical,CA:FALSE") &&  // trusted, it speaks for itself alone
-                    extend(*made, NID_key_usage, "critical,digitalSignature") && extend(*made, NID_ext_key_usage, "serverAuth") &&
-                    extend(*made, NID_subject_alt_name, alternatives) && X509_sign(made.get(), &key, EVP_sha256()) > 0;
+  const bool done =
+      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, title, -1, -1, 0) == 1 &&
+      X509_set_issuer_name(made.get(), subject) == 1 &&
+      extend(*made, NID_basic_constraints,
+             "critical,CA:FALSE") &&  // trusted, it speaks for itself alone
+      extend(*made, NID_key_usage, "critical,digitalSignature") &&
+      extend(*made, NID_ext_key_usage, "serverAuth") &&
+      extend(*made, NID_subject_alt_name, alternatives) &&
+      X509_sign(made.get(), &key, EVP_sha256()) > 0;
   return done ? std::move(made) : nullptr;
 }
 
@@ -87,7 +103,8 @@ Result<void> write_new(const std::string& path, mode_t mode, Writer&& writer) {
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return failed(fresh, errno);
   File out(::fdopen(fd, "w"));
-  if (!out || writer(out.get()) != 1 || std::fflush(out.get()) != 0 || ::fsync(fd) != 0) return failed(fresh, errno);
+  if (!out || writer(out.get()) != 1 || std::fflush(out.get()) != 0 || ::fsync(fd) != 0)
+    return failed(fresh, errno);
   out.reset();
   if (::rename(fresh.c_str(), path.c_str()) != 0) return failed(path, errno);
   return {};
@@ -95,7 +112,8 @@ Result<void> write_new(const std::string& path, mode_t mode, Writer&& writer) {
 
 }  // namespace
 
-Result<bool> ensure_own_certificate(const CertificateFiles& files, const std::vector<std::string>& names,
+Result<bool> ensure_own_certificate(const CertificateFiles& files,
+                                    const std::vector<std::string>& names,
                                     const std::vector<std::string>& also) {
   if (serves(files, names)) return false;
   std::vector<std::string> all = names;
@@ -104,8 +122,11 @@ Result<bool> ensure_own_certificate(const CertificateFiles& files, const std::ve
   if (!key) return failed("no key", 0);
   const Certificate made = sign(*key, all);
   if (!made) return failed("a name that a certificate cannot have?", 0);
-  CAY_CHECK(write_new(files.key, 0600, [&key](std::FILE* out) { return PEM_write_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr); }));
-  CAY_CHECK(write_new(files.chain, 0644, [&made](std::FILE* out) { return PEM_write_X509(out, made.get()); }));
+  CAY_CHECK(write_new(files.key, 0600, [&key](std::FILE* out) {
+    return PEM_write_PrivateKey(out, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  }));
+  CAY_CHECK(write_new(files.chain, 0644,
+                      [&made](std::FILE* out) { return PEM_write_X509(out, made.get()); }));
   return true;
 }
 

@@ -1,4 +1,5 @@
-// Answers whose bytes come from a socket: head and first bytes in one write, the rest by way of the kernel.
+// Answers whose bytes come from a socket: head and first bytes in one write, the rest by way of the
+// kernel.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -20,11 +21,14 @@ using testing::TestServer;
 
 constexpr std::size_t kTotal = 8 << 20;
 
-// A source of the bytes that the far end of a socket pair sends, after `early`, which is here already.
+// A source of the bytes that the far end of a socket pair sends, after `early`, which is here
+// already.
 class Socketed final : public PipedSource {
  public:
   Socketed(asio::any_io_executor loop, int near, std::string early, std::atomic<std::size_t>& piped)
-      : socket_(std::move(loop), asio::generic::stream_protocol(AF_UNIX, 0), near), early_(std::move(early)), piped_(piped) {}
+      : socket_(std::move(loop), asio::generic::stream_protocol(AF_UNIX, 0), near),
+        early_(std::move(early)),
+        piped_(piped) {}
   Task<Bytes> next() override {  // there is nothing more than what was piped
     if (over_) co_return Bytes();
     co_return Error{Code::kLost, "lost", "the service broke off", 0};
@@ -60,14 +64,16 @@ class PipedAnswerTest : public ::testing::Test {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     auto handler = [&](std::shared_ptr<Exchange> exchange) -> asio::awaitable<void> {
       const auto loop = co_await asio::this_coro::executor;
-      auto source = std::make_unique<Socketed>(loop, ends[1], whole.substr(0, Socketed::kEarly), piped);
+      auto source =
+          std::make_unique<Socketed>(loop, ends[1], whole.substr(0, Socketed::kEarly), piped);
       Headers headers;
       co_await exchange->respond_stream(200, headers, kTotal, std::move(source));
     };
     TestServer server(handler);
     std::thread service([&] {
       for (std::size_t at = Socketed::kEarly; at < sent;) {
-        const auto now = ::send(ends[0], whole.data() + at, std::min<std::size_t>(sent - at, 100'000), MSG_NOSIGNAL);
+        const auto now = ::send(ends[0], whole.data() + at,
+                                std::min<std::size_t>(sent - at, 100'000), MSG_NOSIGNAL);
         if (now <= 0) break;
         at += static_cast<std::size_t>(now);
       }

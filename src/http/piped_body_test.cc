@@ -38,12 +38,14 @@ asio::awaitable<void> take_body(std::shared_ptr<Exchange> exchange, Seen& seen) 
       }
       seen.piped += pipe->size();
       int ends[2];
-      if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) co_return;
+      if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+        co_return;
       const UniqueFd near(ends[0]), far(ends[1]);
       std::string piece(64 * 1024, '\0');
       while (!pipe->empty()) {
         static_cast<void>(pipe->give(near.get()));
-        for (ssize_t got = 0; (got = ::recv(far.get(), piece.data(), piece.size(), MSG_DONTWAIT)) > 0;) {
+        for (ssize_t got = 0;
+             (got = ::recv(far.get(), piece.data(), piece.size(), MSG_DONTWAIT)) > 0;) {
           seen.bytes.append(piece, 0, static_cast<std::size_t>(got));
         }
       }
@@ -62,12 +64,16 @@ asio::awaitable<void> take_body(std::shared_ptr<Exchange> exchange, Seen& seen) 
   co_await exchange->respond(std::move(done));
 }
 
-std::string put(std::size_t length) { return "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n"; }
+std::string put(std::size_t length) {
+  return "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
+}
 
 TEST(PipedBodyTest, AllOfItComesInOrderAndTheNextRequestIsTheNext) {
   std::vector<Seen> seen(2);
   std::atomic<std::size_t> number = 0;
-  TestServer server([&](std::shared_ptr<Exchange> exchange) { return take_body(std::move(exchange), seen[number++]); });
+  TestServer server([&](std::shared_ptr<Exchange> exchange) {
+    return take_body(std::move(exchange), seen[number++]);
+  });
   RawClient client(server.port());
   const std::string whole = pattern(kTotal);
   client.send(put(kTotal) + whole + put(3) + "abc");
@@ -80,9 +86,11 @@ TEST(PipedBodyTest, AllOfItComesInOrderAndTheNextRequestIsTheNext) {
 
 TEST(PipedBodyTest, AChunkedOneIsRead) {
   Seen seen;
-  TestServer server([&](std::shared_ptr<Exchange> exchange) { return take_body(std::move(exchange), seen); });
+  TestServer server(
+      [&](std::shared_ptr<Exchange> exchange) { return take_body(std::move(exchange), seen); });
   RawClient client(server.port());
-  client.send("PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  client.send(
+      "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_NE(client.read_answer().find("taken"), std::string::npos);
   EXPECT_EQ(seen.bytes, "abcde");
   EXPECT_EQ(seen.piped, 0U);

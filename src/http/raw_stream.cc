@@ -17,16 +17,19 @@ constexpr std::size_t kPiece = 256 * 1024;
 
 namespace {
 
-// A record of TLS is whole before any of it is readable. Its first byte shows its size, at most 16 KiB.
+// A record of TLS is whole before any of it is readable. Its first byte shows its size, at most 16
+// KiB.
 asio::awaitable<Bytes> read_record(Channel& channel, ErrorCode& error) {
   char first = 0;
-  const std::size_t got = co_await channel.async_read_some(asio::buffer(&first, sizeof first), to(error));
+  const std::size_t got =
+      co_await channel.async_read_some(asio::buffer(&first, sizeof first), to(error));
   if (error) co_return Bytes();
   Bytes piece(got, first);
   SSL* const tls = channel.secured()->native_handle();
   if (const int more = ::SSL_pending(tls); more > 0) {
     piece.resize(got + static_cast<std::size_t>(more));
-    const int read = ::SSL_read(tls, piece.data() + got, more);  // of what was opened already: nothing is waited for
+    const int read = ::SSL_read(tls, piece.data() + got,
+                                more);  // of what was opened already: nothing is waited for
     piece.resize(got + static_cast<std::size_t>(std::max(read, 0)));
   }
   co_return piece;
@@ -46,7 +49,8 @@ asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::
     if (!error) there = socket.available(error);
   }
   if (error) co_return Bytes();
-  Bytes piece(std::clamp<std::size_t>(there, 1, most), '\0');  // none there: only a read shows the end
+  Bytes piece(std::clamp<std::size_t>(there, 1, most),
+              '\0');  // none there: only a read shows the end
   const std::size_t got = co_await channel.async_read_some(asio::buffer(piece), to(error));
   piece.resize(error ? 0 : got);
   co_return piece;
@@ -54,14 +58,16 @@ asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::
 
 void without_pacing(int socket) { ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, "reno", 4); }
 
-// A peer that is gone without a word is found out in a minute; one that only takes nothing answers the kernel's probes.
+// A peer that is gone without a word is found out in a minute; one that only takes nothing answers
+// the kernel's probes.
 RawStream::RawStream(std::shared_ptr<Channel> channel, Bytes early, Error lost)
     : channel_(std::move(channel)), early_(std::move(early)), lost_(std::move(lost)) {
   channel_->next_layer().expires_never();
   ErrorCode ignored;
   auto& socket = channel_->next_layer().socket();
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
-  for (const auto& [name, value] : {std::pair{TCP_KEEPIDLE, 30}, std::pair{TCP_KEEPINTVL, 10}, std::pair{TCP_KEEPCNT, 3}}) {
+  for (const auto& [name, value] :
+       {std::pair{TCP_KEEPIDLE, 30}, std::pair{TCP_KEEPINTVL, 10}, std::pair{TCP_KEEPCNT, 3}}) {
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof value);
   }
   socket.set_option(asio::socket_base::linger(true, 0), ignored);
@@ -69,7 +75,8 @@ RawStream::RawStream(std::shared_ptr<Channel> channel, Bytes early, Error lost)
 
 RawStream::~RawStream() {
   ErrorCode ignored;
-  if (ended_ && shut_) channel_->next_layer().socket().set_option(asio::socket_base::linger(false, 0), ignored);
+  if (ended_ && shut_)
+    channel_->next_layer().socket().set_option(asio::socket_base::linger(false, 0), ignored);
   if (on_end_) on_end_(ended_ && shut_);
 }
 
@@ -84,7 +91,8 @@ asio::awaitable<void> RawStream::let_arrive() {
   constexpr Millis kLook{5};
   for (int i = 0; i < kLooks; ++i) {
     int left = 0;
-    if (::ioctl(channel_->next_layer().socket().native_handle(), SIOCOUTQ, &left) != 0 || left == 0) co_return;
+    if (::ioctl(channel_->next_layer().socket().native_handle(), SIOCOUTQ, &left) != 0 || left == 0)
+      co_return;
     co_await sleep_for(kLook);
   }
 }

@@ -1,4 +1,5 @@
-// RawStream over real sockets, plain and by TLS: who waits holds nothing, and all that comes is read.
+// RawStream over real sockets, plain and by TLS: who waits holds nothing, and all that comes is
+// read.
 #include "http/raw_stream.h"
 
 #include <gtest/gtest.h>
@@ -26,14 +27,14 @@ constexpr std::size_t kKi = 1024;
 
 class RawStreamTest : public ::testing::Test {
  protected:
-  RawStreamTest() : server_context(asio::ssl::context::tls_server), client_context(asio::ssl::context::tls_client) {
+  RawStreamTest()
+      : server_context(asio::ssl::context::tls_server),
+        client_context(asio::ssl::context::tls_client) {
     const std::string pem = authority.sign("DNS:localhost");
     server_context.use_certificate_chain_file(pem);
     server_context.use_private_key_file(pem, asio::ssl::context::pem);
   }
-  ~RawStreamTest() override {
-    end_all();
-  }
+  ~RawStreamTest() override { end_all(); }
 
   // Runs in the loop: a child that has ended is not signalled again.
   void end_all() {
@@ -45,7 +46,8 @@ class RawStreamTest : public ::testing::Test {
     turns([&] { return told && scope.running() == 0; });
   }
   Transport transport(UniqueFd fd) {
-    return Transport(asio::generic::stream_protocol::socket(loop, asio::generic::stream_protocol(AF_INET, IPPROTO_TCP), fd.release()));
+    return Transport(asio::generic::stream_protocol::socket(
+        loop, asio::generic::stream_protocol(AF_INET, IPPROTO_TCP), fd.release()));
   }
   void turns(const std::function<bool()>& until) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -65,10 +67,14 @@ class RawStreamTest : public ::testing::Test {
   };
   Ends ends(bool secured) {
     cay::testing::TcpPair tcp;
-    if (!secured) return {std::make_shared<Channel>(transport(std::move(tcp.ours))), std::make_shared<Channel>(transport(std::move(tcp.theirs)))};
-    Ends out{std::make_shared<Channel>(transport(std::move(tcp.ours)), server_context), std::make_shared<Channel>(transport(std::move(tcp.theirs)), client_context)};
+    if (!secured)
+      return {std::make_shared<Channel>(transport(std::move(tcp.ours))),
+              std::make_shared<Channel>(transport(std::move(tcp.theirs)))};
+    Ends out{std::make_shared<Channel>(transport(std::move(tcp.ours)), server_context),
+             std::make_shared<Channel>(transport(std::move(tcp.theirs)), client_context)};
     int shaken = 0;
-    const auto shake = [](std::shared_ptr<Channel> one, asio::ssl::stream_base::handshake_type as, int* count) -> asio::awaitable<void> {
+    const auto shake = [](std::shared_ptr<Channel> one, asio::ssl::stream_base::handshake_type as,
+                          int* count) -> asio::awaitable<void> {
       ErrorCode error;
       co_await one->secured()->async_handshake(as, to(error));
       *count += error ? 0 : 1;
@@ -124,13 +130,16 @@ TEST_F(RawStreamTest, WhoWaitsHoldsNothing) {
     const std::size_t before = held_bytes();
     for (std::size_t i = 0; i < kMany; ++i) scope.spawn(read_all(all[i].server, &got[i]));
     some_turns();
-    EXPECT_LT(held_bytes(), before + kMany * 8 * kKi) << "each has a coroutine, and no buffer; by TLS: " << secured;
+    EXPECT_LT(held_bytes(), before + kMany * 8 * kKi)
+        << "each has a coroutine, and no buffer; by TLS: " << secured;
     {
       const std::vector<std::string> control(kMany, std::string(64 * kKi, 'x'));
       EXPECT_GT(held_bytes(), before + kMany * 64 * kKi) << "the control: what is held is seen";
     }
     for (std::size_t i = 0; i < kMany; ++i) scope.spawn(write(all[i].client, "a word"));
-    turns([&] { return std::ranges::all_of(got, [](const Read& one) { return one.all == "a word"; }); });
+    turns([&] {
+      return std::ranges::all_of(got, [](const Read& one) { return one.all == "a word"; });
+    });
     if (!secured) turns([&] { return std::ranges::all_of(got, &Read::ended); });
     end_all();  // before what they read into goes
   }

@@ -9,12 +9,15 @@ namespace cay::http {
 ReadBuffer::mutable_buffers_type ReadBuffer::prepare(std::size_t count) {
   constexpr std::size_t kLeast = 512;
   const std::size_t have = size();
-  if (have > most_ || count > most_ - have) throw std::length_error("a connection's buffer is full");
-  if (memory_.size() - end_ < count && memory_.size() - have >= count) {  // there is room once it is moved to the front
+  if (have > most_ || count > most_ - have)
+    throw std::length_error("a connection's buffer is full");
+  if (memory_.size() - end_ < count &&
+      memory_.size() - have >= count) {  // there is room once it is moved to the front
     std::memmove(memory_.data(), memory_.data() + begin_, have);
     wipe(memory_.data() + std::max(have, begin_), end_ - std::max(have, begin_));
   } else if (memory_.size() - end_ < count) {
-    std::vector<char, WipingAllocator<char>> wider(std::min(most_, std::max({kLeast, 2 * have, have + count})));
+    std::vector<char, WipingAllocator<char>> wider(
+        std::min(most_, std::max({kLeast, 2 * have, have + count})));
     std::copy_n(memory_.data() + begin_, have, wider.data());
     memory_.swap(wider);
   } else {

@@ -1,5 +1,6 @@
-// ReadBuffer: bytes that were read from a connection and not taken yet, as a dynamic buffer for Beast.
-// Taken bytes and freed memory are overwritten at once, so that no part of a request stays behind.
+// ReadBuffer: bytes that were read from a connection and not taken yet, as a dynamic buffer for
+// Beast. Taken bytes and freed memory are overwritten at once, so that no part of a request stays
+// behind.
 #pragma once
 #include <boost/asio/buffer.hpp>
 #include <cstddef>
@@ -20,8 +21,8 @@ class ReadBuffer {
   std::size_t max_size() const { return most_; }
   std::size_t capacity() const { return memory_.size(); }
   const_buffers_type data() const { return {memory_.data() + begin_, size()}; }
-  // Room for as many bytes behind what there is, to be filled and then committed. Throws std::length_error: there would
-  // be more than `most`.
+  // Room for as many bytes behind what there is, to be filled and then committed. Throws
+  // std::length_error: there would be more than `most`.
   mutable_buffers_type prepare(std::size_t count);
   void commit(std::size_t count);
   void consume(std::size_t count);

@@ -16,7 +16,9 @@ class ReadBufferTest : public ::testing::Test {
     bytes.copy(static_cast<char*>(room.data()), bytes.size());
     buffer.commit(bytes.size());
   }
-  std::string held() const { return {static_cast<const char*>(buffer.data().data()), buffer.size()}; }
+  std::string held() const {
+    return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+  }
   // All of its memory: what is there, and behind it as much as it can hold without another place.
   std::string all() {
     const std::size_t rest = buffer.capacity() - buffer.size();

@@ -21,13 +21,14 @@ struct BadRequest {
   Error error;
 };
 
-// Returns the fault in how a request declares its body's length (RFC 9112, 6.1 and 6.3), or nullopt.
-// `version` 11 is HTTP/1.1. Beast reads a coding that it does not know as no body, and the body as the
-// next request. So a caller that answers such a fault ends the connection.
+// Returns the fault in how a request declares its body's length (RFC 9112, 6.1 and 6.3), or
+// nullopt. `version` 11 is HTTP/1.1. Beast reads a coding that it does not know as no body, and the
+// body as the next request. So a caller that answers such a fault ends the connection.
 std::optional<BadRequest> bad_framing_of(const Headers& headers, unsigned version);
 
 // `secured`: it came over TLS.
-std::variant<RequestHead, BadRequest> head_of(const boost::beast::http::request<boost::beast::http::buffer_body>& request, std::string peer,
-                                              bool secured);
+std::variant<RequestHead, BadRequest> head_of(
+    const boost::beast::http::request<boost::beast::http::buffer_body>& request, std::string peer,
+    bool secured);
 
 }  // namespace cay::http

@@ -47,7 +47,8 @@ std::string json_text(std::string_view text) {
 
 // The shape of last resort; facades bring their own.
 Response default_shape(int status, const Error& error) {
-  const std::string reason = error.reason.empty() ? std::string(default_reason(status)) : error.reason;
+  const std::string reason =
+      error.reason.empty() ? std::string(default_reason(status)) : error.reason;
   return json_response(status, "{\"error\":{\"code\":" + json_text(reason) +
                                    ",\"message\":" + json_text(error.message) + "}}");
 }
@@ -69,7 +70,8 @@ void Router::each(const std::function<void(Route&)>& change) {
   for (Route& route : routes_) change(route);
 }
 
-void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler handler, Right right) {
+void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler handler,
+                       Right right) {
   takes_ = std::move(takes);
   fallback_.handler = std::move(handler);
   fallback_.right = right;

@@ -11,13 +11,14 @@
 
 namespace cay::http {
 
-// kNone is only for /healthz and the like. kOwn: the handler checks a token of its own. Such a target
-// may contain one, so that it is not logged.
+// kNone is only for /healthz and the like. kOwn: the handler checks a token of its own. Such a
+// target may contain one, so that it is not logged.
 enum class Auth { kKey, kNone, kOwn };
 
 struct Route {
-  std::string method;   // "GET"; "*" any. HEAD is routed as itself.
-  std::string pattern;  // "/v2/sandboxes/boxes/{name}/status"; a last "{rest...}" takes what remains
+  std::string method;  // "GET"; "*" any. HEAD is routed as itself.
+  std::string
+      pattern;  // "/v2/sandboxes/boxes/{name}/status"; a last "{rest...}" takes what remains
   Auth auth = Auth::kKey;
   Handler handler;
   Right right = Right::kManage;  // what a key needs; a route that names none needs much
@@ -33,7 +34,8 @@ class Router {
   // Calls `change` for every route so far. It may wrap the handler. Method and pattern stay.
   void each(const std::function<void(Route&)>& change);
   // The handler for paths that no route has, whatever the method, if `takes` returns true.
-  void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler, Right right = Right::kManage);
+  void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler,
+                 Right right = Right::kManage);
   // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).
   void shape_errors(std::string prefix, ErrorShape shape);
 

@@ -13,8 +13,9 @@
 namespace cay::http {
 
 struct CertificateFiles {
-  std::string chain;  // PEM: the server's certificate first, then those between it and the authority
-  std::string key;    // PEM, not encrypted
+  std::string
+      chain;        // PEM: the server's certificate first, then those between it and the authority
+  std::string key;  // PEM, not encrypted
 };
 
 class ServerTls {
@@ -25,8 +26,8 @@ class ServerTls {
   static Result<std::shared_ptr<ServerTls>> create(CertificateFiles files, Log log);
 
   // Returns the context for a new connection. Changed files are read first (checked at most once a
-  // second). If they cannot be used, that is logged and the last good ones stay. Connections keep the
-  // context that they began with.
+  // second). If they cannot be used, that is logged and the last good ones stay. Connections keep
+  // the context that they began with.
   std::shared_ptr<asio::ssl::context> context();
 
   // The server's side. kUnavailable (tls_failed).
@@ -46,13 +47,15 @@ class ServerTls {
   std::chrono::steady_clock::time_point look_again_{};
 };
 
-// Makes a certificate that signs itself, and its key, for hosts without an authority. It is for `names`
-// (DNS names, wildcards too, and addresses), and clients trust it by its file.
+// Makes a certificate that signs itself, and its key, for hosts without an authority. It is for
+// `names` (DNS names, wildcards too, and addresses), and clients trust it by its file.
 //
-// It is made if the files are missing, lack one of the names, or end within 30 days. A new one also has
-// the names in `also`: addresses that may change without a need for a new one. The caller makes the
-// directory. The key has mode 0600. Returns true if it was made. Fails kInternal (own_certificate).
-Result<bool> ensure_own_certificate(const CertificateFiles& files, const std::vector<std::string>& names,
+// It is made if the files are missing, lack one of the names, or end within 30 days. A new one also
+// has the names in `also`: addresses that may change without a need for a new one. The caller makes
+// the directory. The key has mode 0600. Returns true if it was made. Fails kInternal
+// (own_certificate).
+Result<bool> ensure_own_certificate(const CertificateFiles& files,
+                                    const std::vector<std::string>& names,
                                     const std::vector<std::string>& also);
 
 }  // namespace cay::http

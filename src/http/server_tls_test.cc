@@ -39,7 +39,8 @@ asio::awaitable<void> tell(SharedExchange exchange) {
   auto body = co_await exchange->read_body(16 << 20);
   Response response;
   response.status = 200;
-  response.body = exchange->head().scheme + " " + (body ? std::to_string(body->size()) : body.error().reason);
+  response.body =
+      exchange->head().scheme + " " + (body ? std::to_string(body->size()) : body.error().reason);
   co_await exchange->respond(std::move(response));
 }
 
@@ -59,7 +60,8 @@ class ServerTlsTest : public ::testing::Test {
     }
   }
   std::unique_ptr<TestServer> serve(Handler handler = tell) {
-    auto made = ServerTls::create(files, [this](const std::string& text) { logged.push_back(text); });
+    auto made =
+        ServerTls::create(files, [this](const std::string& text) { logged.push_back(text); });
     EXPECT_TRUE(made) << made.error().message;
     ListenerConfig config;
     config.tls = *made;
@@ -71,7 +73,8 @@ class ServerTlsTest : public ::testing::Test {
     options.ca_file = ca_file;
     return Client::create(mine.loop().get_executor(), std::move(options));
   }
-  Result<Response> ask(const TestServer& server, const std::string& ca_file, std::string body = {}) {
+  Result<Response> ask(const TestServer& server, const std::string& ca_file,
+                       std::string body = {}) {
     auto made = client(server, ca_file);
     if (!made) return made.error();
     ClientRequest request;
@@ -118,18 +121,20 @@ TEST_F(ServerTlsTest, RequestsBodiesAndWebSocketsGoThrough) {
   EXPECT_EQ(mine.await(talk()), "back: hello");
 }
 
-// The part of TLS that a client may keep for a later connection. It reads an answer first, so that all
-// that the server sends by itself has come.
+// The part of TLS that a client may keep for a later connection. It reads an answer first, so that
+// all that the server sends by itself has come.
 struct Kept {
   int tickets = 0;
   std::string answer;
 };
 Kept sessions_of(std::uint16_t port, int version) {
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
   SSL_CTX_set_max_proto_version(context.get(), version);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT);
   SSL_CTX_sess_set_new_cb(context.get(), [](SSL* ssl, SSL_SESSION* session) {
-    if (SSL_SESSION_is_resumable(session) == 1) ++static_cast<Kept*>(SSL_get_app_data(ssl))->tickets;
+    if (SSL_SESSION_is_resumable(session) == 1)
+      ++static_cast<Kept*>(SSL_get_app_data(ssl))->tickets;
     return 0;
   });
   RawClient raw(port);
@@ -139,9 +144,11 @@ Kept sessions_of(std::uint16_t port, int version) {
   SSL_set_fd(ssl.get(), raw.fd());
   EXPECT_EQ(SSL_connect(ssl.get()), 1);
   const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  EXPECT_EQ(SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())), static_cast<int>(request.size()));
+  EXPECT_EQ(SSL_write(ssl.get(), request.data(), static_cast<int>(request.size())),
+            static_cast<int>(request.size()));
   kept.answer.resize(4096);
-  kept.answer.resize(static_cast<std::size_t>(std::max(0, SSL_read(ssl.get(), kept.answer.data(), 4096))));
+  kept.answer.resize(
+      static_cast<std::size_t>(std::max(0, SSL_read(ssl.get(), kept.answer.data(), 4096))));
   return kept;
 }
 
@@ -192,7 +199,8 @@ TEST_F(ServerTlsTest, ANewCertificateIsTakenAndABadOneIsNot) {
   EXPECT_TRUE(ask(*server, second.file()));
 }
 
-// A renewal that wrote them with the wrong mode is mended by a chmod, which changes no byte, size or time of writing.
+// A renewal that wrote them with the wrong mode is mended by a chmod, which changes no byte, size
+// or time of writing.
 TEST_F(ServerTlsTest, FilesThatBecomeReadableAreTaken) {
   constexpr uid_t kNobody = 65534;  // root reads everything
   ASSERT_EQ(::chmod(directory.path().c_str(), 0755), 0);
@@ -204,9 +212,13 @@ TEST_F(ServerTlsTest, FilesThatBecomeReadableAreTaken) {
   const auto look_until = [&](const std::function<bool()>& seen) {
     for (int i = 0; i < 200 && !seen(); ++i) {  // it is looked at once a second
       const bool root = ::geteuid() == 0;
-      if (root) { ASSERT_EQ(::seteuid(kNobody), 0); }
+      if (root) {
+        ASSERT_EQ(::seteuid(kNobody), 0);
+      }
       now = (*made)->context();
-      if (root) { ASSERT_EQ(::seteuid(0), 0); }
+      if (root) {
+        ASSERT_EQ(::seteuid(0), 0);
+      }
       ::usleep(50'000);
     }
   };
@@ -255,7 +267,8 @@ TEST_F(ServerTlsTest, AClientThatGoesCancelsItsRequest) {
     ClientRequest request;
     request.method = "GET";
     request.target = "/";
-    const auto ignored = asio::co_spawn(theirs.loop(), answer(**made, std::move(request)), asio::use_future);
+    const auto ignored =
+        asio::co_spawn(theirs.loop(), answer(**made, std::move(request)), asio::use_future);
     begun.get_future().wait();
   }
   EXPECT_EQ(gone.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
@@ -266,7 +279,7 @@ TEST_F(ServerTlsTest, ACertificateOfOurOwn) {
   auto made = ensure_own_certificate(files, names, {"192.0.2.1"});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_TRUE(*made);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(files.key.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   EXPECT_FALSE(*ensure_own_certificate(files, names, {}));
@@ -281,7 +294,8 @@ TEST_F(ServerTlsTest, ACertificateOfOurOwn) {
   // For all addresses of the host: such a one names 0.0.0.0, and so another listen address is seen.
   const std::vector<std::string> anywhere{"localhost", "0.0.0.0", "::"};
   EXPECT_TRUE(*ensure_own_certificate(files, anywhere, {"192.0.2.1", "*.localhost"}));
-  EXPECT_FALSE(*ensure_own_certificate(files, anywhere, {"192.0.2.2"})) << "addresses change, and clients trust the file";
+  EXPECT_FALSE(*ensure_own_certificate(files, anywhere, {"192.0.2.2"}))
+      << "addresses change, and clients trust the file";
   EXPECT_FALSE(*ensure_own_certificate(files, {"192.0.2.1"}, {}));
   EXPECT_TRUE(*ensure_own_certificate(files, {"192.0.2.2"}, {}));
   std::ofstream(files.chain) << "damaged";

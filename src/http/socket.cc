@@ -29,14 +29,15 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
 
 constexpr char kBinaryFrame = '\x82', kCloseFrame = '\x88';
 
-// Of a whole message in one frame, as a server sends it: without a mask (RFC 6455, section 5.2). Beast writes heads only
-// together with payloads in memory.
+// Of a whole message in one frame, as a server sends it: without a mask (RFC 6455, section 5.2).
+// Beast writes heads only together with payloads in memory.
 std::string head_of(char kind, std::uint64_t size) {
   constexpr std::uint64_t kShort = 125, kMedium = 0xffff;
   std::string out(1, kind);
   const int bytes = size <= kShort ? 0 : size <= kMedium ? 2 : 8;
   out.push_back(static_cast<char>(bytes == 0 ? size : bytes == 2 ? 126 : 127));
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<char>((size >> shift) & 0xff));
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+    out.push_back(static_cast<char>((size >> shift) & 0xff));
   return out;
 }
 
@@ -67,7 +68,8 @@ SocketCore::SocketCore(BeastSocket stream, Side side, std::size_t max_message, M
 
 // Beast sets its timer anew at each read; one that fires meanwhile does nothing.
 void SocketCore::judge_silence(bool reading) {
-  const auto idle = reading ? std::chrono::steady_clock::duration(idle_) : websocket::stream_base::none();
+  const auto idle =
+      reading ? std::chrono::steady_clock::duration(idle_) : websocket::stream_base::none();
   stream_.set_option(websocket::stream_base::timeout{kHandshakeLimit, idle, true});
 }
 
@@ -139,7 +141,8 @@ void SocketCore::note_end(const ErrorCode& error) {
   if (closed_by_us) return;  // the code that we sent stands
   if (error == websocket::error::closed) {
     const auto& reason = stream_.reason();
-    close_code_ = reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
+    close_code_ =
+        reason.code == websocket::close_code::none ? kNoCode : static_cast<int>(reason.code);
     close_reason_.assign(reason.reason.data(), reason.reason.size());
   } else {
     close_code_ = kAbnormal;
@@ -150,7 +153,8 @@ asio::awaitable<std::optional<std::size_t>> SocketCore::read_some(std::span<char
   while (!closed_) {
     ErrorCode error;
     judge_silence(true);
-    const std::size_t got = co_await stream_.async_read_some(asio::buffer(into.data(), into.size()), to(error));
+    const std::size_t got =
+        co_await stream_.async_read_some(asio::buffer(into.data(), into.size()), to(error));
     if (error || closed_) {
       note_end(error);
       break;
@@ -170,7 +174,8 @@ Task<void> SocketCore::send(std::string data, bool text) {
   ErrorCode error;
   co_await stream_.async_write(asio::buffer(data), to(error));
   if (error) co_return broken(error, "send on the WebSocket");
-  if (stream_.next_layer().broken()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
+  if (stream_.next_layer().broken())
+    co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
   co_return Result<void>();
 }
 
@@ -179,14 +184,16 @@ Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
   auto& transport = stream_.next_layer();
   co_await transport.until_written();
   // What Beast has sent may be its answer to a close, behind which there is nothing more.
-  if (closed_ || !stream_.is_open()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
+  if (closed_ || !stream_.is_open())
+    co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
   std::string bytes = head_of(kBinaryFrame, head.size() + payload.size());
   bytes += head;
   const TolerantTransport::Past past(transport);
   if (!transport.broken()) {
     co_await transport.write_past(std::move(bytes), std::move(payload));
   }
-  if (transport.broken()) co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
+  if (transport.broken())
+    co_return Error{Code::kCancelled, "socket_closed", "the WebSocket's peer is gone", 0};
   co_return Result<void>();
 }
 
@@ -194,8 +201,8 @@ asio::awaitable<void> SocketCore::close(int code, std::string reason) {
   if (too_long_ && !closed_) {
     // A connection that ends with bytes unread ends by a reset, which could take our words away.
     auto passing = pass_over();
-    auto passed = co_await with_deadline<void>(std::move(passing), kPassOverLimit,
-                                               "the rest of the message");
+    auto passed =
+        co_await with_deadline<void>(std::move(passing), kPassOverLimit, "the rest of the message");
     static_cast<void>(passed);  // the close is sent all the same
   }
   auto turn = co_await writing_.lock();
@@ -206,13 +213,15 @@ asio::awaitable<void> SocketCore::close(int code, std::string reason) {
   close_reason_ = reason;
   const websocket::close_reason why(static_cast<websocket::close_code>(code), reason);
   auto closing = close_task(stream_, why);
-  auto done = co_await with_deadline<void>(std::move(closing), kCloseLimit, "the WebSocket's close");
+  auto done =
+      co_await with_deadline<void>(std::move(closing), kCloseLimit, "the WebSocket's close");
   if (!done) abort();
 }
 
 asio::awaitable<void> SocketCore::end() {
   auto parting = part();
-  auto parted = co_await with_deadline<void>(std::move(parting), kCloseLimit, "the WebSocket's close");
+  auto parted =
+      co_await with_deadline<void>(std::move(parting), kCloseLimit, "the WebSocket's close");
   if (!parted) abort();
 }
 
@@ -231,7 +240,8 @@ Task<void> SocketCore::part() {
   while (!closed_ && !left_) {
     co_await changed_.wait();
   }
-  // Its close is waited for: a connection that ends with bytes unread ends by a reset, which could take ours away.
+  // Its close is waited for: a connection that ends with bytes unread ends by a reset, which could
+  // take ours away.
   while (!closed_) {
     auto unwanted = co_await read();
     static_cast<void>(unwanted);
@@ -269,31 +279,40 @@ Task<void> Socket::send_to(std::shared_ptr<SocketCore> core, std::string data, b
   co_return sent;
 }
 
-asio::awaitable<std::optional<std::size_t>> Socket::read_some_of(std::shared_ptr<SocketCore> core, std::span<char> into) {
+asio::awaitable<std::optional<std::size_t>> Socket::read_some_of(std::shared_ptr<SocketCore> core,
+                                                                 std::span<char> into) {
   auto got = co_await core->read_some(into);
   co_return got;
 }
 
-Task<void> Socket::send_piped_to(std::shared_ptr<SocketCore> core, std::string head, KernelPipe payload) {
+Task<void> Socket::send_piped_to(std::shared_ptr<SocketCore> core, std::string head,
+                                 KernelPipe payload) {
   auto sent = co_await core->send_piped(std::move(head), std::move(payload));
   co_return sent;
 }
 
 asio::awaitable<void> Socket::end_of(std::shared_ptr<SocketCore> core) { co_await core->end(); }
 
-asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int code, std::string reason) {
+asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int code,
+                                       std::string reason) {
   co_await core->close(code, std::move(reason));
 }
 
-asio::awaitable<ErrorCode> accept_websocket(BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request) {
+asio::awaitable<ErrorCode> accept_websocket(
+    BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request) {
   ErrorCode error;
   // Without one Beast tells its own name and version.
-  stream.set_option(beast::websocket::stream_base::decorator([](beast::websocket::response_type& answer) { answer.set(beast::http::field::server, "cay"); }));
+  stream.set_option(
+      beast::websocket::stream_base::decorator([](beast::websocket::response_type& answer) {
+        answer.set(beast::http::field::server, "cay");
+      }));
   co_await stream.async_accept(request, to(error));
   co_return error;
 }
 
-asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream, beast::websocket::response_type& answer, std::string host, std::string target) {
+asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream,
+                                          beast::websocket::response_type& answer, std::string host,
+                                          std::string target) {
   ErrorCode error;
   co_await stream.async_handshake(answer, host, target, to(error));
   co_return error;

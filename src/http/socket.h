@@ -17,7 +17,8 @@ namespace cay::http {
 
 using BeastSocket = beast::websocket::stream<TolerantTransport>;
 
-// The connection itself. Shared: the listener closes it at the daemon's end, while its owner may go.
+// The connection itself. Shared: the listener closes it at the daemon's end, while its owner may
+// go.
 class SocketCore {
  public:
   static constexpr Millis kIdle{60'000};
@@ -29,11 +30,14 @@ class SocketCore {
   asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into);
   Task<void> send(std::string data, bool text);
   // Only a server's frames are plain: a client's are masked.
-  bool can_splice() const { return side_ == Side::kServer && stream_.next_layer().next_layer().secured() == nullptr; }
+  bool can_splice() const {
+    return side_ == Side::kServer && stream_.next_layer().next_layer().secured() == nullptr;
+  }
   Task<void> send_piped(std::string head, KernelPipe payload);
   asio::awaitable<void> close(int code, std::string reason);
-  // The daemon ends. That is said at once, and nothing after it; what the peer had sent before it heard is still given to whoever reads.
-  // Not so a peer's very first message: it was told already that what it asks for does not begin.
+  // The daemon ends. That is said at once, and nothing after it; what the peer had sent before it
+  // heard is still given to whoever reads. Not so a peer's very first message: it was told already
+  // that what it asks for does not begin.
   asio::awaitable<void> end();
   // Nobody reads any more.
   void left();
@@ -58,13 +62,13 @@ class SocketCore {
   const std::size_t max_message_;
   const Millis idle_;
   Mutex writing_;
-  bool closed_ = false;  // a close frame was sent or seen, or the connection broke
-  bool parting_ = false;  // the daemon's end was said
-  bool by_us_ = false;    // the close was ours
-  bool heard_ = false;    // a message was given to who reads
+  bool closed_ = false;    // a close frame was sent or seen, or the connection broke
+  bool parting_ = false;   // the daemon's end was said
+  bool by_us_ = false;     // the close was ours
+  bool heard_ = false;     // a message was given to who reads
   bool too_long_ = false;  // the message that is being read
   bool left_ = false;
-  Event changed_;         // closed_ or left_
+  Event changed_;  // closed_ or left_
   int end_code_ = 1001;
   int close_code_ = 1006;
   std::string close_reason_;
@@ -84,21 +88,30 @@ class Socket final : public WebSocket, public PipedSocket {
   asio::awaitable<WsMessage> read() override { return read_from(core_); }
   Task<void> send_text(std::string text) override { return send_to(core_, std::move(text), true); }
   Task<void> send_binary(Bytes data) override { return send_to(core_, std::move(data), false); }
-  asio::awaitable<void> close(int code, std::string reason) override { return close_of(core_, code, std::move(reason)); }
+  asio::awaitable<void> close(int code, std::string reason) override {
+    return close_of(core_, code, std::move(reason));
+  }
   void at_daemons_end(int code) override { core_->at_daemons_end(code); }
 
-  asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into) override { return read_some_of(core_, into); }
+  asio::awaitable<std::optional<std::size_t>> read_some(std::span<char> into) override {
+    return read_some_of(core_, into);
+  }
   bool can_splice() const override { return core_->can_splice(); }
-  Task<void> send_piped(Bytes head, KernelPipe payload) override { return send_piped_to(core_, std::move(head), std::move(payload)); }
+  Task<void> send_piped(Bytes head, KernelPipe payload) override {
+    return send_piped_to(core_, std::move(head), std::move(payload));
+  }
 
   static asio::awaitable<void> end_of(std::shared_ptr<SocketCore> core);
-  static asio::awaitable<void> close_of(std::shared_ptr<SocketCore> core, int code, std::string reason);
+  static asio::awaitable<void> close_of(std::shared_ptr<SocketCore> core, int code,
+                                        std::string reason);
 
  private:
   static asio::awaitable<WsMessage> read_from(std::shared_ptr<SocketCore> core);
   static Task<void> send_to(std::shared_ptr<SocketCore> core, std::string data, bool text);
-  static asio::awaitable<std::optional<std::size_t>> read_some_of(std::shared_ptr<SocketCore> core, std::span<char> into);
-  static Task<void> send_piped_to(std::shared_ptr<SocketCore> core, std::string head, KernelPipe payload);
+  static asio::awaitable<std::optional<std::size_t>> read_some_of(std::shared_ptr<SocketCore> core,
+                                                                  std::span<char> into);
+  static Task<void> send_piped_to(std::shared_ptr<SocketCore> core, std::string head,
+                                  KernelPipe payload);
 
   std::shared_ptr<SocketCore> core_;
   std::function<void()> on_close_;
@@ -108,7 +121,10 @@ class Socket final : public WebSocket, public PipedSocket {
 // SocketCore limits messages itself, for Beast would close without a word.
 void prepare(BeastSocket& stream);
 // The handshakes (RFC 6455, 4): Beast's, compiled once.
-asio::awaitable<ErrorCode> accept_websocket(BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request);
-asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream, beast::websocket::response_type& answer, std::string host, std::string target);
+asio::awaitable<ErrorCode> accept_websocket(
+    BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request);
+asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream,
+                                          beast::websocket::response_type& answer, std::string host,
+                                          std::string target);
 
 }  // namespace cay::http

@@ -12,9 +12,10 @@ enum class Plus { kSpace, kLiteral };
 // nullopt: '%' without two hex digits, or a NUL.
 std::optional<std::string> percent_decode(std::string_view text, Plus plus);
 
-// Splits a path: "/a/b%2Fc" -> {"a", "b/c"}; "/" -> {}; "/a/" -> {"a", ""}. Segments are opaque: "..",
-// "%2e%2e" and empty ones are not resolved, for nothing here maps them to files. Returns nullopt if the
-// path does not begin with '/' or has bad escapes.
+// Splits a path: "/a/b%2Fc" -> {"a", "b/c"}; "/" -> {}; "/a/" -> {"a", ""}. Segments are opaque:
+// "..",
+// "%2e%2e" and empty ones are not resolved, for nothing here maps them to files. Returns nullopt if
+// the path does not begin with '/' or has bad escapes.
 std::optional<std::vector<std::string>> split_path(std::string_view path);
 
 struct TargetParts {

@@ -1,4 +1,5 @@
-// Tls: how a client trusts a server: the certificate's chain, its host name and its dates are checked.
+// Tls: how a client trusts a server: the certificate's chain, its host name and its dates are
+// checked.
 #pragma once
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
@@ -11,14 +12,14 @@ namespace cay::http {
 
 class Tls {
  public:
-  // Trusts the authorities in `ca_file` (PEM), and no others; empty: those of the system. TLS 1.2 and newer.
-  // Fails kInvalidArgument bad_ca_file.
+  // Trusts the authorities in `ca_file` (PEM), and no others; empty: those of the system. TLS 1.2
+  // and newer. Fails kInvalidArgument bad_ca_file.
   static Result<std::unique_ptr<Tls>> create(const std::string& ca_file);
 
   asio::ssl::context& context() { return context_; }
 
-  // The handshake with `host` (a name or an address). kUnavailable: tls_untrusted with what is wrong with the
-  // certificate; tls_failed for all else.
+  // The handshake with `host` (a name or an address). kUnavailable: tls_untrusted with what is
+  // wrong with the certificate; tls_failed for all else.
   Task<void> handshake(Channel& channel, std::string host);
 
  private:

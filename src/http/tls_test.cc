@@ -23,11 +23,11 @@
 namespace cay::http {
 namespace {
 
-using cay::testing::run;
 using asio::ip::tcp;
+using cay::testing::run;
 
-// Answers one connection after the other on a thread: "hello" to a request, an echo to a WebSocket, and
-// for /cut a body without a declared end, broken off without TLS's own end.
+// Answers one connection after the other on a thread: "hello" to a request, an echo to a WebSocket,
+// and for /cut a body without a declared end, broken off without TLS's own end.
 class TlsServer {
  public:
   explicit TlsServer(const std::string& pem) : context_(asio::ssl::context::tls_server) {
@@ -38,7 +38,8 @@ class TlsServer {
   }
   ~TlsServer() {
     stopping_ = true;
-    if (const int fd = serving_; fd >= 0) ::shutdown(fd, SHUT_RDWR);  // a connection that the client keeps
+    if (const int fd = serving_; fd >= 0)
+      ::shutdown(fd, SHUT_RDWR);  // a connection that the client keeps
     ErrorCode ignored;
     tcp::socket wake(loop_);
     wake.connect(acceptor_.local_endpoint(), ignored);
@@ -79,7 +80,8 @@ class TlsServer {
         stream.next_layer().shutdown(tcp::socket::shutdown_both, error);
         return;
       }
-      beast::http::response<beast::http::string_body> response(beast::http::status::ok, 11, "hello " + request.body());
+      beast::http::response<beast::http::string_body> response(beast::http::status::ok, 11,
+                                                               "hello " + request.body());
       response.prepare_payload();
       beast::http::write(stream, response, error);
     }
@@ -156,7 +158,8 @@ TEST_F(TlsTest, AStreamedBodyArrivesWhole) {
   ClientRequest request;
   request.method = "PUT";
   request.stream = source_of(sent);
-  // The server's default limit of a body is 1 MiB: it hangs up, and that is an error, not an answer.
+  // The server's default limit of a body is 1 MiB: it hangs up, and that is an error, not an
+  // answer.
   EXPECT_FALSE(run(loop, client->request(std::move(request))));
   ClientRequest smaller;
   smaller.method = "PUT";
@@ -201,7 +204,8 @@ TEST_F(TlsTest, APortWithoutTlsIsSaid) {
     asio::write(socket, asio::buffer(std::string("HTTP/1.1 400 Bad Request\r\n\r\n")), ignored);
     socket.shutdown(tcp::socket::shutdown_send, ignored);
   });
-  const Error error = refused("https://localhost:" + std::to_string(acceptor.local_endpoint().port()), ours.file());
+  const Error error =
+      refused("https://localhost:" + std::to_string(acceptor.local_endpoint().port()), ours.file());
   server.join();
   EXPECT_EQ(error.reason, "tls_failed") << error.message;
 }

@@ -71,7 +71,8 @@ struct TolerantTransport::Write {
 };
 
 void TolerantTransport::start_write(const Channel::OutBuffers& from, Channel::OnBytes on_bytes) {
-  asio::async_compose<Channel::OnBytes, void(ErrorCode, std::size_t)>(Write{this, from}, on_bytes, next_.next_layer());
+  asio::async_compose<Channel::OnBytes, void(ErrorCode, std::size_t)>(Write{this, from}, on_bytes,
+                                                                      next_.next_layer());
 }
 
 asio::awaitable<void> TolerantTransport::until_written() {
@@ -88,7 +89,8 @@ asio::awaitable<void> TolerantTransport::write_past(std::string head, KernelPipe
   ErrorCode error;
   // The head goes out with the payload's first bytes.
   for (std::string_view left = head; !left.empty() && !error;) {
-    const ssize_t sent = ::send(socket.native_handle(), left.data(), left.size(), MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = ::send(socket.native_handle(), left.data(), left.size(),
+                                MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
       left.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {

@@ -1,9 +1,10 @@
-// TolerantTransport: a transport whose writes never fail, and only go nowhere. Beast gives a WebSocket
-// up at the first failed write. But a client that sends `kill` and drops the connection while output is
-// under way must still be read to its last frame.
+// TolerantTransport: a transport whose writes never fail, and only go nowhere. Beast gives a
+// WebSocket up at the first failed write. But a client that sends `kill` and drops the connection
+// while output is under way must still be read to its last frame.
 //
-// A frame may also be written past Beast, whose pings, pongs and closes then come before or behind it.
-// A frame of Beast's is one write here if it is no longer than a control frame, and is written whole.
+// A frame may also be written past Beast, whose pings, pongs and closes then come before or behind
+// it. A frame of Beast's is one write here if it is no longer than a control frame, and is written
+// whole.
 #pragma once
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,7 +21,9 @@ class TolerantTransport {
  public:
   using executor_type = Transport::executor_type;
   explicit TolerantTransport(Channel next)
-      : next_(std::move(next)), past_over_(next_.get_executor(), kNever), write_over_(next_.get_executor(), kNever) {}
+      : next_(std::move(next)),
+        past_over_(next_.get_executor(), kNever),
+        write_over_(next_.get_executor(), kNever) {}
 
   executor_type get_executor() { return next_.get_executor(); }
   Channel& next_layer() { return next_; }
@@ -38,11 +41,12 @@ class TolerantTransport {
     const auto start = [this](auto handler, const Channel::OutBuffers& from) {
       start_write(from, next_.erased(std::move(handler)));
     };
-    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(start, token, Channel::first_of<Channel::OutBuffers>(buffers));
+    return asio::async_initiate<Token, void(ErrorCode, std::size_t)>(
+        start, token, Channel::first_of<Channel::OutBuffers>(buffers));
   }
 
-  // Holds Beast's writes: waits until Beast writes nothing, and keeps its later writes waiting until the
-  // guard is destroyed. For one caller at a time.
+  // Holds Beast's writes: waits until Beast writes nothing, and keeps its later writes waiting
+  // until the guard is destroyed. For one caller at a time.
   class Past {
    public:
     explicit Past(TolerantTransport& to) : to_(&to) { to.past_ = true; }
@@ -57,23 +61,25 @@ class TolerantTransport {
     TolerantTransport* to_;
   };
   asio::awaitable<void> until_written();
-  // Writes a frame: `head`, and the pipe's bytes. For a plain connection, under a Past. If the caller is
-  // cancelled before the frame's end, nothing more is sent on this connection.
+  // Writes a frame: `head`, and the pipe's bytes. For a plain connection, under a Past. If the
+  // caller is cancelled before the frame's end, nothing more is sent on this connection.
   asio::awaitable<void> write_past(std::string head, KernelPipe payload);
-  // The same for a whole frame on any connection, after which nothing is sent: what Beast writes goes nowhere.
+  // The same for a whole frame on any connection, after which nothing is sent: what Beast writes
+  // goes nowhere.
   asio::awaitable<void> write_last(std::string frame);
 
  private:
   static constexpr auto kNever = asio::steady_timer::time_point::max();
-  static constexpr std::size_t kWhole = 256;  // bytes, at most, of a write that is written to its end: more than a control frame
+  static constexpr std::size_t kWhole =
+      256;  // bytes, at most, of a write that is written to its end: more than a control frame
 
   struct Write;
   void start_write(const Channel::OutBuffers& from, Channel::OnBytes on_bytes);
 
   Channel next_;
   bool broken_ = false;
-  bool writing_ = false;  // Beast's bytes are on their way
-  bool past_ = false;     // ours are
+  bool writing_ = false;                       // Beast's bytes are on their way
+  bool past_ = false;                          // ours are
   asio::steady_timer past_over_, write_over_;  // waited on, and cancelled
 };
 

@@ -20,7 +20,8 @@ using ErrorCode = beast::error_code;
 inline auto to(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
 inline Error broken(const ErrorCode& error, const char* what) {
-  return {Code::kUnavailable, "connection_lost", std::string(what) + ": " + error.message(), error.value()};
+  return {Code::kUnavailable, "connection_lost", std::string(what) + ": " + error.message(),
+          error.value()};
 }
 
 }  // namespace cay::http

@@ -18,16 +18,22 @@ namespace {
 namespace bhttp = beast::http;
 
 constexpr std::size_t kPiece = 64 * 1024;
-constexpr int kMostFields = 256;                 // of an answer: some have a Set-Cookie or a Link for each of many things
+constexpr int kMostFields =
+    256;  // of an answer: some have a Set-Cookie or a Link for each of many things
 constexpr std::size_t kMostUnparsed = 128 * 1024;  // a head or a chunk's line
 constexpr int kMostInterim = 16;
 
 Error bad_answer(const std::string& why) {
-  return {Code::kUnavailable, "bad_answer", "the service's answer is not proper HTTP/1.1: " + why, 0};
+  return {Code::kUnavailable, "bad_answer", "the service's answer is not proper HTTP/1.1: " + why,
+          0};
 }
-Error lost(const char* when) { return {Code::kUnavailable, "connection_lost", std::string("the service ended the connection ") + when, 0}; }
+Error lost(const char* when) {
+  return {Code::kUnavailable, "connection_lost",
+          std::string("the service ended the connection ") + when, 0};
+}
 
-// As it is written. Nothing else of it is left: it may wait for long, and a secret may be in it as often as there is room.
+// As it is written. Nothing else of it is left: it may wait for long, and a secret may be in it as
+// often as there is room.
 Result<Bytes> written_head(UpstreamRequest request, bool keep) {
   bhttp::request<bhttp::empty_body> message;
   message.version(11);
@@ -55,13 +61,16 @@ Result<Bytes> written_head(UpstreamRequest request, bool keep) {
       writer.consume(beast::buffer_bytes(buffers));
     });
   } while (!error && !writer.is_header_done());
-  if (error) return Error{Code::kInvalidArgument, "bad_request", "the request cannot be passed on: " + error.message(), 0};
+  if (error)
+    return Error{Code::kInvalidArgument, "bad_request",
+                 "the request cannot be passed on: " + error.message(), 0};
   return head;
 }
 
 class Resumed final : public ByteStream, public PipedStream {
  public:
-  Resumed(ByteStream& inner, Bytes early) : inner_(inner), piped_(dynamic_cast<PipedStream*>(&inner)), early_(std::move(early)) {}
+  Resumed(ByteStream& inner, Bytes early)
+      : inner_(inner), piped_(dynamic_cast<PipedStream*>(&inner)), early_(std::move(early)) {}
   Task<Bytes> read() override {
     if (!early_.empty()) co_return std::exchange(early_, {});
     auto got = co_await inner_.read();
@@ -70,7 +79,9 @@ class Resumed final : public ByteStream, public PipedStream {
   Task<void> write(Bytes bytes) override { return inner_.write(std::move(bytes)); }
   Task<void> shut_write() override { return inner_.shut_write(); }
 
-  bool can_splice() const override { return early_.empty() && piped_ != nullptr && piped_->can_splice(); }
+  bool can_splice() const override {
+    return early_.empty() && piped_ != nullptr && piped_->can_splice();
+  }
   Task<KernelPipe> read_piped(std::size_t most) override { return piped_->read_piped(most); }
   Task<void> write_piped(KernelPipe pipe) override { return piped_->write_piped(std::move(pipe)); }
   bool is_quiet() override { return false; }
@@ -95,18 +106,21 @@ struct Upstream::Wire {
   }
 
   std::unique_ptr<Parser> parser;
-  Bytes in;             // read, and not parsed yet
-  bool ended = false;   // the service sends no more
-  bool heard = false;   // it sent something
+  Bytes in;            // read, and not parsed yet
+  bool ended = false;  // the service sends no more
+  bool heard = false;  // it sent something
   bool head_only = false, websocket = false, chunked_out = false;
-  bool keep = false;    // neither side has announced the connection's end
+  bool keep = false;                      // neither side has announced the connection's end
   std::optional<std::uint64_t> left_out;  // of a body with a length
   std::uint64_t left_in = 0;              // likewise of the answer's; kUntilEnd
   std::optional<Error> broken;            // the answer's body; come() reported it first
   enum class Framing { kNone, kLength, kChunked, kUntilEnd } framing = Framing::kNone;
 };
 
-Upstream::Upstream(ByteStream& stream) : stream_(stream), piped_(dynamic_cast<PipedStream*>(&stream)), wire_(std::make_unique<Wire>()) {}
+Upstream::Upstream(ByteStream& stream)
+    : stream_(stream),
+      piped_(dynamic_cast<PipedStream*>(&stream)),
+      wire_(std::make_unique<Wire>()) {}
 Upstream::~Upstream() = default;
 
 Task<void> Upstream::send_head(UpstreamRequest request, Bytes body, bool whole) {
@@ -130,9 +144,12 @@ Task<void> Upstream::send_head(UpstreamRequest request, Bytes body, bool whole) 
 
 // As it goes out: none for the end of a body with a length.
 Result<Bytes> Upstream::framed(Bytes piece) {
-  if (wire_->chunked_out) return piece.empty() ? beast::buffers_to_string(bhttp::make_chunk_last()) : beast::buffers_to_string(bhttp::make_chunk(asio::buffer(piece)));
+  if (wire_->chunked_out)
+    return piece.empty() ? beast::buffers_to_string(bhttp::make_chunk_last())
+                         : beast::buffers_to_string(bhttp::make_chunk(asio::buffer(piece)));
   if (!wire_->left_out) return Bytes();
-  if (piece.size() > *wire_->left_out) return Error{Code::kInternal, "internal", "a body longer than its length", 0};
+  if (piece.size() > *wire_->left_out)
+    return Error{Code::kInternal, "internal", "a body longer than its length", 0};
   *wire_->left_out -= piece.size();
   return piece;
 }
@@ -145,11 +162,13 @@ Task<void> Upstream::send(Bytes piece) {
 }
 
 bool Upstream::can_send_piped() const {
-  return !wire_->chunked_out && wire_->left_out.value_or(0) > 0 && piped_ != nullptr && piped_->can_splice();
+  return !wire_->chunked_out && wire_->left_out.value_or(0) > 0 && piped_ != nullptr &&
+         piped_->can_splice();
 }
 
 Task<void> Upstream::send_piped(KernelPipe pipe) {
-  if (pipe.size() > wire_->left_out.value_or(0)) co_return Error{Code::kInternal, "internal", "a body longer than its length", 0};
+  if (pipe.size() > wire_->left_out.value_or(0))
+    co_return Error{Code::kInternal, "internal", "a body longer than its length", 0};
   *wire_->left_out -= pipe.size();
   auto sent = co_await piped_->write_piped(std::move(pipe));
   co_return sent;
@@ -194,19 +213,24 @@ Task<UpstreamAnswer> Upstream::read_head() {
     }
     int codings = 0, lengths = 0, fields = 0;
     for (const auto& field : message) {
-      if (++fields > kMostFields) co_return bad_answer("more than " + std::to_string(kMostFields) + " headers");
+      if (++fields > kMostFields)
+        co_return bad_answer("more than " + std::to_string(kMostFields) + " headers");
       const std::string_view name(field.name_string().data(), field.name_string().size());
       const std::string_view value(field.value().data(), field.value().size());
-      if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) co_return bad_answer("a header has a line break in it");
+      if (value.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos)
+        co_return bad_answer("a header has a line break in it");
       const bool coding = equals_ignoring_case(name, "Transfer-Encoding");
-      if (coding && !equals_ignoring_case(value, "chunked")) co_return bad_answer("a transfer coding other than chunked");
+      if (coding && !equals_ignoring_case(value, "chunked"))
+        co_return bad_answer("a transfer coding other than chunked");
       codings += coding ? 1 : 0;
       lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
       answer.headers.add(std::string(name), std::string(value));
     }
     if (codings + lengths > 1) co_return bad_answer("it tells its length in two ways");
-    if (const auto length = wire.parser->content_length(); length && lengths > 0) answer.length = *length;
-    const bool none = wire.head_only || answer.status == 101 || answer.status == 204 || answer.status == 304;
+    if (const auto length = wire.parser->content_length(); length && lengths > 0)
+      answer.length = *length;
+    const bool none =
+        wire.head_only || answer.status == 101 || answer.status == 204 || answer.status == 304;
     wire.framing = none                        ? Wire::Framing::kNone
                    : codings > 0               ? Wire::Framing::kChunked
                    : answer.length.has_value() ? Wire::Framing::kLength
@@ -214,7 +238,7 @@ Task<UpstreamAnswer> Upstream::read_head() {
     wire.left_in = answer.length.value_or(0);
     if (!message.keep_alive()) wire.keep = false;
     wire.parser->get().clear();  // they are the answer's now
-    wire.parser->eager(true);  // many small chunks make one piece
+    wire.parser->eager(true);    // many small chunks make one piece
     co_return answer;
   }
   co_return bad_answer("it has no end of interim answers");
@@ -299,18 +323,20 @@ std::optional<Bytes> Upstream::come() {
     auto piece = parse_chunked();
     return piece ? *std::move(piece) : std::nullopt;
   }
-  const bool over = wire.framing == Wire::Framing::kNone || (wire.framing == Wire::Framing::kLength && wire.left_in == 0);
+  const bool over = wire.framing == Wire::Framing::kNone ||
+                    (wire.framing == Wire::Framing::kLength && wire.left_in == 0);
   if (!over && wire.in.empty()) return std::nullopt;
   return over ? Bytes() : piece_of_plain();
 }
 
 bool Upstream::can_splice() const {
-  return wire_->framing == Wire::Framing::kLength && wire_->left_in > 0 && wire_->in.empty() && !wire_->ended && piped_ != nullptr &&
-         piped_->can_splice();
+  return wire_->framing == Wire::Framing::kLength && wire_->left_in > 0 && wire_->in.empty() &&
+         !wire_->ended && piped_ != nullptr && piped_->can_splice();
 }
 
 Task<KernelPipe> Upstream::next_piped() {
-  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(wire_->left_in, KernelPipe::kMost));
+  const auto most =
+      static_cast<std::size_t>(std::min<std::uint64_t>(wire_->left_in, KernelPipe::kMost));
   CAY_CO_TRY(KernelPipe pipe, co_await piped_->read_piped(most));
   if (pipe.empty()) {
     wire_->ended = true;
@@ -323,9 +349,11 @@ Task<KernelPipe> Upstream::next_piped() {
 bool Upstream::is_unanswered() const { return !wire_->heard; }
 
 bool Upstream::can_ask_again() const {
-  const bool over = (wire_->framing == Wire::Framing::kLength && wire_->left_in == 0) ||
-                    (wire_->framing == Wire::Framing::kChunked && wire_->parser->is_done() && !wire_->broken);
-  return over && wire_->keep && !wire_->ended && wire_->in.empty();  // what follows an answer unasked is a bad sign
+  const bool over =
+      (wire_->framing == Wire::Framing::kLength && wire_->left_in == 0) ||
+      (wire_->framing == Wire::Framing::kChunked && wire_->parser->is_done() && !wire_->broken);
+  return over && wire_->keep && !wire_->ended &&
+         wire_->in.empty();  // what follows an answer unasked is a bad sign
 }
 
 std::unique_ptr<ByteStream> Upstream::take_stream() {

@@ -87,7 +87,9 @@ TEST_F(UpstreamTest, TheRequestIsFramedByUs) {
   request.headers.add("A", "1");
   request.chunked = true;
   ask(std::move(request));
-  EXPECT_EQ(script->heard, "POST /a?b=%2f HTTP/1.1\r\nHost: x\r\nA: 1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(
+      script->heard,
+      "POST /a?b=%2f HTTP/1.1\r\nHost: x\r\nA: 1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
   script->heard.clear();
   EXPECT_TRUE(cay::testing::run(loop, upstream.send("hello")));
   EXPECT_TRUE(cay::testing::run(loop, upstream.send("")));
@@ -95,7 +97,8 @@ TEST_F(UpstreamTest, TheRequestIsFramedByUs) {
 }
 
 TEST_F(UpstreamTest, WhatIsThereOfABodyGoesInOnePieceWithTheHead) {
-  const auto asked = [this](bool chunked, std::optional<std::uint64_t> length, Bytes body, bool whole) {
+  const auto asked = [this](bool chunked, std::optional<std::uint64_t> length, Bytes body,
+                            bool whole) {
     const auto before = script->pieces;
     script->heard.clear();
     Scripted service(script);
@@ -105,7 +108,8 @@ TEST_F(UpstreamTest, WhatIsThereOfABodyGoesInOnePieceWithTheHead) {
     request.target = "/";
     request.chunked = chunked;
     request.length = length;
-    const auto sent = cay::testing::run(loop, fresh.send_head(std::move(request), std::move(body), whole));
+    const auto sent =
+        cay::testing::run(loop, fresh.send_head(std::move(request), std::move(body), whole));
     EXPECT_EQ(script->pieces, before + (sent ? 1 : 0));
     return sent ? script->heard.substr(script->heard.find("\r\n\r\n") + 4) : sent.error().reason;
   };
@@ -123,7 +127,8 @@ TEST_F(UpstreamTest, BodiesOfEachFraming) {
   EXPECT_EQ(body(), "hello");
 }
 TEST_F(UpstreamTest, AChunkedBodyInOddPieces) {
-  const auto got = answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5", "\r\nhel", "lo\r\n3;x=y\r\nabc\r\n0\r", "\nT: v\r\n\r\n"});
+  const auto got = answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5", "\r\nhel",
+                           "lo\r\n3;x=y\r\nabc\r\n0\r", "\nT: v\r\n\r\n"});
   ASSERT_TRUE(got);
   EXPECT_FALSE(got->length);
   EXPECT_EQ(body(), "helloabc");
@@ -153,16 +158,19 @@ TEST_F(UpstreamTest, AHeadAloneHasItsLengthAndNoBody) {
   EXPECT_EQ(body(), "");
 }
 TEST_F(UpstreamTest, InterimAnswersArePassedOver) {
-  const auto got = answer({"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"});
+  const auto got = answer(
+      {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"});
   ASSERT_TRUE(got);
   EXPECT_EQ(got->status, 204);
 }
 TEST_F(UpstreamTest, AnUpgradeKeepsWhatCameWithIt) {
   UpstreamRequest request;
   request.websocket = true;
-  const auto got = answer({"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst"}, std::move(request));
+  const auto got = answer({"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\nfirst"},
+                          std::move(request));
   ASSERT_TRUE(got);
-  EXPECT_NE(script->heard.find("Connection: Upgrade\r\nUpgrade: websocket\r\n"), std::string::npos) << script->heard;
+  EXPECT_NE(script->heard.find("Connection: Upgrade\r\nUpgrade: websocket\r\n"), std::string::npos)
+      << script->heard;
   const auto after = upstream.take_stream();
   EXPECT_EQ(*cay::testing::run(loop, after->read()), "first");
 }
@@ -175,7 +183,8 @@ TEST_F(UpstreamTest, WhatIsHereIsGivenWithoutWaiting) {
   EXPECT_EQ(upstream.come(), "");
 }
 TEST_F(UpstreamTest, OfChunksToo) {
-  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r", "\nllo\r\n0\r\n\r\n"}));
+  ASSERT_TRUE(answer({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r",
+                      "\nllo\r\n0\r\n\r\n"}));
   EXPECT_EQ(upstream.come(), "he");
   EXPECT_EQ(upstream.come(), std::nullopt);
   EXPECT_EQ(body(), "llo");
@@ -189,23 +198,35 @@ TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
     script->heard.clear();
     Scripted service(script);
     Upstream fresh(service);
-    UpstreamRequest request{.method = "POST", .target = "/", .headers = {}, .length = length, .chunked = chunked, .websocket = websocket, .keep = keep};
+    UpstreamRequest request{.method = "POST",
+                            .target = "/",
+                            .headers = {},
+                            .length = length,
+                            .chunked = chunked,
+                            .websocket = websocket,
+                            .keep = keep};
     EXPECT_TRUE(cay::testing::run(loop, fresh.send_head(std::move(request))));
     EXPECT_TRUE(fresh.is_unanswered());
     EXPECT_TRUE(cay::testing::run(loop, fresh.read_head()));
     EXPECT_FALSE(fresh.is_unanswered());
-    for (auto piece = cay::testing::run(loop, fresh.next()); piece && !piece->empty();) piece = cay::testing::run(loop, fresh.next());
+    for (auto piece = cay::testing::run(loop, fresh.next()); piece && !piece->empty();)
+      piece = cay::testing::run(loop, fresh.next());
     return fresh.can_ask_again();
   };
   EXPECT_TRUE(again("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
   EXPECT_TRUE(again("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"));
-  EXPECT_FALSE(again("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false)) << "it was told that we close";
-  for (const char* text : {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-                           "HTTP/1.1 200 OK\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", "HTTP/1.1 204 No Content\r\n\r\n",
-                           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx"}) {
+  EXPECT_FALSE(again("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false))
+      << "it was told that we close";
+  for (const char* text :
+       {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok!", "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx"}) {
     EXPECT_FALSE(again(text)) << text;
   }
-  const std::string fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", told = "\r\nConnection: close\r\n";
+  const std::string fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+                    told = "\r\nConnection: close\r\n";
   length = 0;
   EXPECT_TRUE(again(fine));
   EXPECT_EQ(script->heard.find(told), std::string::npos);
@@ -218,7 +239,8 @@ TEST_F(UpstreamTest, AConnectionIsAskedAgainOnlyAfterAnAnswerThatToldItsEnd) {
   EXPECT_NE(script->heard.find(told), std::string::npos);
   chunked = false;
   websocket = true;
-  EXPECT_FALSE(again(fine)) << "whoever behind it takes it for another protocol's reads on otherwise";
+  EXPECT_FALSE(again(fine))
+      << "whoever behind it takes it for another protocol's reads on otherwise";
 }
 
 TEST_F(UpstreamTest, HeadersAreBoundedInNumber) {
@@ -229,13 +251,19 @@ TEST_F(UpstreamTest, HeadersAreBoundedInNumber) {
 }
 
 TEST_F(UpstreamTest, ShapesThatTwoParsersReadDifferentlyAreRefused) {
-  for (const char* text : {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-                           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-                           "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
-                           "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 200 OK\r\na b: c\r\n\r\n"}) {
+  for (const char* text :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n", "SSH-2.0-OpenSSH\r\n",
+        "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n",
+        "HTTP/1.1 200 OK\r\na b: c\r\n\r\n"}) {
     EXPECT_EQ(refusal(text), "bad_answer") << text;
   }
-  EXPECT_EQ(refusal("HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n"), "bad_answer");
+  EXPECT_EQ(refusal("HTTP/1.1 200 OK\r\nA: " + std::string(70'000, 'a') + "\r\n\r\n"),
+            "bad_answer");
   EXPECT_EQ(refusal("HTTP/1.1 200"), "connection_lost");
   EXPECT_EQ(refusal(""), "connection_lost");
   EXPECT_EQ(refusal("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), "") << "the control";

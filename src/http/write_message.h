@@ -1,5 +1,5 @@
-// Messages of Beast's kind, written to a channel by their serializer's own steps. Beast's async_write does the same as
-// composed operations, which every kind of message would compile anew.
+// Messages of Beast's kind, written to a channel by their serializer's own steps. Beast's
+// async_write does the same as composed operations, which every kind of message would compile anew.
 #pragma once
 #include <boost/beast/http/serializer.hpp>
 
@@ -9,7 +9,8 @@ namespace cay::http {
 
 // Until `is_over(writer)`, or an error: that of the connection, or need_buffer of a buffer_body.
 template <class Serializer, class IsOver>
-asio::awaitable<void> write_until(Channel& to_channel, Serializer& writer, ErrorCode& error, IsOver is_over) {
+asio::awaitable<void> write_until(Channel& to_channel, Serializer& writer, ErrorCode& error,
+                                  IsOver is_over) {
   error = {};
   while (!is_over(writer)) {
     Channel::OutBuffers bytes;
@@ -45,7 +46,9 @@ asio::awaitable<void> write_rest(Channel& to_channel, Serializer& writer, ErrorC
 }
 
 template <bool kIsRequest, class Body>
-asio::awaitable<void> write_message(Channel& to_channel, beast::http::message<kIsRequest, Body>& message, ErrorCode& error) {
+asio::awaitable<void> write_message(Channel& to_channel,
+                                    beast::http::message<kIsRequest, Body>& message,
+                                    ErrorCode& error) {
   beast::http::serializer<kIsRequest, Body> writer(message);
   co_await write_rest(to_channel, writer, error);
 }

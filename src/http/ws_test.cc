@@ -22,12 +22,12 @@ namespace cay::http {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::close_payload;
+using testing::encode_frame;
 using testing::RawClient;
 using testing::TestServer;
 using testing::WsOpcode;
 using testing::WsRole;
-using testing::close_payload;
-using testing::encode_frame;
 using SharedExchange = std::shared_ptr<Exchange>;
 
 constexpr const char* kUpgrade =
@@ -35,7 +35,9 @@ constexpr const char* kUpgrade =
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n";
 
-std::string frame(WsOpcode opcode, std::string_view payload) { return encode_frame(WsRole::kClient, opcode, payload); }
+std::string frame(WsOpcode opcode, std::string_view payload) {
+  return encode_frame(WsRole::kClient, opcode, payload);
+}
 
 // First byte of a frame that is not the last of its message.
 std::string fragment(WsOpcode opcode, std::string_view payload) {
@@ -89,7 +91,8 @@ struct WsFixture : ::testing::Test {
 
   WsMessage end() {
     auto future = echo.end.get_future();
-    if (future.wait_for(10s) != std::future_status::ready) throw std::runtime_error("the handler saw no end");
+    if (future.wait_for(10s) != std::future_status::ready)
+      throw std::runtime_error("the handler saw no end");
     return future.get();
   }
 };
@@ -130,7 +133,8 @@ WsMessage second_message(Millis pause, const std::string& messages) {
   client.send(kUpgrade);
   client.read_until("\r\n\r\n");
   client.send(messages);
-  if (future.wait_for(20s) != std::future_status::ready) throw std::runtime_error("the handler saw no end");
+  if (future.wait_for(20s) != std::future_status::ready)
+    throw std::runtime_error("the handler saw no end");
   return future.get();
 }
 
@@ -148,9 +152,12 @@ TEST_F(WsFixture, FragmentsPingsAndBothKinds) {
   client.send(kUpgrade);
   client.read_until("\r\n\r\n");
   client.send(fragment(WsOpcode::kText, "gr\xc3") + frame(WsOpcode::kPing, "p") +
-              fragment(WsOpcode::kContinuation, "\xbc\xc3\x9f") + frame(WsOpcode::kContinuation, "e"));
+              fragment(WsOpcode::kContinuation, "\xbc\xc3\x9f") +
+              frame(WsOpcode::kContinuation, "e"));
   EXPECT_EQ(client.read_exactly(3), "\x8a\x01p");
-  EXPECT_EQ(client.read_exactly(9), "\x81\x07gr\xc3\xbc\xc3\x9f" "e");
+  EXPECT_EQ(client.read_exactly(9),
+            "\x81\x07gr\xc3\xbc\xc3\x9f"
+            "e");
   const std::string big(70'000, '\0');
   client.send(frame(WsOpcode::kBinary, big));
   const auto head = client.read_exactly(10);
@@ -190,7 +197,8 @@ TEST_F(WsFixture, AFrameThatComesJustBeforeAResetIsDelivered) {
   }
 }
 
-// The server streams, so its writes fail once the peer is gone; the frame must be read all the same.
+// The server streams, so its writes fail once the peer is gone; the frame must be read all the
+// same.
 TEST(WsTest, AKillIsReadWhileWritingFails) {
   std::promise<std::string> got;
   auto flood = [](WebSocket* socket) -> asio::awaitable<void> {
@@ -299,7 +307,8 @@ TEST_F(WsFixture, BrokenFramesAreClosedWith1002Or1007) {
 TEST_F(WsFixture, ARefusedUpgradeIsAnOrdinaryAnswer) {
   TestServer server(handler);
   RawClient client(server.port());
-  client.send("GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n\r\n");
+  client.send(
+      "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n\r\n");
   EXPECT_TRUE(client.read_answer().starts_with("HTTP/1.1 400 "));
   client.send("GET /again HTTP/1.1\r\nHost: x\r\n\r\n");  // the connection lives on
   EXPECT_TRUE(client.read_answer().starts_with("HTTP/1.1 400 "));
@@ -317,7 +326,8 @@ TEST_F(WsFixture, ShutdownClosesWith1001) {
   client.send(kUpgrade);
   client.read_until("\r\n\r\n");
   until_read(client);
-  auto stopped = std::async(std::launch::async, [&] { server.thread().await(server.server().shutdown(10s)); });
+  auto stopped =
+      std::async(std::launch::async, [&] { server.thread().await(server.server().shutdown(10s)); });
   const auto close = client.read_exactly(4);
   EXPECT_EQ(close.substr(2), "\x03\xe9");
   const auto begun = std::chrono::steady_clock::now();
@@ -338,7 +348,8 @@ class WsPartingTest : public WsFixture {
   }
   // The daemon's close, before which `also` is sent by the client; its own is behind that.
   WsMessage part(const std::string& also) {
-    auto stopped = std::async(std::launch::async, [&] { server.thread().await(server.server().shutdown(10s)); });
+    auto stopped = std::async(std::launch::async,
+                              [&] { server.thread().await(server.server().shutdown(10s)); });
     EXPECT_EQ(client.read_exactly(4).substr(2), "\x03\xe9");
     client.send(also + frame(WsOpcode::kClose, close_payload(1001, "")));
     EXPECT_EQ(client.read_to_end().find('\x88'), std::string::npos) << "it was said once";
@@ -354,10 +365,13 @@ TEST_F(WsPartingTest, WhatWasSentBeforeTheEndWasHeardIsRead) {
   client.send(frame(WsOpcode::kText, "first"));
   client.read_exactly(7);
   std::string more;
-  for (int i = 0; i < 100; ++i) more += frame(WsOpcode::kBinary, std::string(10'000, static_cast<char>('a' + i % 26)));
+  for (int i = 0; i < 100; ++i)
+    more += frame(WsOpcode::kBinary, std::string(10'000, static_cast<char>('a' + i % 26)));
   EXPECT_EQ(part(more).close_code, 1001);
   ASSERT_EQ(echo.got.size(), 101u);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(echo.got.at(static_cast<std::size_t>(i) + 1), std::string(10'000, static_cast<char>('a' + i % 26)));
+  for (int i = 0; i < 100; ++i)
+    EXPECT_EQ(echo.got.at(static_cast<std::size_t>(i) + 1),
+              std::string(10'000, static_cast<char>('a' + i % 26)));
 }
 
 TEST_F(WsPartingTest, NobodyBeginsAnything) {
@@ -391,11 +405,13 @@ TEST(WsTest, ASlowReaderHoldsTheSenderBack) {
 // Bytes in a pipe, as splice(2) leaves them there.
 KernelPipe pipe_of(const std::string& bytes) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) throw std::runtime_error("socketpair");
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
+    throw std::runtime_error("socketpair");
   const UniqueFd near(ends[0]), far(ends[1]);
   auto pipe = KernelPipe::make();
   for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t put = ::send(near.get(), bytes.data() + at, std::min<std::size_t>(bytes.size() - at, 32 * 1024), 0);
+    const ssize_t put = ::send(near.get(), bytes.data() + at,
+                               std::min<std::size_t>(bytes.size() - at, 32 * 1024), 0);
     if (put <= 0) throw std::runtime_error("send");
     at += static_cast<std::size_t>(put);
     for (ssize_t moved = 0; moved < put;) {
@@ -409,7 +425,8 @@ KernelPipe pipe_of(const std::string& bytes) {
 
 std::string pattern(int number, std::size_t size) {
   std::string out(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>(number + static_cast<int>(i % 251));
+  for (std::size_t i = 0; i < size; ++i)
+    out[i] = static_cast<char>(number + static_cast<int>(i % 251));
   return out;
 }
 
@@ -432,7 +449,8 @@ ServerFrame next_frame(RawClient& client) {
   return {static_cast<unsigned char>(head[0]), std::move(payload)};
 }
 
-// Sends `count` frames that stay in the kernel, of sizes that need each kind of head, while it answers pings.
+// Sends `count` frames that stay in the kernel, of sizes that need each kind of head, while it
+// answers pings.
 struct PipedSender {
   int count = 0;
   std::size_t size = 0;
@@ -472,7 +490,8 @@ TEST(WsPipedTest, FramesThatStayInTheKernelAreWholeAndPongsComeBetweenThem) {
   client.read_until("\r\n\r\n");
   int pongs = 0, frames = 0, pinged = 0;
   while (frames < kFrames || pongs < kPings) {
-    for (int i = 0; i < 5 && pinged < kPings; ++i, ++pinged) ASSERT_TRUE(client.send(frame(WsOpcode::kPing, "ping")));
+    for (int i = 0; i < 5 && pinged < kPings; ++i, ++pinged)
+      ASSERT_TRUE(client.send(frame(WsOpcode::kPing, "ping")));
     const auto got = next_frame(client);
     if (got.code == 0x8a) {
       EXPECT_EQ(got.payload, "ping");
@@ -491,7 +510,8 @@ TEST(WsPipedTest, FramesThatStayInTheKernelAreWholeAndPongsComeBetweenThem) {
   EXPECT_EQ(ended.get().close_code, 1000);
 }
 
-// True: a frame was broken off. False: what was sent ended between two of them (a busy server only looked as if it waited).
+// True: a frame was broken off. False: what was sent ended between two of them (a busy server only
+// looked as if it waited).
 bool breaks_off_a_frame() {
   PipedSender sender{.count = 1000, .size = 700'000, .sent = {}, .end = {}};
   auto ended = sender.end.get_future();
@@ -510,7 +530,8 @@ bool breaks_off_a_frame() {
   EXPECT_EQ(ended.get().data, "enough");
   for (int i = 0;; ++i) {
     const auto got = next_frame(client);
-    if (got.code == 0) return true;  // it ends within a frame: no close comes where a payload's bytes are due
+    if (got.code == 0)
+      return true;  // it ends within a frame: no close comes where a payload's bytes are due
     if (got.code == 0x88) return false;
     EXPECT_EQ(got.code, 0x82);
     if (got.payload == "head" + pattern(i, i % 3 == 0 ? 700'000 : i % 3 == 1 ? 1000 : 10)) continue;
@@ -551,8 +572,9 @@ TEST(WsPipedTest, MessagesAreReadAsAStream) {
   client.send(kUpgrade);
   client.read_until("\r\n\r\n");
   const auto big = pattern(7, 300'000);
-  client.send(fragment(WsOpcode::kBinary, "one ") + frame(WsOpcode::kPing, "p") + frame(WsOpcode::kContinuation, "two ") +
-              frame(WsOpcode::kBinary, "") + frame(WsOpcode::kBinary, big) + frame(WsOpcode::kClose, close_payload(4321, "why")));
+  client.send(fragment(WsOpcode::kBinary, "one ") + frame(WsOpcode::kPing, "p") +
+              frame(WsOpcode::kContinuation, "two ") + frame(WsOpcode::kBinary, "") +
+              frame(WsOpcode::kBinary, big) + frame(WsOpcode::kClose, close_payload(4321, "why")));
   client.read_to_end();
   client.close();
   ASSERT_EQ(ended.wait_for(10s), std::future_status::ready);

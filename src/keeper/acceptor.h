@@ -1,4 +1,5 @@
-// Acceptor: takes what connects to a listening socket. Out of descriptors it looks again a little later.
+// Acceptor: takes what connects to a listening socket. Out of descriptors it looks again a little
+// later.
 #pragma once
 #include <functional>
 

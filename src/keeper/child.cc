@@ -62,7 +62,8 @@ struct EnvFiller {
   const char* find(const char* name) const {
     const std::size_t length = std::strlen(name);
     for (int i = 0; i < count; ++i) {
-      if (std::strncmp(plan.env[i], name, length) == 0 && plan.env[i][length] == '=') return plan.env[i] + length + 1;
+      if (std::strncmp(plan.env[i], name, length) == 0 && plan.env[i][length] == '=')
+        return plan.env[i] + length + 1;
     }
     return nullptr;
   }
@@ -122,7 +123,8 @@ int exec_program(const ChildPlan& plan, const char* path) {
   return denied ? EACCES : ENOENT;
 }
 
-void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& terminal_fd, int& devpts_fd) {
+void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& terminal_fd,
+                     int& devpts_fd) {
   status_fd = lift(plan.status_fd);
   task_fd = lift(plan.task_fd);
   terminal_fd = lift(plan.terminal.socket);
@@ -180,7 +182,8 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& t
   ::prctl(PR_SET_DUMPABLE, 0);
 
   if (terminal_fd >= 0) {
-    // Lifted: 0, 1 and 2 are closed until now, so it may have come to lie there, where it would not outlive exec.
+    // Lifted: 0, 1 and 2 are closed until now, so it may have come to lie there, where it would not
+    // outlive exec.
     const int tty = lift(open_terminal(terminal_fd, devpts_fd, plan.terminal));
     if (tty < 0 || ::ioctl(tty, TIOCSCTTY, 0) != 0) fail(status_fd, "terminal", errno);
     for (int i = 0; i < 3; ++i) ::dup2(tty, i);
@@ -218,27 +221,33 @@ void enter(const ChildPlan& plan) {
     if (::write(plan.procs[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
   }
   // Before entering: whatever guest root can see must hold its own pipes only.
-  int keep[] = {plan.status_fd, plan.init_pidfd,      plan.stdio[0],
-                plan.stdio[1],  plan.stdio[2],        plan.task_fd,
-                plan.line_fd,   plan.terminal.socket, plan.terminal.socket < 0 ? -1 : plan.terminal.devpts};
+  int keep[] = {
+      plan.status_fd, plan.init_pidfd,      plan.stdio[0],
+      plan.stdio[1],  plan.stdio[2],        plan.task_fd,
+      plan.line_fd,   plan.terminal.socket, plan.terminal.socket < 0 ? -1 : plan.terminal.devpts};
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
-    constexpr int kAll = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
-    if (::setns(plan.init_pidfd, kAll | (plan.own_clocks ? CLONE_NEWTIME : 0)) != 0) fail(plan.status_fd, "enter", errno);
-    // A cgroup namespace of its own, rooted where it stands by now: /proc/self/cgroup says "/" in every
-    // hierarchy. Init's would show the names of groups, which hold the instance's and the sandbox's ids.
+    constexpr int kAll =
+        CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
+    if (::setns(plan.init_pidfd, kAll | (plan.own_clocks ? CLONE_NEWTIME : 0)) != 0)
+      fail(plan.status_fd, "enter", errno);
+    // A cgroup namespace of its own, rooted where it stands by now: /proc/self/cgroup says "/" in
+    // every hierarchy. Init's would show the names of groups, which hold the instance's and the
+    // sandbox's ids.
     if (::unshare(CLONE_NEWCGROUP) != 0) fail(plan.status_fd, "enter", errno);
   }
   // CLONE_VM: E goes at once and leaves C its memory, which saves a copy. No exit signal: with
   // CLONE_PARENT the kernel gives C that of E. The pid is in the cell before C runs, so that its
   // death can never come as a surprise.
-  // The stack is large for file tasks, which walk trees of 500 levels; what is not touched costs nothing.
+  // The stack is large for file tasks, which walk trees of 500 levels; what is not touched costs
+  // nothing.
   alignas(64) static char stack[4 * 1024 * 1024];
   const auto run = [](void* data) -> int { become(*static_cast<const ChildPlan*>(data)); };
   static ChildPlan copy;
   copy = plan;
   copy.scheduling = own;
-  const int pid = ::clone(run, stack + sizeof stack, CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID, &copy, plan.pid_cell);
+  const int pid = ::clone(run, stack + sizeof stack, CLONE_VM | CLONE_PARENT | CLONE_PARENT_SETTID,
+                          &copy, plan.pid_cell);
   if (pid < 0) fail(plan.status_fd, "clone", errno);
   ::_exit(0);
 }

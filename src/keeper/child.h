@@ -28,19 +28,19 @@ struct ChildPlan {
   const int* procs = nullptr;  // cgroup.procs to write "0" to
   int proc_count = 0;
   int init_pidfd = -1;
-  bool own_clocks = false;     // init has a time namespace of its own
+  bool own_clocks = false;  // init has a time namespace of its own
   Profile profile = Profile::kDefault;
-  unsigned cpus = 0;           // confine.h
-  Scheduling scheduling;       // set by enter(), while the guest cannot reach it yet
-  pid_t* pid_cell = nullptr;   // shared memory: C's pid, as the keeper sees it, before C runs
+  unsigned cpus = 0;          // confine.h
+  Scheduling scheduling;      // set by enter(), while the guest cannot reach it yet
+  pid_t* pid_cell = nullptr;  // shared memory: C's pid, as the keeper sees it, before C runs
   int status_fd = -1;
 
   // C
   int stdio[3] = {-1, -1, -1};
-  TerminalPlan terminal;       // stdio is then all this
-  int line_fd = -1;            // a shell's long line; it finds it as kLineFd (long_arguments.h)
+  TerminalPlan terminal;  // stdio is then all this
+  int line_fd = -1;       // a shell's long line; it finds it as kLineFd (long_arguments.h)
   const char* user = "";
-  const char* cwd = "";        // empty: the user's home, else "/"
+  const char* cwd = "";  // empty: the user's home, else "/"
   bool die_with_keeper = false;
 
   // of a command: argv, and env with kSpareEnv free places before the final nullptr

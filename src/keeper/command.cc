@@ -31,10 +31,13 @@ Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
   return std::make_pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
 }
 
-void set_nonblocking(const UniqueFd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
+void set_nonblocking(const UniqueFd& fd) {
+  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+}
 
 std::uint64_t micros(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
 }
 
 }  // namespace
@@ -78,10 +81,13 @@ Result<void> Command::begin(wire::StartCommand request) {
   }
   int error = 0;
   slot_ = shop_.slots.take(error);
-  if (slot_ == nullptr) return Error::from_errno(error, "make a cgroup for the command", "start_failed");
+  if (slot_ == nullptr)
+    return Error::from_errno(error, "make a cgroup for the command", "start_failed");
   victims_at_start_ = shop_.oom_victims.count();
-  const std::uint64_t limit = request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
-  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve, &shop_.spool_budget);
+  const std::uint64_t limit =
+      request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
+  auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve,
+                           &shop_.spool_budget);
   if (!tape) {
     shop_.slots.release_now(std::exchange(slot_, nullptr));
     return std::move(tape).error();
@@ -121,7 +127,8 @@ Result<void> Command::make_terminal(Program& program) {
   }
   terminal_end_.reset(ends[0]);
   child_ends_.push_back(UniqueFd(ends[1]));
-  program.terminal = {.socket = ends[1], .devpts = shop_.context.devpts_fd, .rows = rows_, .cols = cols_};
+  program.terminal = {
+      .socket = ends[1], .devpts = shop_.context.devpts_fd, .rows = rows_, .cols = cols_};
   return {};
 }
 
@@ -159,11 +166,16 @@ void Command::on_start_result(Result<Started> result) {
     events_.on_output(*this);
   };
   const auto on_eof = [this] { shop_.loop.defer([this] { this->on_eof(); }); };
-  out_ = std::make_unique<OutputPipe>(shop_.loop, std::move(out_end_), tape_->out, on_bytes, on_eof);
-  if (!pty_) err_ = std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
-  stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, shop_.stdin_budget, std::move(stdin_end_), pty_);
+  out_ =
+      std::make_unique<OutputPipe>(shop_.loop, std::move(out_end_), tape_->out, on_bytes, on_eof);
+  if (!pty_)
+    err_ =
+        std::make_unique<OutputPipe>(shop_.loop, std::move(err_end_), tape_->err, on_bytes, on_eof);
+  stdin_ = std::make_unique<StdinPipe>(shop_.loop, shop_.outbox, shop_.stdin_budget,
+                                       std::move(stdin_end_), pty_);
   if (timeout_ms_ > 0) {
-    timeout_.start(shop_.loop, timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); }, clocks_stopped_);
+    timeout_.start(
+        shop_.loop, timeout_ms_, [this] { kill_tree(Cause::kTimeout, {}); }, clocks_stopped_);
   }
   arm_idle();
   if (!started.exit) shop_.reaper.expect(pid_, [this](const Exit& exit) { on_exit(exit); });
@@ -212,7 +224,8 @@ void Command::chase_end() {
 
 Result<void> Command::kill(int signal, const std::string& by) {
   if (signal < 0 || signal > 64) {
-    return Error{Code::kInvalidArgument, "bad_signal", "a signal is a number from 1 to 64, or 0 for the whole tree", 0};
+    return Error{Code::kInvalidArgument, "bad_signal",
+                 "a signal is a number from 1 to 64, or 0 for the whole tree", 0};
   }
   if (signal == 0) {
     kill_tree(Cause::kRequest, by);
@@ -273,12 +286,14 @@ void Command::daemon_left() {
 
 void Command::daemon_returned() {
   if (!orphaned_ || state_ != State::kRunning || readers_ > 0) return;
-  orphan_ = shop_.loop.after(shop_.context.orphan_grace_ms, [this] { kill_tree(Cause::kRequest, "disconnect"); });
+  orphan_ = shop_.loop.after(shop_.context.orphan_grace_ms,
+                             [this] { kill_tree(Cause::kRequest, "disconnect"); });
 }
 
 void Command::arm_idle() {
   if (idle_timeout_ms_ <= 0 || readers_ > 0) return;
-  idle_.start(shop_.loop, idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); }, clocks_stopped_);
+  idle_.start(
+      shop_.loop, idle_timeout_ms_, [this] { kill_tree(Cause::kIdle, {}); }, clocks_stopped_);
 }
 
 void Command::stop_clocks() {
@@ -294,7 +309,9 @@ void Command::run_clocks() {
 }
 
 void Command::classify(const Exit& exit, wire::CommandMsg& record) {
-  const auto set = [&record](CommandState state) { record.state = static_cast<std::uint8_t>(state); };
+  const auto set = [&record](CommandState state) {
+    record.state = static_cast<std::uint8_t>(state);
+  };
   record.oom_kills = slot_->oom_kills();
   if (!exit.signalled) {
     set(CommandState::kExited);
@@ -304,21 +321,25 @@ void Command::classify(const Exit& exit, wire::CommandMsg& record) {
   record.signal = exit.value;
   set(CommandState::kSignalled);
   if (exit.value == SIGKILL) {
-    const Fate fate = record.oom_kills == 0 ? Fate::kSpared
-                                            : shop_.oom_victims.fate_of({.pid = pid_,
-                                                                         .group = slot_->id(),
-                                                                         .since = victims_at_start_,
-                                                                         .kills_before = slot_->oom_kills_before(),
-                                                                         .kills_now = slot_->oom_kills_before() + record.oom_kills});
+    const Fate fate = record.oom_kills == 0
+                          ? Fate::kSpared
+                          : shop_.oom_victims.fate_of(
+                                {.pid = pid_,
+                                 .group = slot_->id(),
+                                 .since = victims_at_start_,
+                                 .kills_before = slot_->oom_kills_before(),
+                                 .kills_now = slot_->oom_kills_before() + record.oom_kills});
     if (fate == Fate::kVictim) return set(CommandState::kOomKilled);
-    // The leader was alive when our signal was sent. If the kernel does not name its victim, a kill for memory since then leaves
-    // a doubt, and then the group's count is believed.
-    const bool ours = cause_ != Cause::kNone && (fate == Fate::kSpared || record.oom_kills == oom_at_kill_);
+    // The leader was alive when our signal was sent. If the kernel does not name its victim, a kill
+    // for memory since then leaves a doubt, and then the group's count is believed.
+    const bool ours =
+        cause_ != Cause::kNone && (fate == Fate::kSpared || record.oom_kills == oom_at_kill_);
     if (ours && cause_ == Cause::kTimeout) return set(CommandState::kTimedOut);
     if (ours && cause_ == Cause::kIdle) return set(CommandState::kIdleKilled);
     if (ours && cause_ == Cause::kInputLost) {
       record.signal = 0;
-      record.reason = "input lost: the daemon ended before all of the command's input was written, so it was ended";
+      record.reason =
+          "input lost: the daemon ended before all of the command's input was written, so it was ended";
       return set(CommandState::kLost);
     }
     if (ours) {

@@ -45,7 +45,8 @@ struct Workshop {
 class CommandEvents {
  public:
   virtual ~CommandEvents() = default;
-  virtual void on_started(Command& command, Result<void> result) = 0;  // a failed one is over: drop it
+  virtual void on_started(Command& command,
+                          Result<void> result) = 0;  // a failed one is over: drop it
   virtual void on_output(Command& command) = 0;
   virtual void on_ended(Command& command) = 0;    // its record is made; later bytes may come
   virtual void on_settled(Command& command) = 0;  // nothing more can come: drop it
@@ -68,7 +69,8 @@ class Command {
   bool pty() const { return pty_; }
   StdinPipe& input() { return *stdin_; }
 
-  // signal 0: SIGKILL to the whole tree. After the leader's end it reaches what is left of the tree.
+  // signal 0: SIGKILL to the whole tree. After the leader's end it reaches what is left of the
+  // tree.
   Result<void> kill(int signal, const std::string& by);
   // While it is being started: if it comes to run, it is killed at once.
   void kill_at_start(const std::string& by);
@@ -77,8 +79,9 @@ class Command {
   void reader_came();
   // `orphaned`: the daemon went, not the reader.
   void reader_left(bool orphaned);
-  // Called before its readers are released. Their time to come back begins anew with the next daemon. If a part of
-  // its input is held, the command is ended: it would take a part for the whole, or wait for the rest for ever.
+  // Called before its readers are released. Their time to come back begins anew with the next
+  // daemon. If a part of its input is held, the command is ended: it would take a part for the
+  // whole, or wait for the rest for ever.
   void daemon_left();
   int readers() const { return readers_; }
   // A daemon is there again: a reader that was orphaned has so long to come back.
@@ -127,7 +130,7 @@ class Command {
   bool end_tree_ = false;
   std::uint16_t rows_ = 24, cols_ = 80;
 
-  std::vector<UniqueFd> child_ends_;   // given to the child, closed once it runs
+  std::vector<UniqueFd> child_ends_;  // given to the child, closed once it runs
   UniqueFd stdin_end_, out_end_, err_end_;
   UniqueFd terminal_end_;  // the child sends the terminal's keeper side here
   std::unique_ptr<OutputPipe> out_, err_;

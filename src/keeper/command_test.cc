@@ -17,7 +17,9 @@ namespace {
 
 using wire::Type;
 
-CommandState state(const wire::CommandMsg& message) { return static_cast<CommandState>(message.state); }
+CommandState state(const wire::CommandMsg& message) {
+  return static_cast<CommandState>(message.state);
+}
 
 class CommandTest : public ::testing::TestWithParam<Transport> {
  protected:
@@ -26,7 +28,9 @@ class CommandTest : public ::testing::TestWithParam<Transport> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Over, CommandTest, ::testing::Values(Transport::kUnix, Transport::kTcp),
-                         [](const auto& transport) { return transport.param == Transport::kUnix ? "Unix" : "Tcp"; });
+                         [](const auto& transport) {
+                           return transport.param == Transport::kUnix ? "Unix" : "Tcp";
+                         });
 
 TEST_P(CommandTest, TellsOutputAndExitCode) {
   const Output got = client.run(shell("a", "echo hello; echo oops >&2; exit 7"));
@@ -42,10 +46,12 @@ TEST_P(CommandTest, TellsOutputAndExitCode) {
 
 TEST_P(CommandTest, AShellLineLongerThanAnArgumentRuns) {
   const std::string filler(200'000, 'x');
-  wire::StartCommand request = shell("long", "v=" + filler + "\necho ${#v}; ls /proc/self/fd | wc -l; exit 7");
+  wire::StartCommand request =
+      shell("long", "v=" + filler + "\necho ${#v}; ls /proc/self/fd | wc -l; exit 7");
   request.shell_line = true;
   const Output got = client.run(request);
-  EXPECT_EQ(got.out, "200000\n4\n") << got.err;  // stdin, stdout, stderr and ls's own: no descriptor of ours
+  EXPECT_EQ(got.out, "200000\n4\n")
+      << got.err;  // stdin, stdout, stderr and ls's own: no descriptor of ours
   EXPECT_EQ(got.end.exit_code, 7);
   EXPECT_TRUE(got.end.argv_truncated);
   EXPECT_EQ(got.end.argv.back().substr(0, 4), "v=xx");
@@ -90,11 +96,15 @@ TEST_P(CommandTest, AnIdleCommandIsKilledOnlyWithoutReaders) {
   EXPECT_EQ(type_of(client.next(reader)), Type::kCommand);
   // A command that outlasts the idle time: the one that is read must still run after it.
   client.run(shell("later", "sleep 0.4"));
-  auto now = wire::decode<wire::CommandMsg>(client.call(Type::kGetCommand, wire::CommandRef{"idle"}).payload).value();
+  auto now = wire::decode<wire::CommandMsg>(
+                 client.call(Type::kGetCommand, wire::CommandRef{"idle"}).payload)
+                 .value();
   EXPECT_EQ(state(now), CommandState::kRunning);
   client.send(Type::kCancel, reader, wire::Empty{});
   client.run(shell("later2", "sleep 0.4"));
-  now = wire::decode<wire::CommandMsg>(client.call(Type::kGetCommand, wire::CommandRef{"idle"}).payload).value();
+  now = wire::decode<wire::CommandMsg>(
+            client.call(Type::kGetCommand, wire::CommandRef{"idle"}).payload)
+            .value();
   EXPECT_EQ(state(now), CommandState::kIdleKilled);
 }
 
@@ -167,12 +177,14 @@ TEST_P(CommandTest, EndTreeKillsWhatIsLeft) {
   request.end_tree = true;
   const Output got = client.run(request);
   const auto left = static_cast<pid_t>(std::stol(got.out));
-  for (int i = 0; i < 500 && ::kill(left, 0) == 0; ++i) client.run(shell("tick" + std::to_string(i), "sleep 0.01"));
+  for (int i = 0; i < 500 && ::kill(left, 0) == 0; ++i)
+    client.run(shell("tick" + std::to_string(i), "sleep 0.01"));
   EXPECT_NE(::kill(left, 0), 0);
 }
 
 TEST_P(CommandTest, TheSameIdNeverRunsTwice) {
-  wire::StartCommand request = shell("a", "echo once >> " + keeper.home() + "/log; cat " + keeper.home() + "/log");
+  wire::StartCommand request =
+      shell("a", "echo once >> " + keeper.home() + "/log; cat " + keeper.home() + "/log");
   request.digest = "d1";
   EXPECT_FALSE(client.start(request).known);
   client.attach("a");
@@ -224,13 +236,15 @@ TEST_P(CommandTest, AStartThatNobodyWaitsForAnyMoreDoesNotHappen) {
   wire::StartCommand request = command("a", {"true"});
   request.not_after_ms = monotonic_ms() - 1;
   EXPECT_EQ(error_of(client.call(Type::kStart, request)).reason, "start_too_late");
-  EXPECT_EQ(error_of(client.call(Type::kGetCommand, wire::CommandRef{"a"})).reason, "unknown_command");
+  EXPECT_EQ(error_of(client.call(Type::kGetCommand, wire::CommandRef{"a"})).reason,
+            "unknown_command");
   request.not_after_ms = monotonic_ms() + 60'000;
   EXPECT_EQ(client.run(request).end.exit_code, 0);
 }
 
 TEST_P(CommandTest, EnvironmentAndDirectoryAreWhatWasAsked) {
-  wire::StartCommand request = command("a", {"sh", "-c", "pwd; echo $A; echo $HOME; echo ${TERM-none}"});
+  wire::StartCommand request =
+      command("a", {"sh", "-c", "pwd; echo $A; echo $HOME; echo ${TERM-none}"});
   request.env.push_back("A=b c");
   request.cwd = "/usr";
   const Output got = client.run(request);
@@ -284,7 +298,7 @@ TEST_P(CommandTest, TheEndIsKeptForTheReaderThatFollows) {
   };
   EXPECT_TRUE(gone("a"));  // positive control: nobody was announced, and nobody came
   EXPECT_FALSE(gone("b"));
-  client.start(awaited);   // a repeat finds it, and its reader comes next as well
+  client.start(awaited);  // a repeat finds it, and its reader comes next as well
   const Output got = client.attach("b");
   EXPECT_EQ(got.out, "out\n");
   EXPECT_EQ(got.end.exit_code, 3);
@@ -292,7 +306,8 @@ TEST_P(CommandTest, TheEndIsKeptForTheReaderThatFollows) {
   EXPECT_TRUE(gone("b"));  // read once, its ttl counts
 }
 
-// Ends reach a daemon that no longer reports them: its client has time to come back to the next one.
+// Ends reach a daemon that no longer reports them: its client has time to come back to the next
+// one.
 TEST_P(CommandTest, NothingGoesWhileTheDaemonParts) {
   wire::StartCommand request = command("a", {"true"});
   request.ttl_ms = 50;
@@ -311,7 +326,9 @@ TEST_P(CommandTest, ShutdownRecordsEveryEnd) {
     const UniqueFd file(::open((keeper.spool() + "/" + id + "/record").c_str(), O_RDONLY));
     char buffer[8192];
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    return wire::read_record(std::string_view(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))))->message;
+    return wire::read_record(
+               std::string_view(buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))))
+        ->message;
   };
   EXPECT_EQ(state(record("a")), CommandState::kKilled);
   EXPECT_EQ(record("a").by, "sandbox stop");
@@ -332,7 +349,9 @@ TEST(CommandLossTest, ANewDaemonTakesOverAndNothingIsLost) {
   }
   Client second = keeper.client();
   // The daemon went, not the reader: it lives until the grace is over.
-  auto now = wire::decode<wire::CommandMsg>(second.call(Type::kGetCommand, wire::CommandRef{"a"}).payload).value();
+  auto now =
+      wire::decode<wire::CommandMsg>(second.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)
+          .value();
   EXPECT_EQ(state(now), CommandState::kRunning);
   second.run(shell("b", "sleep 0.6"));
   const Output got = second.attach("a");
@@ -378,7 +397,9 @@ TEST(CommandLossTest, KillOnDisconnectFiresWhenTheLastReaderGoes) {
   client.next(one);
   client.next(two);
   client.send(Type::kCancel, one, wire::Empty{});
-  auto now = wire::decode<wire::CommandMsg>(client.call(Type::kGetCommand, wire::CommandRef{"a"}).payload).value();
+  auto now =
+      wire::decode<wire::CommandMsg>(client.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)
+          .value();
   EXPECT_EQ(state(now), CommandState::kRunning);
   client.send(Type::kCancel, two, wire::Empty{});
   EXPECT_EQ(state(client.attach("a").end), CommandState::kKilled);

@@ -5,10 +5,10 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::size_t kMostWaiting = 64;         // requests held back until a start is decided
+constexpr std::size_t kMostWaiting = 64;  // requests held back until a start is decided
 constexpr std::int64_t kRecallPauseMs = 100;
-constexpr std::int64_t kForReader = 10'000;       // a daemon that is slow to attach still finds the end
-constexpr std::size_t kRecalledAtOnce = 100;      // about 30 us each
+constexpr std::int64_t kForReader = 10'000;   // a daemon that is slow to attach still finds the end
+constexpr std::size_t kRecalledAtOnce = 100;  // about 30 us each
 
 Error not_found(const std::string& id) {
   return {Code::kNotFound, "unknown_command",
@@ -22,9 +22,11 @@ Result<void> check(const wire::StartCommand& request) {
     return Error{Code::kInvalidArgument, "bad_command", std::move(message), 0};
   };
   if (!valid_command_id(request.command_id)) {
-    return bad("a command id is 1 to 128 letters, digits, '.', '_' or '-', and does not begin with a dot");
+    return bad(
+        "a command id is 1 to 128 letters, digits, '.', '_' or '-', and does not begin with a dot");
   }
-  if (request.argv.empty() || request.argv.front().empty()) return bad("argv is empty: name a program to run");
+  if (request.argv.empty() || request.argv.front().empty())
+    return bad("argv is empty: name a program to run");
   if (request.digest.size() > 128) return bad("the digest is too long");
   if (has_nul(request.cwd) || has_nul(request.user)) return bad("cwd and user cannot contain NUL");
   for (const auto& arg : request.argv) {
@@ -36,22 +38,29 @@ Result<void> check(const wire::StartCommand& request) {
       return bad("environment variables are NAME=value, without NUL");
     }
   }
-  if (request.shell_line && request.argv.size() != 3) return bad("a shell line is a shell, -c and the line");
+  if (request.shell_line && request.argv.size() != 3)
+    return bad("a shell line is a shell, -c and the line");
   return {};
 }
 
 }  // namespace
 
 Commands::Commands(Workshop shop, Readers& readers, std::uint32_t max_running)
-    : shop_(shop), readers_(readers), max_running_(max_running), earlier_(Tape::ids(shop.context.spool_fd)) {
+    : shop_(shop),
+      readers_(readers),
+      max_running_(max_running),
+      earlier_(Tape::ids(shop.context.spool_fd)) {
   // Not now: whoever started the sandbox waits for its first command.
-  if (!earlier_.empty()) recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
+  if (!earlier_.empty())
+    recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
 }
 
 void Commands::recall_some() {
-  for (std::size_t i = 0; i < kRecalledAtOnce && !earlier_.empty(); ++i) recall(std::string(*earlier_.begin()));
+  for (std::size_t i = 0; i < kRecalledAtOnce && !earlier_.empty(); ++i)
+    recall(std::string(*earlier_.begin()));
   recall_timer_.reset();
-  if (!earlier_.empty()) recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
+  if (!earlier_.empty())
+    recall_timer_ = shop_.loop.after(kRecallPauseMs, [this] { recall_some(); });
 }
 
 void Commands::recall(const std::string& id) {
@@ -62,9 +71,11 @@ void Commands::recall(const std::string& id) {
   entry.digest = std::move(record->digest);
   entry.ttl_ms = record->ttl_ms;
   // Time that passed while the sandbox was stopped counts; when a lost one ended is not known.
-  // In the same boot by a clock that nobody sets; over a boot of the host there is only the wall clock.
+  // In the same boot by a clock that nobody sets; over a boot of the host there is only the wall
+  // clock.
   std::int64_t since = record->ended_at > 0 ? wall_ms() - record->ended_at : 0;
-  if (record->ended_boot_ms > 0 && record->boot_id == shop_.context.boot_id) since = boottime_ms() - record->ended_boot_ms;
+  if (record->ended_boot_ms > 0 && record->boot_id == shop_.context.boot_id)
+    since = boottime_ms() - record->ended_boot_ms;
   since = std::max<std::int64_t>(since, 0);
   shop_.spool_budget.take(Tape::bytes_on_disk(shop_.context.spool_fd, id));
   expire_later(id, entry, since);
@@ -81,34 +92,45 @@ void Commands::start(ReplyTo to, wire::StartCommand request) {
   if (const auto found = find(id); found != entries_.end()) {
     const bool other = !found->second.digest.empty() && found->second.digest != request.digest;
     if (other && !request.ignore_mismatch) {
-      return shop_.outbox.fail(to, Error{Code::kConflict, "command_id_in_use",
-                                         "the id \"" + id + "\" belongs to another command: use a new id", 0});
+      return shop_.outbox.fail(
+          to, Error{Code::kConflict, "command_id_in_use",
+                    "the id \"" + id + "\" belongs to another command: use a new id", 0});
     }
-    return with(to, id, [this, to, follows = request.reader_follows](const std::string& key, Entry& entry) {
-      if (follows) await_reader(key, entry);
-      answer_command(to, key, entry, true);
-    });
+    return with(to, id,
+                [this, to, follows = request.reader_follows](const std::string& key, Entry& entry) {
+                  if (follows) await_reader(key, entry);
+                  answer_command(to, key, entry, true);
+                });
   }
   if (shutting_down_) {
-    return shop_.outbox.fail(to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
+    return shop_.outbox.fail(
+        to, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
   }
   if (request.not_after_ms > 0 && monotonic_ms() > request.not_after_ms) {
-    return shop_.outbox.fail(to, Error{Code::kUnavailable, "start_too_late",
-                                       "the sandbox was held up for so long that nobody waits for this command any more: "
-                                       "it was not started; retry", 0});
+    return shop_.outbox.fail(
+        to,
+        Error{Code::kUnavailable, "start_too_late",
+              "the sandbox was held up for so long that nobody waits for this command any more: "
+              "it was not started; retry",
+              0});
   }
   if (held_) {
-    return shop_.outbox.fail(to, Error{Code::kNotReady, "sandbox_paused",
-                                       "the sandbox is paused: resume it to run something in it", 0});
+    return shop_.outbox.fail(to,
+                             Error{Code::kNotReady, "sandbox_paused",
+                                   "the sandbox is paused: resume it to run something in it", 0});
   }
   if (live_ >= max_running_) {
-    return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_running",
-                                       "too many commands run in this sandbox at once (" +
-                                           std::to_string(max_running_) + "): wait for some or kill them", 0});
+    return shop_.outbox.fail(
+        to, Error{Code::kExhausted, "too_many_running",
+                  "too many commands run in this sandbox at once (" + std::to_string(max_running_) +
+                      "): wait for some or kill them",
+                  0});
   }
   if (entries_.size() >= kMostKept) {
-    return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_commands",
-                                       "too many finished commands are kept: forget some or give them a shorter ttl", 0});
+    return shop_.outbox.fail(
+        to,
+        Error{Code::kExhausted, "too_many_commands",
+              "too many finished commands are kept: forget some or give them a shorter ttl", 0});
   }
   Entry& entry = entries_[id];
   entry.digest = request.digest;
@@ -146,18 +168,21 @@ void Commands::on_started(Command& command, Result<void> result) {
 }
 
 // Finds `id` and acts on it, now or once its start is decided.
-void Commands::with(ReplyTo to, const std::string& id, std::function<void(const std::string&, Entry&)> action) {
+void Commands::with(ReplyTo to, const std::string& id,
+                    std::function<void(const std::string&, Entry&)> action) {
   const auto found = find(id);
   if (found == entries_.end()) return shop_.outbox.fail(to, not_found(id));
   const auto starting = starting_.find(id);
   if (starting == starting_.end()) return action(id, found->second);
   if (starting->second.size() >= kMostWaiting) {
-    return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_requests", "the command is still being started", 0});
+    return shop_.outbox.fail(
+        to, Error{Code::kExhausted, "too_many_requests", "the command is still being started", 0});
   }
-  starting->second.push_back([this, to, id, act = std::move(action)](Entry* entry, const Error* error) {
-    if (entry != nullptr) return act(id, *entry);
-    shop_.outbox.fail(to, *error);
-  });
+  starting->second.push_back(
+      [this, to, id, act = std::move(action)](Entry* entry, const Error* error) {
+        if (entry != nullptr) return act(id, *entry);
+        shop_.outbox.fail(to, *error);
+      });
 }
 
 Result<std::shared_ptr<Tape>> Commands::tape_of(const std::string& id, Entry& entry) {
@@ -187,10 +212,12 @@ void Commands::attach(ReplyTo to, wire::Attach request) {
 
 void Commands::write_stdin(ReplyTo to, wire::Stdin request) {
   const std::string id = request.command_id;
-  with(to, id, [this, to, data = std::move(request.data), more = request.more](const std::string&, Entry& entry) {
-    if (entry.live) return entry.live->input().write(to, data, more);
-    shop_.outbox.fail(to, Error{Code::kNotReady, "stdin_closed", "the command has ended", 0});
-  });
+  with(to, id,
+       [this, to, data = std::move(request.data), more = request.more](const std::string&,
+                                                                       Entry& entry) {
+         if (entry.live) return entry.live->input().write(to, data, more);
+         shop_.outbox.fail(to, Error{Code::kNotReady, "stdin_closed", "the command has ended", 0});
+       });
 }
 
 void Commands::close_stdin(ReplyTo to, const wire::CommandRef& request) {
@@ -204,7 +231,8 @@ void Commands::kill(ReplyTo to, const wire::Kill& request) {
   with(to, request.command_id, [this, to, request](const std::string&, Entry& entry) {
     Result<void> done;
     if (entry.live) {
-      done = entry.live->kill(static_cast<int>(std::clamp<std::int64_t>(request.signal, -1, 65)), request.by);
+      done = entry.live->kill(static_cast<int>(std::clamp<std::int64_t>(request.signal, -1, 65)),
+                              request.by);
     } else if (request.signal != 0) {
       done = Error{Code::kNotReady, "command_ended", "the command has ended", 0};
     }
@@ -238,8 +266,8 @@ void Commands::forget(ReplyTo to, const wire::CommandRef& request) {
   shop_.outbox.ok(to);
 }
 
-// Removes a finished command. Its pipes are still drained while children hold them: closing the pipes would kill
-// these children.
+// Removes a finished command. Its pipes are still drained while children hold them: closing the
+// pipes would kill these children.
 void Commands::drop(std::map<std::string, Entry>::iterator entry) {
   const std::string id = entry->first;
   expiry_.erase({entry->second.expires_at, id});
@@ -255,7 +283,8 @@ void Commands::drop(std::map<std::string, Entry>::iterator entry) {
   Tape::erase(shop_.context.spool_fd, id);
 }
 
-std::optional<std::pair<std::string, wire::CommandMsg>> Commands::next_after(const std::string& after) {
+std::optional<std::pair<std::string, wire::CommandMsg>> Commands::next_after(
+    const std::string& after) {
   while (!earlier_.empty()) recall(std::string(*earlier_.begin()));
   for (auto at = entries_.upper_bound(after); at != entries_.end(); ++at) {
     if (starting_.contains(at->first)) continue;
@@ -334,7 +363,8 @@ void Commands::on_settled(Command& command) {
   --unsettled_;
   check_shut_down();
   readers_.on_settled(command);
-  if (auto drained = draining_.extract(&command); !drained.empty()) return bury(std::move(drained.mapped()));
+  if (auto drained = draining_.extract(&command); !drained.empty())
+    return bury(std::move(drained.mapped()));
   Entry& entry = entries_.find(command.id())->second;
   command.tape()->close_files();
   entry.tape = command.tape();
@@ -362,7 +392,8 @@ void Commands::expire_later(const std::string& id, Entry& entry, std::int64_t si
 }
 
 void Commands::reschedule(const std::string& id, Entry& entry) {
-  if (expiry_.erase({entry.expires_at, id}) > 0) expire_later(id, entry, monotonic_ms() - entry.ended_at);
+  if (expiry_.erase({entry.expires_at, id}) > 0)
+    expire_later(id, entry, monotonic_ms() - entry.ended_at);
 }
 
 // A repeat found it: its reader comes next, as the first one's did.
@@ -386,7 +417,8 @@ void Commands::expire() {
     expiry_.emplace(entry.expires_at, found->first);
   }
   if (expiry_.empty()) return expiry_timer_.reset();
-  expiry_timer_ = shop_.loop.after(expiry_.begin()->first - monotonic_ms() + 1, [this] { expire(); });
+  expiry_timer_ =
+      shop_.loop.after(expiry_.begin()->first - monotonic_ms() + 1, [this] { expire(); });
 }
 
 void Commands::shut_down(std::int64_t patience_ms, std::function<void()> done) {

@@ -1,5 +1,5 @@
-// Commands: every command that this keeper knows, by id: get-or-create, retention, and the daemon's requests about
-// one.
+// Commands: every command that this keeper knows, by id: get-or-create, retention, and the daemon's
+// requests about one.
 #pragma once
 #include <functional>
 #include <map>
@@ -36,19 +36,21 @@ class Commands : public CommandEvents {
   // goes on as the connection takes it. Commands that are being started are left out.
   std::optional<std::pair<std::string, wire::CommandMsg>> next_after(const std::string& after);
 
-  // No new commands, and the clocks of the others stand still, until let_go(); `when_settled` runs once
-  // no start is under way.
+  // No new commands, and the clocks of the others stand still, until let_go(); `when_settled` runs
+  // once no start is under way.
   void hold(std::function<void()> when_settled);
   void let_go();
 
   std::uint32_t running() const;
-  // While no daemon is there nothing expires, for neither it nor its clients know of the ends. Earlier readers have
-  // time to come back.
+  // While no daemon is there nothing expires, for neither it nor its clients know of the ends.
+  // Earlier readers have time to come back.
   void daemon_left();
   void daemon_returned();
-  // It is about to leave, and passes nobody's end on any more: who reads now counts as cut off, and nothing expires from here on.
+  // It is about to leave, and passes nobody's end on any more: who reads now counts as cut off, and
+  // nothing expires from here on.
   void daemon_parts();
-  // Kills everything; `done` once all ends are recorded with the last byte of their output, or after `patience_ms`.
+  // Kills everything; `done` once all ends are recorded with the last byte of their output, or
+  // after `patience_ms`.
   void shut_down(std::int64_t patience_ms, std::function<void()> done);
 
   void on_started(Command& command, Result<void> result) override;
@@ -63,9 +65,9 @@ class Commands : public CommandEvents {
     std::unique_ptr<Command> live;  // until nothing more can come of it
     std::weak_ptr<Tape> tape;       // of a settled one, while someone reads it
     std::int64_t ttl_ms = -1;
-    std::int64_t ended_at = -1;     // monotonic; set at its end, as is expires_at
+    std::int64_t ended_at = -1;  // monotonic; set at its end, as is expires_at
     std::int64_t expires_at = -1;
-    bool awaits_reader = false;     // a caller got its id and is about to attach
+    bool awaits_reader = false;  // a caller got its id and is about to attach
   };
   // Runs once the command's start is decided: with the command or with why there is none.
   using WhenStarted = std::function<void(Entry*, const Error*)>;
@@ -75,14 +77,17 @@ class Commands : public CommandEvents {
   // Takes up what earlier lives left: some of it now and then, all of it for a listing.
   void recall_some();
   void recall(const std::string& id);
-  void with(ReplyTo to, const std::string& id, std::function<void(const std::string&, Entry&)> action);
+  void with(ReplyTo to, const std::string& id,
+            std::function<void(const std::string&, Entry&)> action);
   Result<std::shared_ptr<Tape>> tape_of(const std::string& id, Entry& entry);
   void answer_command(ReplyTo to, const std::string& id, Entry& entry, bool known);
   void expire_later(const std::string& id, Entry& entry, std::int64_t since);
   void reschedule(const std::string& id, Entry& entry);
   void await_reader(const std::string& id, Entry& entry);
   void expire();
-  bool is_read(const Entry& entry) const { return entry.live ? entry.live->readers() > 0 : !entry.tape.expired(); }
+  bool is_read(const Entry& entry) const {
+    return entry.live ? entry.live->readers() > 0 : !entry.tape.expired();
+  }
   void drop(std::map<std::string, Entry>::iterator entry);
   void bury(std::unique_ptr<Command> command);
   void check_shut_down();
@@ -96,7 +101,7 @@ class Commands : public CommandEvents {
   Timer recall_timer_;
   std::unordered_map<std::string, std::vector<WhenStarted>> starting_;
   std::unordered_map<const Command*, std::unique_ptr<Command>> draining_;  // forgotten, not settled
-  std::uint32_t live_ = 0;  // starting or running
+  std::uint32_t live_ = 0;                                                 // starting or running
   std::uint32_t unsettled_ = 0;  // these, and those of which more may come
   std::set<std::pair<std::int64_t, std::string>> expiry_;
   Timer expiry_timer_;

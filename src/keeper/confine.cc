@@ -26,30 +26,36 @@ namespace cay::keeper {
 namespace {
 
 // What root inside may still do. All of it reaches only ids, files and the network of its own
-// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, NET_RAW, MKNOD,
-// SYS_MODULE, SYS_BOOT, SYS_TIME, BPF, PERFMON.
+// sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, NET_RAW,
+// MKNOD, SYS_MODULE, SYS_BOOT, SYS_TIME, BPF, PERFMON.
 constexpr std::uint64_t bit(int cap) { return os::cap_bit(cap); }
 constexpr std::uint64_t kKept =
-    bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID)  // root's way with files
-    | bit(CAP_SETUID) | bit(CAP_SETGID)                                         // sudo, su, servers
-    | bit(CAP_SETPCAP) | bit(CAP_SETFCAP)  // programs that drop capabilities; setcap in package scripts
-    | bit(CAP_KILL)                        // root ends its users' processes
-    | bit(CAP_NET_BIND_SERVICE)            // port 80
-    | bit(CAP_SYS_CHROOT)  // sshd, postfix, debootstrap
-    | bit(CAP_AUDIT_WRITE);  // sudo and login ask for it; the audit socket itself is refused
+    bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) |
+    bit(CAP_FSETID)                      // root's way with files
+    | bit(CAP_SETUID) | bit(CAP_SETGID)  // sudo, su, servers
+    | bit(CAP_SETPCAP) |
+    bit(CAP_SETFCAP)             // programs that drop capabilities; setcap in package scripts
+    | bit(CAP_KILL)              // root ends its users' processes
+    | bit(CAP_NET_BIND_SERVICE)  // port 80
+    | bit(CAP_SYS_CHROOT)        // sshd, postfix, debootstrap
+    | bit(CAP_AUDIT_WRITE);      // sudo and login ask for it; the audit socket itself is refused
 
-// Of these, what root has not in profile strict. dpkg, apt, pip and npm install without (tests/kernel/test_profiles.py); KILL and
-// SETUID stay because apt downloads as _apt and ends what it started, NET_BIND_SERVICE because a web server is no danger.
+// Of these, what root has not in profile strict. dpkg, apt, pip and npm install without
+// (tests/kernel/test_profiles.py); KILL and SETUID stay because apt downloads as _apt and ends what
+// it started, NET_BIND_SERVICE because a web server is no danger.
 constexpr std::uint64_t kNotInStrict =
-    bit(CAP_SETPCAP)       // to hand capabilities on: nothing is gained by exec there
-    | bit(CAP_SETFCAP)     // a file's capabilities count for nobody under no_new_privs
-    | bit(CAP_SYS_CHROOT)  // chroot is refused there
+    bit(CAP_SETPCAP)         // to hand capabilities on: nothing is gained by exec there
+    | bit(CAP_SETFCAP)       // a file's capabilities count for nobody under no_new_privs
+    | bit(CAP_SYS_CHROOT)    // chroot is refused there
     | bit(CAP_AUDIT_WRITE);  // sudo and login, which gain nothing there
 
-constexpr std::uint64_t kept_in(Profile profile) { return profile == Profile::kStrict ? kKept & ~kNotInStrict : kKept; }
+constexpr std::uint64_t kept_in(Profile profile) {
+  return profile == Profile::kStrict ? kKept & ~kNotInStrict : kKept;
+}
 
 // And a file helper of root's: its way with files alone.
-constexpr std::uint64_t kFileWork = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID);
+constexpr std::uint64_t kFileWork =
+    bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID);
 
 struct Limit {
   int resource;
@@ -57,16 +63,24 @@ struct Limit {
 };
 constexpr rlim_t kInherit = RLIM_INFINITY;
 constexpr Limit kLimits[] = {
-    {RLIMIT_CORE, 1, 1},                        // a core would go to the host's core_pattern: at 0 to a program, too; the filter keeps it at 1
-    {RLIMIT_NOFILE, 65536, 65536},              // soft as hard: servers and bundlers need thousands
-    {RLIMIT_STACK, 8 << 20, kInherit},          // the usual default; an unlimited soft one changes mmap's layout
-    {RLIMIT_MEMLOCK, 8 << 20, 8 << 20},         // Linux's default since 5.16
-    {RLIMIT_NICE, 0, 0}, {RLIMIT_RTPRIO, 0, 0}, // no priority above others
+    {RLIMIT_CORE, 1, 1},  // a core would go to the host's core_pattern: at 0 to a program, too; the
+                          // filter keeps it at 1
+    {RLIMIT_NOFILE, 65536, 65536},  // soft as hard: servers and bundlers need thousands
+    {RLIMIT_STACK, 8 << 20,
+     kInherit},  // the usual default; an unlimited soft one changes mmap's layout
+    {RLIMIT_MEMLOCK, 8 << 20, 8 << 20},  // Linux's default since 5.16
+    {RLIMIT_NICE, 0, 0},
+    {RLIMIT_RTPRIO, 0, 0},  // no priority above others
     {RLIMIT_MSGQUEUE, 819200, 819200},
-    {RLIMIT_NPROC, kInherit, kInherit},         // the pids cgroup is the limit
-    {RLIMIT_AS, kInherit, kInherit},   {RLIMIT_CPU, kInherit, kInherit},     {RLIMIT_DATA, kInherit, kInherit},
-    {RLIMIT_FSIZE, kInherit, kInherit}, {RLIMIT_LOCKS, kInherit, kInherit},  {RLIMIT_RSS, kInherit, kInherit},
-    {RLIMIT_RTTIME, kInherit, kInherit}, {RLIMIT_SIGPENDING, kInherit, kInherit},
+    {RLIMIT_NPROC, kInherit, kInherit},  // the pids cgroup is the limit
+    {RLIMIT_AS, kInherit, kInherit},
+    {RLIMIT_CPU, kInherit, kInherit},
+    {RLIMIT_DATA, kInherit, kInherit},
+    {RLIMIT_FSIZE, kInherit, kInherit},
+    {RLIMIT_LOCKS, kInherit, kInherit},
+    {RLIMIT_RSS, kInherit, kInherit},
+    {RLIMIT_RTTIME, kInherit, kInherit},
+    {RLIMIT_SIGPENDING, kInherit, kInherit},
 };
 
 // Raising a hard limit takes privilege over the host, which a keeper has not: the host's own hard
@@ -84,11 +98,12 @@ bool reset_limits() {
   return true;
 }
 
-// Another process inside may have changed these since the fork. (A better nice than the keeper's is not ours
-// to give: under a niced launcher everything runs niced.)
+// Another process inside may have changed these since the fork. (A better nice than the keeper's is
+// not ours to give: under a niced launcher everything runs niced.)
 bool reset_scheduling(const Scheduling& to) {
   sched_param none{};
-  if (sched_getscheduler(0) != to.policy && sched_setscheduler(0, to.policy, &none) != 0) return false;
+  if (sched_getscheduler(0) != to.policy && sched_setscheduler(0, to.policy, &none) != 0)
+    return false;
   errno = 0;
   return getpriority(PRIO_PROCESS, 0) == to.nice || setpriority(PRIO_PROCESS, 0, to.nice) == 0;
 }
@@ -168,16 +183,21 @@ const char* confine(const Confinement& to) {
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
   const std::uint64_t kept = to.file_helper ? kFileWork : kept_in(profile);
   const bool no_new_privs = to.file_helper || profile == Profile::kStrict;
-  if (!os::drop_bounding_set(kept)) return "drop capabilities";  // needs SETPCAP: before the ids change
+  if (!os::drop_bounding_set(kept))
+    return "drop capabilities";  // needs SETPCAP: before the ids change
   // Raw calls from here: the C library's wrappers change all threads by signals and take locks.
   auto group_count = static_cast<std::size_t>(to.group_count);
   if (syscall(SYS_setgroups, group_count, to.groups) != 0) return "set groups";
   if (syscall(SYS_setresgid, to.gid, to.gid, to.gid) != 0) return "set gid";
   if (no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "set no_new_privs";
-  if (load_guest_filter(profile) != 0) return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
+  if (load_guest_filter(profile) != 0)
+    return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
   if (syscall(SYS_setresuid, to.uid, to.uid, to.uid) != 0) return "set uid";
-  // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not 0.
-  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 || !os::set_capabilities(to.uid == 0 ? kept : 0)) return "set capabilities";
+  // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not
+  // 0.
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 ||
+      !os::set_capabilities(to.uid == 0 ? kept : 0))
+    return "set capabilities";
   if (to.file_helper && build_file_wall() != 0) return "load Landlock";
   return nullptr;
 }

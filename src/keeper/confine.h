@@ -16,13 +16,13 @@ struct Scheduling {
 Scheduling own_scheduling();
 
 struct Confinement {
-  uid_t uid = 0;         // inside
+  uid_t uid = 0;  // inside
   gid_t gid = 0;
   const gid_t* groups = nullptr;
   int group_count = 0;
   Profile profile = Profile::kDefault;
-  // It does file work and runs nothing of the guest's: no_new_privs, the capabilities of file work alone, profile default's
-  // filter whatever the profile, and the wall of file_wall.h.
+  // It does file work and runs nothing of the guest's: no_new_privs, the capabilities of file work
+  // alone, profile default's filter whatever the profile, and the wall of file_wall.h.
   bool file_helper = false;
   Scheduling scheduling = {};
   unsigned cpus = 0;  // how many it may run on, of those that cpusets allow; 0: all

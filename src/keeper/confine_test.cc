@@ -44,7 +44,8 @@ constexpr int kKilledBase = 1000;  // + signal
 int outcome(std::optional<Profile> filter, const std::function<long()>& body) {
   pid_t child = fork();
   if (child == 0) {
-    if (filter && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || load_guest_filter(*filter) != 0)) _exit(kSetupFailed);
+    if (filter && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || load_guest_filter(*filter) != 0))
+      _exit(kSetupFailed);
     errno = 0;
     _exit(body() < 0 ? errno : kNoError);
   }
@@ -53,7 +54,8 @@ int outcome(std::optional<Profile> filter, const std::function<long()>& body) {
   return WIFSIGNALED(status) ? kKilledBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Arguments are chosen so that an unfiltered kernel answers something else (or succeeds, in the child only).
+// Arguments are chosen so that an unfiltered kernel answers something else (or succeeds, in the
+// child only).
 struct Refusal {
   const char* name;
   int refused_with;
@@ -84,7 +86,8 @@ TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
       {"open_tree", EPERM, [] { return syscall(SYS_open_tree, -1, "", 0); }},
       {"io_uring_setup", EPERM, [] { return syscall(SYS_io_uring_setup, 1, nullptr); }},
       {"bpf", EPERM, [] { return syscall(SYS_bpf, -1, nullptr, 0); }},
-      {"perf_event_open", EPERM, [] { return syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0); }},
+      {"perf_event_open", EPERM,
+       [] { return syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0); }},
       {"userfaultfd", EPERM, [] { return syscall(SYS_userfaultfd, ~0); }},
       {"keyctl", EPERM, [] { return syscall(SYS_keyctl, 0, -3, 0); }},
       {"add_key", EPERM, [] { return syscall(SYS_add_key, nullptr, nullptr, nullptr, 0, 0); }},
@@ -93,20 +96,27 @@ TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
       {"swapon", EPERM, [] { return syscall(SYS_swapon, "/nonexistent", 0); }},
       {"quotactl", EPERM, [] { return syscall(SYS_quotactl, ~0, nullptr, 0, nullptr); }},
       {"open_by_handle_at", EPERM, [] { return syscall(SYS_open_by_handle_at, -1, nullptr, 0); }},
-      {"name_to_handle_at", EPERM, [] { return syscall(SYS_name_to_handle_at, -1, nullptr, nullptr, nullptr, 0); }},
+      {"name_to_handle_at", EPERM,
+       [] { return syscall(SYS_name_to_handle_at, -1, nullptr, nullptr, nullptr, 0); }},
       {"fanotify_init", EPERM, [] { return syscall(SYS_fanotify_init, ~0, 0); }},
       {"pidfd_getfd", EPERM, [] { return syscall(SYS_pidfd_getfd, -1, 0, 0); }},
       {"kcmp", EPERM, [] { return syscall(SYS_kcmp, 0, 0, 0, 0, 0); }},
-      {"move_pages", EPERM, [] { return syscall(SYS_move_pages, 0, 0, nullptr, nullptr, nullptr, ~0); }},
+      {"move_pages", EPERM,
+       [] { return syscall(SYS_move_pages, 0, 0, nullptr, nullptr, nullptr, ~0); }},
       {"vmsplice", EPERM, [] { return syscall(SYS_vmsplice, -1, nullptr, 0, 0); }},
       {"memfd_secret", EPERM, [] { return syscall(SYS_memfd_secret, ~0u); }},
-      {"AF_ALG", EAFNOSUPPORT, [] { return syscall(SYS_socket, AF_ALG, SOCK_RAW, 0); }},  // EPROTONOSUPPORT or success
+      {"AF_ALG", EAFNOSUPPORT,
+       [] { return syscall(SYS_socket, AF_ALG, SOCK_RAW, 0); }},  // EPROTONOSUPPORT or success
       {"AF_PACKET", EAFNOSUPPORT, [] { return syscall(SYS_socket, AF_PACKET, SOCK_RAW, 0); }},
-      {"netlink netfilter", EPROTONOSUPPORT, [] { return syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, 12); }},
+      {"netlink netfilter", EPROTONOSUPPORT,
+       [] { return syscall(SYS_socket, AF_NETLINK, SOCK_DGRAM, 12); }},
       {"TIOCSTI", EPERM, [] { return ioctl(-1, TIOCSTI, ""); }},
-      {"personality READ_IMPLIES_EXEC", EPERM, [] { return syscall(SYS_personality, READ_IMPLIES_EXEC); }},
-      {"madvise MERGEABLE", EINVAL, [] {
-         void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      {"personality READ_IMPLIES_EXEC", EPERM,
+       [] { return syscall(SYS_personality, READ_IMPLIES_EXEC); }},
+      {"madvise MERGEABLE", EINVAL,
+       [] {
+         void* page =
+             mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
          return static_cast<long>(madvise(page, 4096, 12));
        }},
       {"prctl MEMORY_MERGE", EINVAL, [] { return prctl(67, 1, 0, 0, 0); }},
@@ -115,30 +125,35 @@ TEST(GuestFilterTest, RefusesWhatBelongsToTheHost) {
   for (const Refusal& refusal : refusals) {
     EXPECT_EQ(outcome(Profile::kDefault, refusal.body), refusal.refused_with) << refusal.name;
     if (outcome(std::nullopt, refusal.body) == refusal.refused_with) {
-      // This kernel refuses by itself (an option left out, or no privilege here). Then seccomp_compile_test alone
-      // shows the filter's part, and this line reports it.
-      std::printf("  no positive control for %s: this kernel answers the same without the filter\n", refusal.name);
+      // This kernel refuses by itself (an option left out, or no privilege here). Then
+      // seccomp_compile_test alone shows the filter's part, and this line reports it.
+      std::printf("  no positive control for %s: this kernel answers the same without the filter\n",
+                  refusal.name);
     }
   }
 }
 
 TEST(GuestFilterTest, AllowsWhatProgramsNeed) {
   const Refusal uses[] = {
-      {"fork", 0, [] {
+      {"fork", 0,
+       [] {
          pid_t child = fork();
          if (child == 0) _exit(0);
          return static_cast<long>(waitpid(child, nullptr, 0));
        }},
-      {"route netlink", 0, [] { return static_cast<long>(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)); }},
+      {"route netlink", 0,
+       [] { return static_cast<long>(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0)); }},
       {"tcp", 0, [] { return static_cast<long>(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)); }},
-      {"unix pair", 0, [] {
+      {"unix pair", 0,
+       [] {
          int pair[2];
          return static_cast<long>(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
        }},
       {"name", 0, [] { return static_cast<long>(prctl(PR_SET_NAME, "x", 0, 0, 0)); }},
       {"own ptrace", 0, [] { return syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0); }},
       {"no randomisation", 0, [] { return static_cast<long>(personality(ADDR_NO_RANDOMIZE)); }},
-      {"dynamic program", 0, [] {
+      {"dynamic program", 0,
+       [] {
          pid_t child = fork();
          if (child == 0) {
            execl("/bin/sh", "sh", "-c", "ls / | sort >/dev/null && test $(id -u) -ge 0", nullptr);
@@ -149,16 +164,20 @@ TEST(GuestFilterTest, AllowsWhatProgramsNeed) {
          return status == 0 ? 0L : -1L;
        }},
   };
-  for (const Refusal& use : uses) EXPECT_EQ(outcome(Profile::kDefault, use.body), kNoError) << use.name;
+  for (const Refusal& use : uses)
+    EXPECT_EQ(outcome(Profile::kDefault, use.body), kNoError) << use.name;
 }
 
 TEST(GuestFilterTest, StrictRefusesMore) {
   const Refusal refusals[] = {
       {"ptrace", EPERM, [] { return syscall(SYS_ptrace, 0 /* TRACEME */, 0, 0, 0); }},
-      {"process_vm_readv", EPERM, [] { return syscall(SYS_process_vm_readv, getpid(), nullptr, 0, nullptr, 0, 0); }},
-      {"process_vm_writev", EPERM, [] { return syscall(SYS_process_vm_writev, getpid(), nullptr, 0, nullptr, 0, 0); }},
+      {"process_vm_readv", EPERM,
+       [] { return syscall(SYS_process_vm_readv, getpid(), nullptr, 0, nullptr, 0, 0); }},
+      {"process_vm_writev", EPERM,
+       [] { return syscall(SYS_process_vm_writev, getpid(), nullptr, 0, nullptr, 0, 0); }},
       {"no randomisation", EPERM, [] { return syscall(SYS_personality, ADDR_NO_RANDOMIZE); }},
-      {"a message queue", ENOSYS, [] {
+      {"a message queue", ENOSYS,
+       [] {
          const long queue = syscall(SYS_msgget, 0, 0600);
          if (queue >= 0) syscall(SYS_msgctl, queue, 0 /* IPC_RMID */, nullptr);
          return queue;
@@ -166,7 +185,8 @@ TEST(GuestFilterTest, StrictRefusesMore) {
   };
   for (const Refusal& refusal : refusals) {
     EXPECT_EQ(outcome(Profile::kStrict, refusal.body), refusal.refused_with) << refusal.name;
-    EXPECT_NE(outcome(Profile::kDefault, refusal.body), refusal.refused_with) << refusal.name << ": the control, in profile default";
+    EXPECT_NE(outcome(Profile::kDefault, refusal.body), refusal.refused_with)
+        << refusal.name << ": the control, in profile default";
   }
   // Calls that need a privilege: the errno shows who refuses.
   const auto other_root = [] { return syscall(SYS_chroot, "/nonexistent"); };
@@ -174,7 +194,12 @@ TEST(GuestFilterTest, StrictRefusesMore) {
   EXPECT_EQ(outcome(Profile::kDefault, other_root), ENOENT);
 }
 
-long map_huge_page() { return mmap(nullptr, 2 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) == MAP_FAILED ? -1L : 0L; }
+long map_huge_page() {
+  return mmap(nullptr, 2 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0) ==
+                 MAP_FAILED
+             ? -1L
+             : 0L;
+}
 
 // A program that lets everything pass.
 sock_filter pass[] = {{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}};
@@ -184,8 +209,10 @@ long filter_a_socket(int option) {
   const int one = 1;
   const int fd = socket(AF_INET, SOCK_DGRAM, 0);
   const bool program = option == SO_ATTACH_FILTER || option == SO_ATTACH_REUSEPORT_CBPF;
-  if (option == SO_ATTACH_REUSEPORT_CBPF) setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
-  return program ? setsockopt(fd, SOL_SOCKET, option, &pass_program, sizeof pass_program) : setsockopt(fd, SOL_SOCKET, option, &one, sizeof one);
+  if (option == SO_ATTACH_REUSEPORT_CBPF)
+    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
+  return program ? setsockopt(fd, SOL_SOCKET, option, &pass_program, sizeof pass_program)
+                 : setsockopt(fd, SOL_SOCKET, option, &one, sizeof one);
 }
 
 long filter_itself() {
@@ -202,39 +229,53 @@ long filter_itself_by_prctl() {
 TEST(GuestFilterTest, RefusesWhatNoLimitCounts) {
   const Refusal refusals[] = {
       {"socket filter", ENOPROTOOPT, [] { return filter_a_socket(SO_ATTACH_FILTER); }},
-      {"filter of a group of sockets", ENOPROTOOPT, [] { return filter_a_socket(SO_ATTACH_REUSEPORT_CBPF); }},
+      {"filter of a group of sockets", ENOPROTOOPT,
+       [] { return filter_a_socket(SO_ATTACH_REUSEPORT_CBPF); }},
       {"locked filter", ENOPROTOOPT, [] { return filter_a_socket(SO_LOCK_FILTER); }},
       {"eBPF of a socket", ENOPROTOOPT, [] { return filter_a_socket(SO_ATTACH_BPF); }},
-      {"eBPF of a group of sockets", ENOPROTOOPT, [] { return filter_a_socket(SO_ATTACH_REUSEPORT_EBPF); }},
-      {"huge pages by a file", EINVAL, [] { return static_cast<long>(memfd_create("huge", MFD_HUGETLB)); }},
+      {"eBPF of a group of sockets", ENOPROTOOPT,
+       [] { return filter_a_socket(SO_ATTACH_REUSEPORT_EBPF); }},
+      {"huge pages by a file", EINVAL,
+       [] { return static_cast<long>(memfd_create("huge", MFD_HUGETLB)); }},
   };
   for (const Profile profile : kProfiles) {
-    for (const Refusal& refusal : refusals) EXPECT_EQ(outcome(profile, refusal.body), refusal.refused_with) << to_string(profile) << ": " << refusal.name;
+    for (const Refusal& refusal : refusals)
+      EXPECT_EQ(outcome(profile, refusal.body), refusal.refused_with)
+          << to_string(profile) << ": " << refusal.name;
     EXPECT_EQ(outcome(profile, map_huge_page), ENOMEM);
-    EXPECT_EQ(outcome(profile, [] { return syscall(SYS_shmget, 0, 2 << 20, 0x800 | 0600); }), ENOMEM);
+    EXPECT_EQ(outcome(profile, [] { return syscall(SYS_shmget, 0, 2 << 20, 0x800 | 0600); }),
+              ENOMEM);
     EXPECT_EQ(outcome(profile, [] { return syscall(SYS_socket, AF_INET, SOCK_RAW, 255); }), EPERM);
     EXPECT_EQ(outcome(profile, filter_itself), profile == Profile::kNested ? kNoError : EINVAL);
-    EXPECT_EQ(outcome(profile, filter_itself_by_prctl), profile == Profile::kNested ? kNoError : EINVAL);
+    EXPECT_EQ(outcome(profile, filter_itself_by_prctl),
+              profile == Profile::kNested ? kNoError : EINVAL);
   }
-  for (const Refusal& refusal : refusals) EXPECT_NE(outcome(std::nullopt, refusal.body), refusal.refused_with) << refusal.name << ": the control";
+  for (const Refusal& refusal : refusals)
+    EXPECT_NE(outcome(std::nullopt, refusal.body), refusal.refused_with)
+        << refusal.name << ": the control";
   EXPECT_EQ(outcome(std::nullopt, filter_itself), kNoError);
   EXPECT_EQ(outcome(std::nullopt, filter_itself_by_prctl), kNoError);
-  if (geteuid() == 0) EXPECT_EQ(outcome(std::nullopt, [] { return syscall(SYS_socket, AF_INET, SOCK_RAW, 255); }), kNoError);
+  if (geteuid() == 0)
+    EXPECT_EQ(outcome(std::nullopt, [] { return syscall(SYS_socket, AF_INET, SOCK_RAW, 255); }),
+              kNoError);
   // For huge pages a kernel without any answers the same. The escape suite's control has some.
 }
 
 TEST(GuestFilterTest, NestedLetsNamespacesBeMade) {
   const auto users = [] { return syscall(SYS_unshare, CLONE_NEWUSER); };
-  if (outcome(std::nullopt, users) != kNoError) GTEST_SKIP() << "no user namespaces for this user here";
+  if (outcome(std::nullopt, users) != kNoError)
+    GTEST_SKIP() << "no user namespaces for this user here";
   EXPECT_EQ(outcome(Profile::kNested, users), kNoError);
   EXPECT_EQ(outcome(Profile::kDefault, users), EPERM);
   const auto contained = [] {
     if (syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWUTS) != 0) return -1L;
-    if (mount("none", "/tmp", "tmpfs", 0, nullptr) != 0 || umount2("/tmp", MNT_DETACH) != 0) return -1L;
+    if (mount("none", "/tmp", "tmpfs", 0, nullptr) != 0 || umount2("/tmp", MNT_DETACH) != 0)
+      return -1L;
     return static_cast<long>(sethostname("inner", 5));
   };
   EXPECT_EQ(outcome(Profile::kNested, contained), kNoError);
-  EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_fsopen, "tmpfs", 0); }), ENOSYS);  // as an older kernel: mount(2) is used
+  EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_fsopen, "tmpfs", 0); }),
+            ENOSYS);  // as an older kernel: mount(2) is used
   EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_keyctl, 0, -3, 0); }), ENOSYS);
   EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_bpf, -1, nullptr, 0); }), EPERM);
   EXPECT_EQ(outcome(Profile::kNested, [] { return syscall(SYS_msgget, 0, 0600); }), ENOSYS);
@@ -247,21 +288,24 @@ TEST(GuestFilterTest, The32BitEntryIsKilled) {
     asm volatile("int $0x80" : "+a"(result)::"memory", "r8", "r9", "r10", "r11");
     return result < 0 ? -1L : 0L;
   };
-  for (const Profile profile : kProfiles) EXPECT_EQ(outcome(profile, by_int80), kKilledBase + SIGSYS) << to_string(profile);
+  for (const Profile profile : kProfiles)
+    EXPECT_EQ(outcome(profile, by_int80), kKilledBase + SIGSYS) << to_string(profile);
   int without = outcome(std::nullopt, by_int80);
   EXPECT_NE(without, kKilledBase + SIGSYS);
-  EXPECT_EQ(outcome(Profile::kDefault, [] { return syscall(0x40000000 + 39); }), ENOSYS);  // x32 getpid
+  EXPECT_EQ(outcome(Profile::kDefault, [] { return syscall(0x40000000 + 39); }),
+            ENOSYS);  // x32 getpid
 }
 #endif
 
-// A process in the place of the keeper's entering child. It owns the user namespace, so it has all capabilities
-// there, and its uid is not mapped there.
+// A process in the place of the keeper's entering child. It owns the user namespace, so it has all
+// capabilities there, and its uid is not mapped there.
 class ConfineTest : public testing::Test {
  protected:
   static constexpr uid_t kKeeper = 0x70001fff, kRange = 0x7fe00000;
 
   void SetUp() override {
-    if (geteuid() != 0) GTEST_SKIP() << "needs root, to map a range of ids: run as root to test confine()";
+    if (geteuid() != 0)
+      GTEST_SKIP() << "needs root, to map a range of ids: run as root to test confine()";
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
     holder_ = fork();
@@ -290,8 +334,9 @@ class ConfineTest : public testing::Test {
   }
 
   // Returns what `body` prints on its pipe after confine() inside, or "<step>: <errno>".
-  std::string inside(const Confinement& to, const std::function<void(int)>& body,
-                     const std::function<void()>& before = [] {}) {
+  std::string inside(
+      const Confinement& to, const std::function<void(int)>& body,
+      const std::function<void()>& before = [] {}) {
     int out[2];
     EXPECT_EQ(pipe(out), 0);
     pid_t child = fork();
@@ -304,14 +349,17 @@ class ConfineTest : public testing::Test {
         dprintf(out[1], "enter: %d", errno);
         _exit(1);
       }
-      if (const char* step = confine(to)) dprintf(out[1], "%s: %d", step, errno);
-      else body(out[1]);
+      if (const char* step = confine(to))
+        dprintf(out[1], "%s: %d", step, errno);
+      else
+        body(out[1]);
       _exit(0);
     }
     close(out[1]);
     std::string got;
     char buffer[4096];
-    for (ssize_t n; (n = read(out[0], buffer, sizeof buffer)) > 0;) got.append(buffer, static_cast<std::size_t>(n));
+    for (ssize_t n; (n = read(out[0], buffer, sizeof buffer)) > 0;)
+      got.append(buffer, static_cast<std::size_t>(n));
     close(out[0]);
     waitpid(child, nullptr, 0);
     return got;
@@ -343,7 +391,8 @@ TEST_F(ConfineTest, RootKeepsAShortListAndNothingElse) {
 TEST_F(ConfineTest, RootOfStrictKeepsLessAndGainsNothing) {
   const std::string status = inside({.uid = 0, .gid = 0, .profile = Profile::kStrict}, copy_status);
   for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"}) {
-    EXPECT_NE(status.find(set + std::string("00000000000004fb")), status.npos) << status;  // eight of the twelve
+    EXPECT_NE(status.find(set + std::string("00000000000004fb")), status.npos)
+        << status;  // eight of the twelve
   }
   EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos) << status;
   EXPECT_NE(status.find("Seccomp:\t2"), status.npos) << status;
@@ -354,24 +403,34 @@ TEST_F(ConfineTest, RootOfNestedHasWhatDefaultsHas) {
   EXPECT_NE(status.find("CapBnd:\t" + std::string(kRootCaps)), status.npos) << status;
   EXPECT_NE(status.find("NoNewPrivs:\t0"), status.npos) << status;
   // Mounting takes a user namespace of its own: in the sandbox's it has no CAP_SYS_ADMIN.
-  const auto mounts = [](int out) { dprintf(out, "%s", mount("none", "/tmp", "tmpfs", 0, nullptr) == 0 ? "mounted" : strerrorname_np(errno)); };
+  const auto mounts = [](int out) {
+    dprintf(out, "%s",
+            mount("none", "/tmp", "tmpfs", 0, nullptr) == 0 ? "mounted" : strerrorname_np(errno));
+  };
   EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested}, mounts), "EPERM");
 }
 
 TEST_F(ConfineTest, AFileHelperOfRootsHasTheCapabilitiesOfFileWorkAlone) {
   const std::string status = inside({.uid = 0, .gid = 0, .file_helper = true}, copy_status);
   for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"})
-    EXPECT_NE(status.find(set + std::string("000000000000001b")), status.npos) << status;  // CHOWN, DAC_OVERRIDE, FOWNER, FSETID
+    EXPECT_NE(status.find(set + std::string("000000000000001b")), status.npos)
+        << status;  // CHOWN, DAC_OVERRIDE, FOWNER, FSETID
   EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos) << status;
   EXPECT_NE(status.find("Seccomp:\t2"), status.npos) << status;
   // Whatever the profile of the sandbox.
-  const auto unshares = [](int out) { dprintf(out, "%s", unshare(CLONE_NEWUSER) == 0 ? "unshared" : strerrorname_np(errno)); };
-  EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested, .file_helper = true}, unshares), "EPERM");
-  EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested}, unshares), "unshared");  // positive control: a command may
+  const auto unshares = [](int out) {
+    dprintf(out, "%s", unshare(CLONE_NEWUSER) == 0 ? "unshared" : strerrorname_np(errno));
+  };
+  EXPECT_EQ(
+      inside({.uid = 0, .gid = 0, .profile = Profile::kNested, .file_helper = true}, unshares),
+      "EPERM");
+  EXPECT_EQ(inside({.uid = 0, .gid = 0, .profile = Profile::kNested}, unshares),
+            "unshared");  // positive control: a command may
 }
 
 TEST_F(ConfineTest, AFileHelperRunsNothing) {
-  if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1) GTEST_SKIP() << "this kernel has no Landlock";
+  if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
+    GTEST_SKIP() << "this kernel has no Landlock";
   const auto run = [](int out) {
     execl("/bin/true", "true", nullptr);
     dprintf(out, "%s", strerrorname_np(errno));
@@ -382,7 +441,8 @@ TEST_F(ConfineTest, AFileHelperRunsNothing) {
 
 TEST_F(ConfineTest, OrdinaryUsersHaveNone) {
   const gid_t groups[] = {27, 100};
-  Confinement to{.uid = 1000, .gid = 1000, .groups = groups, .group_count = 2, .profile = Profile::kStrict};
+  Confinement to{
+      .uid = 1000, .gid = 1000, .groups = groups, .group_count = 2, .profile = Profile::kStrict};
   std::string status = inside(to, copy_status);
   for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapInh:\t", "CapAmb:\t"})
     EXPECT_NE(status.find(set + std::string("0000000000000000")), status.npos) << status;
@@ -407,12 +467,16 @@ TEST_F(ConfineTest, WhatTheParentHadDoesNotComeAlong) {
   for (const char* set : {"SigBlk:\t", "SigIgn:\t", "SigCgt:\t"})
     EXPECT_NE(status.find(set + std::string("0000000000000000")), status.npos) << status;
   EXPECT_NE(status.find("Umask:\t0022"), status.npos) << status;
-  std::string limits = inside({}, [](int out) {
-    rlimit core{}, files{};
-    getrlimit(RLIMIT_CORE, &core);
-    getrlimit(RLIMIT_NOFILE, &files);
-    dprintf(out, "%lu %lu %d", core.rlim_cur, core.rlim_max, files.rlim_cur == files.rlim_max && files.rlim_max <= 65536);
-  }, spoil);
+  std::string limits = inside(
+      {},
+      [](int out) {
+        rlimit core{}, files{};
+        getrlimit(RLIMIT_CORE, &core);
+        getrlimit(RLIMIT_NOFILE, &files);
+        dprintf(out, "%lu %lu %d", core.rlim_cur, core.rlim_max,
+                files.rlim_cur == files.rlim_max && files.rlim_max <= 65536);
+      },
+      spoil);
   EXPECT_EQ(limits, "1 1 1");
 }
 
@@ -424,12 +488,17 @@ TEST_F(ConfineTest, TheCoreLimitStaysAtOneWhateverIsSet) {
     const long with_old = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &none, &old);
     const int err = errno;
     // A pointer whose lower half is nothing.
-    void* const high = mmap(reinterpret_cast<void*>(std::uintptr_t{1} << 45), sizeof none, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    const long by_high = high == MAP_FAILED ? -1 : syscall(SYS_prlimit64, 0, RLIMIT_CORE, high, nullptr);
+    void* const high =
+        mmap(reinterpret_cast<void*>(std::uintptr_t{1} << 45), sizeof none, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    const long by_high =
+        high == MAP_FAILED ? -1 : syscall(SYS_prlimit64, 0, RLIMIT_CORE, high, nullptr);
     getrlimit(RLIMIT_CORE, &now);
     rlimit files{};
-    const bool others = getrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0;
-    dprintf(out, "%d %ld %ld %d %ld %lu %lu %d", set, by_call, with_old, err == EPERM, by_high, now.rlim_cur, now.rlim_max, others);
+    const bool others =
+        getrlimit(RLIMIT_NOFILE, &files) == 0 && setrlimit(RLIMIT_NOFILE, &files) == 0;
+    dprintf(out, "%d %ld %ld %d %ld %lu %lu %d", set, by_call, with_old, err == EPERM, by_high,
+            now.rlim_cur, now.rlim_max, others);
   };
   EXPECT_EQ(inside({}, tried), "0 0 -1 1 0 1 1 1");
   // The control: without the filter it is 0.
@@ -450,7 +519,9 @@ TEST_F(ConfineTest, TheCoreLimitStaysAtOneWhateverIsSet) {
 
 TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {
   const auto niced = [] { setpriority(PRIO_PROCESS, 0, 5); };
-  const auto told = [](int out) { dprintf(out, "%d %d", getpriority(PRIO_PROCESS, 0), sched_getscheduler(0)); };
+  const auto told = [](int out) {
+    dprintf(out, "%d %d", getpriority(PRIO_PROCESS, 0), sched_getscheduler(0));
+  };
   EXPECT_EQ(inside({.scheduling = {.nice = 5}}, told, niced), "5 0");
   EXPECT_EQ(inside({.scheduling = {.nice = 7}}, told, niced), "7 0");
   // The guest has lowered its priority for good: the start fails, and is tried again.
@@ -459,7 +530,8 @@ TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {
     const sched_param none{};
     sched_setscheduler(0, SCHED_IDLE, &none);
   };
-  EXPECT_EQ(inside({.scheduling = {.policy = SCHED_IDLE}}, told, idle), "0 " + std::to_string(SCHED_IDLE));
+  EXPECT_EQ(inside({.scheduling = {.policy = SCHED_IDLE}}, told, idle),
+            "0 " + std::to_string(SCHED_IDLE));
   EXPECT_EQ(inside({}, [](int out) { dprintf(out, "%d", own_scheduling().nice); }), "0");
 }
 
@@ -486,7 +558,8 @@ TEST_F(ConfineTest, RootCannotRaiseItsLimits) {
   std::string got = inside({}, [](int out) {
     rlimit files{};
     getrlimit(RLIMIT_NOFILE, &files);
-    rlimit lower{files.rlim_max - 1, files.rlim_max - 1}, higher{files.rlim_max + 1, files.rlim_max + 1};
+    rlimit lower{files.rlim_max - 1, files.rlim_max - 1},
+        higher{files.rlim_max + 1, files.rlim_max + 1};
     int down = setrlimit(RLIMIT_NOFILE, &lower);  // positive control
     int up = setrlimit(RLIMIT_NOFILE, &higher);
     dprintf(out, "%d %d %d", down, up, errno == EPERM);
@@ -503,10 +576,13 @@ TEST_F(ConfineTest, TheCostIsSmall) {
     Clock::time_point start;
     int out[2];
     ASSERT_EQ(pipe(out), 0);
-    std::string took = inside({}, [&start](int to) {
-      auto spent = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
-      dprintf(to, "%ld", static_cast<long>(spent.count()));
-    }, [&start] { start = Clock::now(); });
+    std::string took = inside(
+        {},
+        [&start](int to) {
+          auto spent = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+          dprintf(to, "%ld", static_cast<long>(spent.count()));
+        },
+        [&start] { start = Clock::now(); });
     best = std::min(best, std::stol(took));
     close(out[0]);
     close(out[1]);

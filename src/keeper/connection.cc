@@ -55,7 +55,8 @@ void Connection::send_data(std::uint32_t channel, const wire::Data& data) {
   schedule_flush();
 }
 
-bool Connection::send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload) {
+bool Connection::send_with(int descriptor, wire::Type type, std::uint32_t channel,
+                           std::string_view payload) {
   if (!dead_ && !flushed()) flush();
   if (dead_ || !flushed()) return false;
   head(type, channel, payload.size());  // which begins anew in what was flushed
@@ -81,7 +82,8 @@ void Connection::rewatch() {
 
 void Connection::flush() {
   while (out_begin_ < out_.size()) {
-    const ssize_t done = ::send(fd_.get(), out_.data() + out_begin_, out_.size() - out_begin_, MSG_NOSIGNAL);
+    const ssize_t done =
+        ::send(fd_.get(), out_.data() + out_begin_, out_.size() - out_begin_, MSG_NOSIGNAL);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno == EAGAIN) break;
     if (done < 0) return closed();

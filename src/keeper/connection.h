@@ -1,6 +1,7 @@
-// Connection: one stream socket (UNIX or TCP) with frames on it. Its output has two bounds. Producers of much check
-// room() first. Past a harder limit, which only answers can reach, nothing more is read. Below that limit reading
-// goes on, so that a peer that writes before it reads (credit, cancellations) is not locked out.
+// Connection: one stream socket (UNIX or TCP) with frames on it. Its output has two bounds.
+// Producers of much check room() first. Past a harder limit, which only answers can reach, nothing
+// more is read. Below that limit reading goes on, so that a peer that writes before it reads
+// (credit, cancellations) is not locked out.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,7 +26,8 @@ class Connection {
 
   void send(wire::Type type, std::uint32_t channel, std::string_view payload);
   void send_data(std::uint32_t channel, const wire::Data& data);
-  // A short frame with a descriptor beside it, at once. false: it could not be sent, and the connection is of no use any more.
+  // A short frame with a descriptor beside it, at once. false: it could not be sent, and the
+  // connection is of no use any more.
   bool send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload);
   bool room() const { return out_.size() - out_begin_ < kHighWater; }
   // Nothing more is read; on_close comes once all was sent, or the peer is gone.
@@ -54,7 +56,7 @@ class Connection {
   wire::FrameReader reader_{wire::kMaxStartPayload};
   std::string out_;
   std::size_t out_begin_ = 0;
-  bool full_ = false;     // room() was false, and on_room is due
+  bool full_ = false;  // room() was false, and on_room is due
   bool ending_ = false;
   bool dead_ = false;
   bool processing_ = false;

@@ -36,8 +36,8 @@ void FileChannel::send(wire::Type type, std::string_view payload) {
 }
 
 void FileChannel::fail(const Error& error) {
-  send(wire::Type::kError,
-       wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno});
+  send(wire::Type::kError, wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason,
+                                          error.message, error.os_errno});
 }
 
 wire::Frame FileChannel::receive() {
@@ -74,7 +74,8 @@ void FileChannel::send_data(std::uint64_t offset, std::string_view bytes) {
     const std::uint64_t allowed = wait_for_credit();
     wire::Data data;
     data.offset = offset;
-    data.bytes = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(allowed, wire::kDataChunk)));
+    data.bytes = bytes.substr(
+        0, static_cast<std::size_t>(std::min<std::uint64_t>(allowed, wire::kDataChunk)));
     send(wire::Type::kData, wire::encode_data(data));
     credit_ -= data.bytes.size();
     offset += data.bytes.size();

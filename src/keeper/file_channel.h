@@ -1,5 +1,5 @@
-// FileChannel: a file helper's blocking talk with its keeper. When the keeper hangs up, the helper's
-// clean-up runs and the process ends.
+// FileChannel: a file helper's blocking talk with its keeper. When the keeper hangs up, the
+// helper's clean-up runs and the process ends.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -21,10 +21,12 @@ constexpr Meaning kMeanings[] = {
     {EPERM, Code::kPermissionDenied, "permission_denied", "operation not permitted"},
     {EROFS, Code::kPermissionDenied, "read_only", "the file system is read-only"},
     {EEXIST, Code::kAlreadyExists, "already_exists", "already exists"},
-    {ENOTEMPTY, Code::kConflict, "directory_not_empty", "the directory is not empty: remove it recursively"},
+    {ENOTEMPTY, Code::kConflict, "directory_not_empty",
+     "the directory is not empty: remove it recursively"},
     {EBUSY, Code::kConflict, "busy", "is in use by the sandbox itself"},
     {ETXTBSY, Code::kConflict, "busy", "the program is being executed"},
-    {EXDEV, Code::kUnsupported, "cross_device", "cannot be renamed to another file system: copy and remove it"},
+    {EXDEV, Code::kUnsupported, "cross_device",
+     "cannot be renamed to another file system: copy and remove it"},
     {ENOSPC, Code::kExhausted, "disk_full", "the sandbox's disk is full"},
     {EDQUOT, Code::kExhausted, "disk_full", "the sandbox's disk is full (quota)"},
     {EFBIG, Code::kExhausted, "disk_full", "the file would be too large"},
@@ -41,7 +43,8 @@ constexpr Meaning kMeanings[] = {
 Error file_error(int err, const std::string& path) {
   for (const Meaning& meaning : kMeanings) {
     if (meaning.err != err) continue;
-    const std::string words = meaning.words != nullptr ? meaning.words : std::generic_category().message(err);
+    const std::string words =
+        meaning.words != nullptr ? meaning.words : std::generic_category().message(err);
     return {meaning.code, meaning.reason, path + ": " + words, err};
   }
   return Error::from_errno(err, path, "file_error");

@@ -17,8 +17,9 @@
 namespace cay::keeper {
 namespace {
 
-// Each level holds a descriptor and a frame of the stack, and trees may be nested without end. A directory that lies
-// deeper is moved up into the root of the tree that is removed, and its turn comes later.
+// Each level holds a descriptor and a frame of the stack, and trees may be nested without end. A
+// directory that lies deeper is moved up into the root of the tree that is removed, and its turn
+// comes later.
 constexpr int kMostDepth = 256;
 
 struct Removal {
@@ -31,19 +32,24 @@ struct Removal {
     for (;;) {
       const std::string here = ".moved-up-" + std::to_string(moved++);
       again = true;
-      if (::renameat2(dir, name.c_str(), top, here.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT) return {};
+      if (::renameat2(dir, name.c_str(), top, here.c_str(), RENAME_NOREPLACE) == 0 ||
+          errno == ENOENT)
+        return {};
       if (errno != EEXIST) return file_error(errno, shown);
     }
   }
 
-  Result<void> remove_directory(int dir, const std::string& name, const std::string& shown, int depth) {
+  Result<void> remove_directory(int dir, const std::string& name, const std::string& shown,
+                                int depth) {
     if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
     if (depth > kMostDepth) return move_up(dir, name, shown);
-    UniqueFd sub(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    UniqueFd sub(
+        ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!sub) return file_error(errno, shown);
     CAY_CHECK(remove_contents(sub.get(), shown, depth));
     sub.reset();
-    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return file_error(errno, shown);
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+      return file_error(errno, shown);
     return {};
   }
 
@@ -54,16 +60,20 @@ struct Removal {
       if (::unlinkat(dir, entry.c_str(), 0) == 0 || errno == ENOENT) continue;
       const int err = errno;
       struct stat info{};
-      const bool directory = ::fstatat(dir, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+      const bool directory =
+          ::fstatat(dir, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
       if (!directory) return file_error(err, shown + "/" + entry);
-      CAY_CHECK(remove_directory(dir, entry, depth < kMostDepth ? shown + "/" + entry : shown + "/…", depth + 1));
+      CAY_CHECK(remove_directory(
+          dir, entry, depth < kMostDepth ? shown + "/" + entry : shown + "/…", depth + 1));
     }
     return {};
   }
 };
 
-Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name, const std::string& shown) {
-  UniqueFd top(::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name,
+                         const std::string& shown) {
+  UniqueFd top(
+      ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
   if (!top) return file_error(errno, shown);
   Removal removal{channel, top.get()};
   do {
@@ -71,11 +81,13 @@ Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name,
     CAY_CHECK(removal.remove_contents(top.get(), shown, 0));
   } while (removal.again);
   top.reset();
-  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return file_error(errno, shown);
+  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return file_error(errno, shown);
   return {};
 }
 
-// The last part of a path with what the caller wrote behind it: "d/" is a directory or an error. "/" itself stays what it is.
+// The last part of a path with what the caller wrote behind it: "d/" is a directory or an error.
+// "/" itself stays what it is.
 std::string name_with_slash(const std::string& path) {
   const std::string base = base_of(path);
   if (base.empty()) return path;
@@ -110,19 +122,22 @@ Result<std::vector<std::string>> names_in(int dir, const std::string& shown) {
 Result<void> stat_file(FileChannel& channel, const wire::FileOp& op) {
   struct stat info{};
   CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), op.follow, info, shown_path(op, op.path)));
-  channel.send(wire::Type::kFileInfo, info_of(shown_path(op, op.path), info, AT_FDCWD, op.path.c_str()));
+  channel.send(wire::Type::kFileInfo,
+               info_of(shown_path(op, op.path), info, AT_FDCWD, op.path.c_str()));
   channel.ok();
   return {};
 }
 
 Result<void> list_directory(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
-  CAY_TRY(const UniqueFd dir, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+  CAY_TRY(const UniqueFd dir,
+          open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
   CAY_TRY(auto names, names_in(dir.get(), shown));
   const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
   for (const std::string& name : names) {
     struct stat info{};
-    if (::fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;  // gone meanwhile
+    if (::fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;  // gone meanwhile
     channel.send(wire::Type::kFileInfo, info_of(prefix + name, info, dir.get(), name.c_str()));
   }
   channel.send(wire::Type::kEof, wire::Eof{});
@@ -139,15 +154,20 @@ Result<void> remove_path(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
   const std::string name = base_of(op.path);
   if (name.empty() || name == "." || name == "..") {
-    return Error{Code::kInvalidArgument, "bad_path", shown + ": name what to remove by its own name", 0};
+    return Error{Code::kInvalidArgument, "bad_path",
+                 shown + ": name what to remove by its own name", 0};
   }
   struct stat info{};
-  CAY_TRY(const UniqueFd parent, open_path(AT_FDCWD, parent_of(op.path).c_str(), O_PATH | O_DIRECTORY, shown));
-  if (::fstatat(parent.get(), name_with_slash(op.path).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return file_error(errno, shown);
+  CAY_TRY(const UniqueFd parent,
+          open_path(AT_FDCWD, parent_of(op.path).c_str(), O_PATH | O_DIRECTORY, shown));
+  if (::fstatat(parent.get(), name_with_slash(op.path).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return file_error(errno, shown);
   if (!S_ISDIR(info.st_mode)) {
-    if (::unlinkat(parent.get(), name_with_slash(op.path).c_str(), 0) != 0) return file_error(errno, shown);
+    if (::unlinkat(parent.get(), name_with_slash(op.path).c_str(), 0) != 0)
+      return file_error(errno, shown);
   } else if (!op.recursive) {
-    if (::unlinkat(parent.get(), name_with_slash(op.path).c_str(), AT_REMOVEDIR) != 0) return file_error(errno, shown);
+    if (::unlinkat(parent.get(), name_with_slash(op.path).c_str(), AT_REMOVEDIR) != 0)
+      return file_error(errno, shown);
   } else {
     CAY_CHECK(remove_tree(channel, parent.get(), name, shown));
   }
@@ -157,9 +177,13 @@ Result<void> remove_path(FileChannel& channel, const wire::FileOp& op) {
 
 Result<void> rename_path(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path) + " to " + shown_path(op, op.to);
-  CAY_TRY(const UniqueFd from, open_path(AT_FDCWD, parent_of(op.path).c_str(), O_PATH | O_DIRECTORY, shown));
-  CAY_TRY(const UniqueFd to, open_path(AT_FDCWD, parent_of(op.to).c_str(), O_PATH | O_DIRECTORY, shown));
-  if (::renameat(from.get(), name_with_slash(op.path).c_str(), to.get(), name_with_slash(op.to).c_str()) != 0) return file_error(errno, shown);
+  CAY_TRY(const UniqueFd from,
+          open_path(AT_FDCWD, parent_of(op.path).c_str(), O_PATH | O_DIRECTORY, shown));
+  CAY_TRY(const UniqueFd to,
+          open_path(AT_FDCWD, parent_of(op.to).c_str(), O_PATH | O_DIRECTORY, shown));
+  if (::renameat(from.get(), name_with_slash(op.path).c_str(), to.get(),
+                 name_with_slash(op.to).c_str()) != 0)
+    return file_error(errno, shown);
   channel.ok();
   return {};
 }

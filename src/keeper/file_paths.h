@@ -17,16 +17,18 @@ std::string shown_path(const wire::FileOp& op, const std::string& path);
 // `target` is read from the link `name` under `dir` when `info` is a symlink's.
 wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, const char* name);
 
-// open(2) of `path` below `dir` for file work. It follows no link of /proc that leads into a process (PID/fd, cwd, exe,
-// root), for the helper's own descriptors are the keeper's. It opens nothing of the helper's own in /proc. Fails
-// permission_denied for these.
+// open(2) of `path` below `dir` for file work. It follows no link of /proc that leads into a
+// process (PID/fd, cwd, exe, root), for the helper's own descriptors are the keeper's. It opens
+// nothing of the helper's own in /proc. Fails permission_denied for these.
 Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown);
 // stat(2) and lstat(2), for the same.
-Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info, const std::string& shown);
+Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info,
+                       const std::string& shown);
 
 // Opens a regular file for reading; never waits (FIFOs, leases), never follows when `nofollow`.
 // The helper's own entries in /proc are refused: its memory is a copy of the keeper's.
-Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow, struct stat& info);
+Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow,
+                              struct stat& info);
 
 // Makes `path` and its parents as far as they are missing.
 Result<void> make_directories(const std::string& path, mode_t mode);

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::uint32_t kDefaultLimit = 10'000;
 constexpr std::int64_t kDefaultDeadlineMs = 30'000;
-constexpr std::size_t kMostDepth = 500;           // each level holds a descriptor
+constexpr std::size_t kMostDepth = 500;  // each level holds a descriptor
 constexpr std::size_t kTextLimit = 4096;
-constexpr std::size_t kLineLimit = 1024 * 1024;   // a longer line is searched in pieces of this size
-constexpr std::size_t kSniff = 8192;              // a NUL in here: binary
+constexpr std::size_t kLineLimit = 1024 * 1024;  // a longer line is searched in pieces of this size
+constexpr std::size_t kSniff = 8192;             // a NUL in here: binary
 constexpr long kProcMagic = 0x9fa0;
 constexpr long kSysMagic = 0x62656572;
 
@@ -59,7 +59,8 @@ struct Walk {
       path.push_back(name);
       visit(dir, name, info);
       if (S_ISDIR(info.st_mode) && path.size() < kMostDepth && !truncated && descend()) {
-        const auto sub = open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, {});
+        const auto sub =
+            open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, {});
         if (sub) run(sub->get(), visit, descend);
       }
       path.pop_back();
@@ -78,7 +79,8 @@ bool made_up_by_kernel(int fd) {
 }
 
 // Every line of `file` that holds `text`.
-void search_file(int file, const std::string& text, Walk& walk, const std::string& shown, std::uint32_t& found) {
+void search_file(int file, const std::string& text, Walk& walk, const std::string& shown,
+                 std::uint32_t& found) {
   std::string held;  // the line so far
   std::uint64_t line = 0;
   bool first = true;
@@ -92,14 +94,16 @@ void search_file(int file, const std::string& text, Walk& walk, const std::strin
     }
     ++found;
     if (whole.ends_with('\r')) whole.remove_suffix(1);
-    walk.channel.send(wire::Type::kGrepMatch, wire::GrepMatchMsg{shown, line, valid_utf8(whole, kTextLimit)});
+    walk.channel.send(wire::Type::kGrepMatch,
+                      wire::GrepMatchMsg{shown, line, valid_utf8(whole, kTextLimit)});
   };
   while (!walk.over()) {
     const ssize_t got = ::read(file, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     std::string_view in(buffer.data(), static_cast<std::size_t>(got));
-    if (std::exchange(first, false) && in.substr(0, kSniff).find('\0') != std::string_view::npos) return;
+    if (std::exchange(first, false) && in.substr(0, kSniff).find('\0') != std::string_view::npos)
+      return;
     while (!in.empty() && !walk.truncated) {
       const std::size_t end = in.find('\n');
       if (end == std::string_view::npos) {
@@ -124,7 +128,8 @@ void search_file(int file, const std::string& text, Walk& walk, const std::strin
 
 Result<void> glob_files(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
-  CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+  CAY_TRY(const UniqueFd root,
+          open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
   const GlobPattern pattern(op.pattern);
   const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
   std::vector<wire::FileInfoMsg> matches;
@@ -140,7 +145,8 @@ Result<void> glob_files(FileChannel& channel, const wire::FileOp& op) {
         matches.push_back(info_of(prefix + walk.relative(), info, dir, name.c_str()));
       },
       [&] { return pattern.may_contain(walk.path); });
-  std::sort(matches.begin(), matches.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  std::sort(matches.begin(), matches.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
   for (const auto& match : matches) channel.send(wire::Type::kFileInfo, match);
   channel.send(wire::Type::kEof, wire::Eof{walk.truncated});
   return {};
@@ -159,7 +165,8 @@ Result<void> grep_files(FileChannel& channel, const wire::FileOp& op) {
     CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
     search_file(file.get(), op.pattern, walk, shown, found);
   } else {
-    CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+    CAY_TRY(const UniqueFd root,
+            open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
     const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
     const bool by_path = op.file_glob.find('/') != std::string::npos;
     const GlobPattern paths(op.file_glob);
@@ -167,11 +174,14 @@ Result<void> grep_files(FileChannel& channel, const wire::FileOp& op) {
         root.get(),
         [&](int dir, const std::string& name, const struct stat& entry) {
           if (!S_ISREG(entry.st_mode)) return;
-          if (!op.file_glob.empty() && !(by_path ? paths.matches(walk.path) : matches_name(op.file_glob, name))) return;
+          if (!op.file_glob.empty() &&
+              !(by_path ? paths.matches(walk.path) : matches_name(op.file_glob, name)))
+            return;
           const std::string path = prefix + walk.relative();
           struct stat opened{};
           auto file = open_regular(dir, name.c_str(), path, true, opened);
-          if (file && !made_up_by_kernel(file->get())) search_file(file->get(), op.pattern, walk, path, found);
+          if (file && !made_up_by_kernel(file->get()))
+            search_file(file->get(), op.pattern, walk, path, found);
         },
         [] { return true; });
   }

@@ -36,7 +36,8 @@ Result<void> perform(FileChannel& channel, const wire::FileOp& op) {
     case wire::FileVerb::kReadTree: return read_tree(channel, op);
     case wire::FileVerb::kWriteTree: return write_tree(channel, op);
   }
-  return Error{Code::kUnsupported, "unknown_request", "this keeper does not know that file operation", 0};
+  return Error{Code::kUnsupported, "unknown_request",
+               "this keeper does not know that file operation", 0};
 }
 
 // Returns the kernel's name of an open file.
@@ -52,8 +53,8 @@ bool is_own_proc_entry(int fd) {
   struct statfs fs{};
   if (::fstatfs(fd, &fs) != 0) return true;
   if (fs.f_type != kProcMagic) return false;
-    // The pid inside is ours in the sandbox's /proc. In a foreign /proc a number means nothing, so any entry of a
-    // process with our number is refused.
+  // The pid inside is ours in the sandbox's /proc. In a foreign /proc a number means nothing, so
+  // any entry of a process with our number is refused.
   const std::string own = "/" + std::to_string(::getpid()) + "/";
   const std::string path = path_of(fd);
   return path.empty() || (path + "/").find(own) != std::string::npos;
@@ -62,11 +63,14 @@ bool is_own_proc_entry(int fd) {
 // The helper's own image: /proc/self/exe leads to it, though it lies nowhere in the sandbox.
 bool is_own_program(const struct stat& info) {
   struct stat own{};
-  return ::stat("/proc/self/exe", &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
+  return ::stat("/proc/self/exe", &own) == 0 && own.st_dev == info.st_dev &&
+         own.st_ino == info.st_ino;
 }
 
 UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
-  const open_how how{.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC), .mode = 0, .resolve = static_cast<std::uint64_t>(resolve)};
+  const open_how how{.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC),
+                     .mode = 0,
+                     .resolve = static_cast<std::uint64_t>(resolve)};
   return UniqueFd(static_cast<int>(::syscall(SYS_openat2, dir, path, &how, sizeof how)));
 }
 
@@ -75,20 +79,31 @@ UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
 Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::string& shown) {
   UniqueFd file = open_by(dir, path, flags, RESOLVE_NO_MAGICLINKS);
   if (!file && errno == ELOOP) {
-    // ELOOP is for such a link, for too many links and for O_NOFOLLOW. Only the first are followed without the flag.
+    // ELOOP is for such a link, for too many links and for O_NOFOLLOW. Only the first are followed
+    // without the flag.
     const bool unfollowed = (flags & O_NOFOLLOW) != 0 && (flags & O_PATH) == 0;
-    const bool magic = !unfollowed && (open_by(dir, path, O_PATH | (flags & O_NOFOLLOW), 0) || errno != ELOOP);
+    const bool magic =
+        !unfollowed && (open_by(dir, path, O_PATH | (flags & O_NOFOLLOW), 0) || errno != ELOOP);
     if (!magic) return file_error(ELOOP, shown);
-    return Error{Code::kPermissionDenied, "permission_denied", shown + ": permission denied: a link of /proc leads there by a process's descriptors, not by a path; name the file by its own path", ELOOP};
+    return Error{
+        Code::kPermissionDenied, "permission_denied",
+        shown +
+            ": permission denied: a link of /proc leads there by a process's descriptors, not by a path; name the file by its own path",
+        ELOOP};
   }
   if (!file) return file_error(errno, shown);
   if (is_own_proc_entry(file.get())) {
-    return Error{Code::kPermissionDenied, "permission_denied", shown + ": permission denied: in /proc that is the file operation itself, no process of the sandbox's", EACCES};
+    return Error{
+        Code::kPermissionDenied, "permission_denied",
+        shown +
+            ": permission denied: in /proc that is the file operation itself, no process of the sandbox's",
+        EACCES};
   }
   return file;
 }
 
-Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info, const std::string& shown) {
+Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info,
+                       const std::string& shown) {
   CAY_TRY(const UniqueFd found, open_path(dir, path, O_PATH | (follow ? 0 : O_NOFOLLOW), shown));
   if (::fstat(found.get(), &info) != 0) return file_error(errno, shown);
   return {};
@@ -126,7 +141,8 @@ wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, co
   out.uid = info.st_uid;
   out.gid = info.st_gid;
   // A file may be of any year; nanoseconds reach from 1677 to 2262.
-  out.mtime_ns = saturating_sum(saturating_product(info.st_mtim.tv_sec, 1'000'000'000), info.st_mtim.tv_nsec);
+  out.mtime_ns =
+      saturating_sum(saturating_product(info.st_mtim.tv_sec, 1'000'000'000), info.st_mtim.tv_nsec);
   out.inode = info.st_ino;
   if (S_ISLNK(info.st_mode)) {
     char target[kLinkLimit];
@@ -136,7 +152,8 @@ wire::FileInfoMsg info_of(std::string path, const struct stat& info, int dir, co
   return out;
 }
 
-Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow, struct stat& info) {
+Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow,
+                              struct stat& info) {
   const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (nofollow ? O_NOFOLLOW : 0);
   // Looked at before it is opened: merely opening a device may do something.
   CAY_CHECK(stat_path(dir, name, !nofollow, info, shown));
@@ -171,7 +188,8 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
   const auto found = stat_path(AT_FDCWD, path.c_str(), true, info, path);
   if (found) {
     if (S_ISDIR(info.st_mode)) return {};
-    return Error{Code::kAlreadyExists, "already_exists", path + ": exists and is not a directory", EEXIST};
+    return Error{Code::kAlreadyExists, "already_exists", path + ": exists and is not a directory",
+                 EEXIST};
   }
   if (found.error().os_errno != ENOENT) return found.error();
   const std::string parent = parent_of(path);
@@ -186,14 +204,16 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
 Result<PendingFile> PendingFile::create(int dir, const std::string& shown) {
   unsigned char random[12];
   for (int tries = 0; tries < 8; ++tries) {
-    if (::getrandom(random, sizeof random, 0) != ssize_t{sizeof random}) return file_error(errno, shown);
+    if (::getrandom(random, sizeof random, 0) != ssize_t{sizeof random})
+      return file_error(errno, shown);
     std::string name = ".cay-";
     for (const unsigned char byte : random) {
       constexpr char kHex[] = "0123456789abcdef";
       name += kHex[byte >> 4];
       name += kHex[byte & 15];
     }
-    UniqueFd file(::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    UniqueFd file(
+        ::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file) return PendingFile(dir, std::move(name), std::move(file));
     if (errno != EEXIST) return file_error(errno, shown);
   }

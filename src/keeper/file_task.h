@@ -1,5 +1,5 @@
-// A file operation in its helper: inside the sandbox, as the guest user, with blocking calls. All results go through
-// one socket to the keeper.
+// A file operation in its helper: inside the sandbox, as the guest user, with blocking calls. All
+// results go through one socket to the keeper.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kMostLinks = 40;  // as the kernel
 
-// Returns the file that a write to `path` goes to, through symbolic links at its end, dangling ones too.
+// Returns the file that a write to `path` goes to, through symbolic links at its end, dangling ones
+// too.
 Result<std::string> final_target(const std::string& path, const std::string& shown) {
   std::string at = path;
   for (int links = 0; links < kMostLinks; ++links) {
@@ -33,13 +34,15 @@ Result<std::string> final_target(const std::string& path, const std::string& sho
     if (length <= 0) return file_error(length < 0 ? errno : EINVAL, shown);
     const std::string text(target, static_cast<std::size_t>(length));
     const std::string next = text.starts_with('/') ? text : parent_of(at) + "/" + text;
-    // Some links of /proc have a text that is no path, such as /proc/self/exe of a deleted program. Their target has
-    // no name here, and a file with that text as its name would surprise its user.
+    // Some links of /proc have a text that is no path, such as /proc/self/exe of a deleted program.
+    // Their target has no name here, and a file with that text as its name would surprise its user.
     struct stat led{};
     struct stat named{};
     if (::stat(at.c_str(), &led) == 0 &&
-        (::stat(next.c_str(), &named) != 0 || led.st_dev != named.st_dev || led.st_ino != named.st_ino)) {
-      return Error{Code::kInvalidArgument, "bad_path", shown + ": leads to what has no name in the sandbox: write to another path", 0};
+        (::stat(next.c_str(), &named) != 0 || led.st_dev != named.st_dev ||
+         led.st_ino != named.st_ino)) {
+      return Error{Code::kInvalidArgument, "bad_path",
+                   shown + ": leads to what has no name in the sandbox: write to another path", 0};
     }
     at = next;
   }
@@ -54,8 +57,9 @@ Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
   CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
   // Files of /proc have size 0 and content, so only a real size bounds an offset.
   if (op.offset > 0 && op.offset > static_cast<std::uint64_t>(info.st_size)) {
-    return Error{Code::kOutOfRange, "offset_past_end",
-                 shown + ": the offset is past the end (" + std::to_string(info.st_size) + " bytes)", 0};
+    return Error{
+        Code::kOutOfRange, "offset_past_end",
+        shown + ": the offset is past the end (" + std::to_string(info.st_size) + " bytes)", 0};
   }
   channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
   std::uint64_t offset = op.offset;
@@ -63,7 +67,8 @@ Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
   std::vector<char> buffer(wire::kDataChunk);
   while (left > 0) {
     const std::uint64_t allowed = channel.wait_for_credit();
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>({left, allowed, buffer.size()}));
+    const auto want =
+        static_cast<std::size_t>(std::min<std::uint64_t>({left, allowed, buffer.size()}));
     const ssize_t got = ::pread(file.get(), buffer.data(), want, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(errno, shown);
@@ -88,7 +93,8 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
   const bool existed = ::lstat(target.c_str(), &old) == 0;
   if (existed && S_ISDIR(old.st_mode)) return is_a_directory(shown);
   if (existed && !S_ISREG(old.st_mode)) return not_a_regular_file(shown);
-  CAY_TRY(const UniqueFd dir, open_path(AT_FDCWD, parent_of(target).c_str(), O_RDONLY | O_DIRECTORY, shown));
+  CAY_TRY(const UniqueFd dir,
+          open_path(AT_FDCWD, parent_of(target).c_str(), O_RDONLY | O_DIRECTORY, shown));
 
   CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));
   channel.on_hangup = [&pending] { pending.discard(); };
@@ -98,16 +104,20 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
     if (type == wire::Type::kEof) break;
     const auto data = wire::decode_data(frame.payload);
     if (type != wire::Type::kData || !data) {
-      return Error{Code::kInvalidArgument, "malformed_request", "an upload is data, then its end", 0};
+      return Error{Code::kInvalidArgument, "malformed_request", "an upload is data, then its end",
+                   0};
     }
     CAY_CHECK(pending.write(data->bytes, shown));
   }
   CAY_CHECK(pending.finish(shown));
   const bool keep = existed && op.keep_mode;
   const mode_t wanted = op.mode != 0 ? static_cast<mode_t>(op.mode & 07777) : 0644;
-  // The owner first: a change of owner clears setuid bits. A user who may not give files away keeps it.
-  if (keep) [[maybe_unused]] const int owned = ::fchown(pending.fd(), old.st_uid, old.st_gid);
-  if (::fchmod(pending.fd(), keep ? old.st_mode & 07777 : wanted) != 0) return file_error(errno, shown);
+  // The owner first: a change of owner clears setuid bits. A user who may not give files away keeps
+  // it.
+  if (keep) [[maybe_unused]]
+    const int owned = ::fchown(pending.fd(), old.st_uid, old.st_gid);
+  if (::fchmod(pending.fd(), keep ? old.st_mode & 07777 : wanted) != 0)
+    return file_error(errno, shown);
   struct stat info{};
   if (::fstat(pending.fd(), &info) != 0) return file_error(errno, shown);
   CAY_CHECK(pending.commit(base_of(target), shown));

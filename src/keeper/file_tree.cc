@@ -1,6 +1,6 @@
-// read_tree and write_tree: directories as a whole: files, directories and symbolic links, with their
-// modes and times. Other kinds are sent as what they are and carry nothing. A directory that lies
-// too deep is sent as one of these.
+// read_tree and write_tree: directories as a whole: files, directories and symbolic links, with
+// their modes and times. Other kinds are sent as what they are and carry nothing. A directory that
+// lies too deep is sent as one of these.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -37,7 +37,8 @@ Result<void> send_file(FileChannel& channel, int dir, const char* name, const st
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return file_error(errno, shown);
     if (got == 0) {
-      return Error{Code::kConflict, "file_changing", shown + ": became shorter while it was read: retry", 0};
+      return Error{Code::kConflict, "file_changing",
+                   shown + ": became shorter while it was read: retry", 0};
     }
     const auto size = static_cast<std::size_t>(got);
     channel.send_data(offset, std::string_view(buffer.data(), size));
@@ -47,8 +48,8 @@ Result<void> send_file(FileChannel& channel, int dir, const char* name, const st
   return {};
 }
 
-Result<void> send_directory(FileChannel& channel, int dir, const std::string& relative, const std::string& shown,
-                            int depth) {
+Result<void> send_directory(FileChannel& channel, int dir, const std::string& relative,
+                            const std::string& shown, int depth) {
   CAY_TRY(auto names, names_in(dir, shown));
   for (const std::string& name : names) {
     channel.heartbeat();
@@ -69,7 +70,8 @@ Result<void> send_directory(FileChannel& channel, int dir, const std::string& re
     if (too_deep && S_ISDIR(info.st_mode)) entry.kind = kOther;
     channel.send_entry(entry);
     if (!S_ISDIR(info.st_mode) || too_deep) continue;
-    CAY_TRY(const UniqueFd sub, open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, path));
+    CAY_TRY(const UniqueFd sub,
+            open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, path));
     CAY_CHECK(send_directory(channel, sub.get(), below, path, depth + 1));
   }
   return {};
@@ -88,7 +90,8 @@ timespec time_of(std::int64_t ns) {
 
 bool good_relative(const std::string& path) {
   if (path.empty()) return true;
-  if (path.front() == '/' || path.back() == '/' || path.find('\0') != std::string::npos) return false;
+  if (path.front() == '/' || path.back() == '/' || path.find('\0') != std::string::npos)
+    return false;
   for (std::size_t at = 0; at <= path.size();) {
     const std::size_t slash = std::min(path.find('/', at), path.size());
     const std::string_view part = std::string_view(path).substr(at, slash - at);
@@ -125,7 +128,8 @@ class TreeWriter {
       if (pending_) return malformed();
       if (type == wire::Type::kEof) break;
       auto entry = wire::decode<wire::FileInfoMsg>(frame.payload);
-      if (type != wire::Type::kFileInfo || !entry || !good_relative(entry->path)) return malformed();
+      if (type != wire::Type::kFileInfo || !entry || !good_relative(entry->path))
+        return malformed();
       entry_ = *std::move(entry);
       CAY_CHECK(begin_entry());
     }
@@ -140,7 +144,9 @@ class TreeWriter {
             "a tree is entries with relative paths, each file followed by exactly its bytes", 0};
   }
   std::string path() const { return entry_.path.empty() ? shown_ : shown_ + "/" + entry_.path; }
-  mode_t mode(mode_t fallback) const { return entry_.mode != 0 ? static_cast<mode_t>(entry_.mode & 07777) : fallback; }
+  mode_t mode(mode_t fallback) const {
+    return entry_.mode != 0 ? static_cast<mode_t>(entry_.mode & 07777) : fallback;
+  }
 
   // Opens the directory that holds the entry, from the root down, through no symbolic link, making
   // what is missing.
@@ -149,7 +155,8 @@ class TreeWriter {
     UniqueFd at;
     CAY_TRY(at, open_path(AT_FDCWD, op_.path.c_str(), O_RDONLY | O_DIRECTORY, shown_));
     std::string_view rest = entry_.path;
-    for (std::size_t slash = rest.find('/'); slash != std::string_view::npos; slash = rest.find('/')) {
+    for (std::size_t slash = rest.find('/'); slash != std::string_view::npos;
+         slash = rest.find('/')) {
       const std::string part(rest.substr(0, slash));
       rest.remove_prefix(slash + 1);
       constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -188,7 +195,8 @@ class TreeWriter {
 
   Result<void> begin_file() {
     struct stat old{};
-    if (::fstatat(dir_.get(), name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(old.st_mode)) {
+    if (::fstatat(dir_.get(), name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISDIR(old.st_mode)) {
       return is_a_directory(path());
     }
     CAY_TRY(auto created, PendingFile::create(dir_.get(), path()));
@@ -212,7 +220,8 @@ class TreeWriter {
     if (::mkdirat(dir_.get(), name_.c_str(), 0755) != 0) {
       if (errno != EEXIST) return file_error(errno, path());
       struct stat old{};
-      if (::fstatat(dir_.get(), name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(old.st_mode)) {
+      if (::fstatat(dir_.get(), name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0 ||
+          !S_ISDIR(old.st_mode)) {
         return file_error(EEXIST, path());
       }
     }
@@ -226,7 +235,8 @@ class TreeWriter {
       if (S_ISDIR(old.st_mode)) return is_a_directory(path());
       ::unlinkat(dir_.get(), name_.c_str(), 0);
     }
-    if (::symlinkat(entry_.target.c_str(), dir_.get(), name_.c_str()) != 0) return file_error(errno, path());
+    if (::symlinkat(entry_.target.c_str(), dir_.get(), name_.c_str()) != 0)
+      return file_error(errno, path());
     return {};
   }
 
@@ -234,9 +244,11 @@ class TreeWriter {
     entry_ = entry;
     UniqueFd target;
     if (entry.path.empty()) {
-      if (auto root = open_path(AT_FDCWD, op_.path.c_str(), O_RDONLY | O_DIRECTORY, shown_)) target = *std::move(root);
+      if (auto root = open_path(AT_FDCWD, op_.path.c_str(), O_RDONLY | O_DIRECTORY, shown_))
+        target = *std::move(root);
     } else if (auto parent = open_parent()) {
-      target.reset(::openat(parent->get(), base_of(entry.path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      target.reset(::openat(parent->get(), base_of(entry.path).c_str(),
+                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     }
     if (!target) return;
     const timespec times[2] = {time_of(entry.mtime_ns), time_of(entry.mtime_ns)};
@@ -265,7 +277,8 @@ Result<void> read_tree(FileChannel& channel, const wire::FileOp& op) {
   if (S_ISREG(info.st_mode)) {
     CAY_CHECK(send_file(channel, AT_FDCWD, op.path.c_str(), {}, shown, false));
   } else if (S_ISDIR(info.st_mode)) {
-    CAY_TRY(const UniqueFd root, open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+    CAY_TRY(const UniqueFd root,
+            open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
     struct statfs fs{};
     if (::fstatfs(root.get(), &fs) == 0 && (fs.f_type == kProcMagic || fs.f_type == kSysMagic)) {
       // Its files have no size, some have no end, and processes come and go between them.

@@ -22,16 +22,19 @@ struct Attributes {
 };
 
 // The rights that file work (file_task.h) needs, of those in version 1.
-constexpr std::uint64_t kFileWork = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |
-                                    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+constexpr std::uint64_t kFileWork = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
+                                    LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+                                    LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
                                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SYM;
 
 int enforce(int rules, std::uint64_t handled) {
   const int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return -1;
-  const landlock_path_beneath_attr below{(kFileWork | LANDLOCK_ACCESS_FS_REFER | kTruncate) & handled, root};
-  const bool done = syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0 &&
-                    syscall(SYS_landlock_restrict_self, rules, 0) == 0;
+  const landlock_path_beneath_attr below{
+      (kFileWork | LANDLOCK_ACCESS_FS_REFER | kTruncate) & handled, root};
+  const bool done =
+      syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0 &&
+      syscall(SYS_landlock_restrict_self, rules, 0) == 0;
   const int why = errno;
   close(root);
   errno = why;
@@ -41,7 +44,8 @@ int enforce(int rules, std::uint64_t handled) {
 }  // namespace
 
 int build_file_wall() {
-  const long abi = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+  const long abi =
+      syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi < 1) return 0;
   Attributes all;
   all.files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
@@ -51,7 +55,9 @@ int build_file_wall() {
   if (abi >= 5) all.files |= kIoctlOfDevices;
   if (abi >= 6) all.scoped = kAbstractSockets | kSignals;
   // An older kernel takes a shorter structure.
-  const std::size_t size = abi >= 6 ? sizeof all : abi >= 4 ? 2 * sizeof(std::uint64_t) : sizeof(std::uint64_t);
+  const std::size_t size = abi >= 6   ? sizeof all
+                           : abi >= 4 ? 2 * sizeof(std::uint64_t)
+                                      : sizeof(std::uint64_t);
   const int rules = static_cast<int>(syscall(SYS_landlock_create_ruleset, &all, size, 0));
   if (rules < 0) return -1;
   const int built = enforce(rules, all.files);

@@ -1,4 +1,5 @@
-// The file helpers' wall: each refusal with a positive control, the same act in the same place without it.
+// The file helpers' wall: each refusal with a positive control, the same act in the same place
+// without it.
 #include "keeper/file_wall.h"
 
 #include <arpa/inet.h>
@@ -30,7 +31,8 @@ class FileWallTest : public ::testing::Test {
  protected:
   void SetUp() override {
     abi_ = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    if (abi_ < 1) GTEST_SKIP() << "this kernel has no Landlock: file helpers have one wall less here";
+    if (abi_ < 1)
+      GTEST_SKIP() << "this kernel has no Landlock: file helpers have one wall less here";
     ASSERT_EQ(::chdir(place_.path().c_str()), 0);
   }
 
@@ -38,7 +40,8 @@ class FileWallTest : public ::testing::Test {
   static int outcome(bool walled, const std::function<long()>& act) {
     const pid_t child = ::fork();
     if (child == 0) {
-      if (walled && (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || build_file_wall() != 0)) ::_exit(255);
+      if (walled && (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || build_file_wall() != 0))
+        ::_exit(255);
       errno = 0;
       ::_exit(act() < 0 ? errno : 0);
     }
@@ -63,33 +66,45 @@ class FileWallTest : public ::testing::Test {
 };
 
 TEST_F(FileWallTest, FileWorkGoesOn) {
-  EXPECT_EQ(outcome(true, [] {
-    const bool done = ::mkdir("d", 0755) == 0 && ::close(::open("d/f", O_CREAT | O_RDWR, 0644)) == 0 && ::symlink("f", "d/l") == 0 &&
-                      ::truncate("d/f", 10) == 0 && ::rename("d/f", "g") == 0 && ::chmod("g", 0600) == 0 && ::unlink("d/l") == 0 && ::rmdir("d") == 0;
-    return done ? 0L : -1L;
-  }), 0);
+  EXPECT_EQ(outcome(true,
+                    [] {
+                      const bool done = ::mkdir("d", 0755) == 0 &&
+                                        ::close(::open("d/f", O_CREAT | O_RDWR, 0644)) == 0 &&
+                                        ::symlink("f", "d/l") == 0 && ::truncate("d/f", 10) == 0 &&
+                                        ::rename("d/f", "g") == 0 && ::chmod("g", 0600) == 0 &&
+                                        ::unlink("d/l") == 0 && ::rmdir("d") == 0;
+                      return done ? 0L : -1L;
+                    }),
+            0);
 }
 
 TEST_F(FileWallTest, NothingIsExecuted) {
-  expect_refused("execve", EACCES, [] { return static_cast<long>(::execl("/bin/true", "true", nullptr)); });
+  expect_refused("execve", EACCES,
+                 [] { return static_cast<long>(::execl("/bin/true", "true", nullptr)); });
 }
 
 TEST_F(FileWallTest, NoFifoSocketOrDeviceIsMade) {
-  expect_refused("FIFO", EACCES, [] { return static_cast<long>(::mknod("fifo", S_IFIFO | 0600, 0)); });
+  expect_refused("FIFO", EACCES,
+                 [] { return static_cast<long>(::mknod("fifo", S_IFIFO | 0600, 0)); });
   expect_refused("socket", EACCES, [] {
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
     std::snprintf(at.sun_path, sizeof at.sun_path, "socket");
-    return static_cast<long>(::bind(::socket(AF_UNIX, SOCK_STREAM, 0), reinterpret_cast<const sockaddr*>(&at), sizeof at));
+    return static_cast<long>(::bind(::socket(AF_UNIX, SOCK_STREAM, 0),
+                                    reinterpret_cast<const sockaddr*>(&at), sizeof at));
   });
-  if (::geteuid() == 0) expect_refused("device", EACCES, [] { return static_cast<long>(::mknod("null", S_IFCHR | 0600, makedev(1, 3))); });
+  if (::geteuid() == 0)
+    expect_refused("device", EACCES, [] {
+      return static_cast<long>(::mknod("null", S_IFCHR | 0600, makedev(1, 3)));
+    });
 }
 
 TEST_F(FileWallTest, TcpGoesNowhere) {
   if (abi_ < 4) GTEST_SKIP() << "this kernel's Landlock knows no network";
   expect_refused("bind", EACCES, [] {
     const auto at = loopback(0);
-    return static_cast<long>(::bind(::socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<const sockaddr*>(&at), sizeof at));
+    return static_cast<long>(::bind(::socket(AF_INET, SOCK_STREAM, 0),
+                                    reinterpret_cast<const sockaddr*>(&at), sizeof at));
   });
   const int server = ::socket(AF_INET, SOCK_STREAM, 0);
   auto at = loopback(0);
@@ -98,7 +113,8 @@ TEST_F(FileWallTest, TcpGoesNowhere) {
   ASSERT_EQ(::listen(server, 4), 0);
   ASSERT_EQ(::getsockname(server, reinterpret_cast<sockaddr*>(&at), &size), 0);
   expect_refused("connect", EACCES, [at] {
-    return static_cast<long>(::connect(::socket(AF_INET, SOCK_STREAM, 0), reinterpret_cast<const sockaddr*>(&at), sizeof at));
+    return static_cast<long>(::connect(::socket(AF_INET, SOCK_STREAM, 0),
+                                       reinterpret_cast<const sockaddr*>(&at), sizeof at));
   });
   ::close(server);
 }

@@ -18,8 +18,8 @@ using wire::FileVerb;
 using wire::Type;
 
 constexpr std::int64_t kTickMs = 200;
-constexpr std::int64_t kTidyMs = 1000;                 // a helper's time to remove its temporary file
-constexpr std::uint64_t kMostUpload = 512 * 1024;      // credit a helper may give: what we hold for it
+constexpr std::int64_t kTidyMs = 1000;             // a helper's time to remove its temporary file
+constexpr std::uint64_t kMostUpload = 512 * 1024;  // credit a helper may give: what we hold for it
 constexpr std::uint64_t kMostCredit = std::uint64_t{1} << 40;
 
 bool valid(const wire::FileOp& op) {
@@ -37,12 +37,13 @@ bool relative(const std::string& path) { return !path.empty() && path.front() !=
 
 void Files::start(ReplyTo to, wire::FileOp op) {
   if (!valid(op)) {
-    return shop_.outbox.fail(to, Error{Code::kInvalidArgument, "bad_path",
-                                       "a path is 1 to 8192 bytes without NUL", 0});
+    return shop_.outbox.fail(
+        to, Error{Code::kInvalidArgument, "bad_path", "a path is 1 to 8192 bytes without NUL", 0});
   }
   if (queue_.size() >= kMostQueued) {
-    return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_file_operations",
-                                       "too many file operations at once in this sandbox: retry later", 0});
+    return shop_.outbox.fail(
+        to, Error{Code::kExhausted, "too_many_file_operations",
+                  "too many file operations at once in this sandbox: retry later", 0});
   }
   auto job = std::make_shared<Job>();
   job->to = to;
@@ -67,7 +68,8 @@ void Files::launch(const JobPtr& job) {
   if (slot_ == nullptr) {
     int error = 0;
     slot_ = shop_.slots.take_for_keeper(error);
-    if (slot_ == nullptr) return fail(job, Error::from_errno(error, "make a cgroup for file work", "start_failed"));
+    if (slot_ == nullptr)
+      return fail(job, Error::from_errno(error, "make a cgroup for file work", "start_failed"));
   }
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return fail(job, Error::from_errno(errno, "make a socket for file work", "start_failed"));
@@ -84,9 +86,8 @@ void Files::launch(const JobPtr& job) {
   job->starting = true;
   job->oom_before = slot_->oom_kills();
   ++helpers_;
-  shop_.spawner.start(std::move(program), *slot_, [this, job](Result<Started> result) {
-    on_started(job, std::move(result));
-  });
+  shop_.spawner.start(std::move(program), *slot_,
+                      [this, job](Result<Started> result) { on_started(job, std::move(result)); });
 }
 
 void Files::start_queued() {
@@ -128,7 +129,8 @@ void Files::on_started(const JobPtr& job, Result<Started> result) {
 void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload) {
   const JobPtr job = jobs_.at(channel);
   const auto overrun = [&] {
-    fail(job, Error{Code::kInvalidArgument, "upload_overrun", "more data was sent than was asked for", 0});
+    fail(job, Error{Code::kInvalidArgument, "upload_overrun",
+                    "more data was sent than was asked for", 0});
   };
   if (type == Type::kCancel) return end(job);
   if (type == Type::kCredit) {
@@ -206,14 +208,16 @@ void Files::relay(const JobPtr& job) {
     if (!frame) {
       job->blocked = false;
       if (job->reader.bad()) {
-        return fail(job, Error{Code::kUnavailable, "file_helper_died", "the file helper spoke nonsense: retry", 0});
+        return fail(job, Error{Code::kUnavailable, "file_helper_died",
+                               "the file helper spoke nonsense: retry", 0});
       }
       if (job->helper_eof) {
         const bool oom = slot_->oom_kills() != job->oom_before;
-        return fail(job, oom ? Error{Code::kExhausted, "memory_limit",
-                                     "the sandbox is out of memory: free some and retry", ENOMEM}
-                             : Error{Code::kUnavailable, "file_helper_died",
-                                     "the file helper was ended from inside the sandbox: retry", 0});
+        return fail(job,
+                    oom ? Error{Code::kExhausted, "memory_limit",
+                                "the sandbox is out of memory: free some and retry", ENOMEM}
+                        : Error{Code::kUnavailable, "file_helper_died",
+                                "the file helper was ended from inside the sandbox: retry", 0});
       }
       if (!job->watch) {
         job->watch = shop_.loop.watch(job->socket.get(), EPOLLIN,
@@ -238,31 +242,37 @@ bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
       fine = fine && frame.payload.size() <= job->credit;
       if (fine) job->credit -= frame.payload.size();
       break;
-    case Type::kGrepMatch: fine = wire::decode<wire::GrepMatchMsg>(frame.payload).has_value(); break;
+    case Type::kGrepMatch:
+      fine = wire::decode<wire::GrepMatchMsg>(frame.payload).has_value();
+      break;
     case Type::kOk: fine = last = frame.payload.empty(); break;
     case Type::kEof: fine = last = wire::decode<wire::Eof>(frame.payload).has_value(); break;
     case Type::kError: {
       const auto error = wire::decode<wire::ErrorMsg>(frame.payload);
-      fine = last = error && error->code >= 1 && error->code <= static_cast<std::uint32_t>(Code::kInternal);
+      fine = last =
+          error && error->code >= 1 && error->code <= static_cast<std::uint32_t>(Code::kInternal);
       break;
     }
     case Type::kData: {
       const auto data = wire::decode_data(frame.payload);
-      fine = data && !job->uploads && data->bytes.size() <= wire::kDataChunk && data->bytes.size() <= job->credit;
+      fine = data && !job->uploads && data->bytes.size() <= wire::kDataChunk &&
+             data->bytes.size() <= job->credit;
       if (fine) job->credit -= data->bytes.size();
       break;
     }
     case Type::kCredit: {
       const auto credit = wire::decode<wire::Credit>(frame.payload);
       if (credit && credit->bytes == 0) return true;  // "still at work"
-      fine = credit && job->uploads && credit->bytes <= kMostUpload - std::min(kMostUpload, job->upload_credit);
+      fine = credit && job->uploads &&
+             credit->bytes <= kMostUpload - std::min(kMostUpload, job->upload_credit);
       if (fine) job->upload_credit += credit->bytes;
       break;
     }
     default: break;
   }
   if (!fine) {
-    fail(job, Error{Code::kUnavailable, "file_helper_died", "the file helper spoke nonsense: retry", 0});
+    fail(job,
+         Error{Code::kUnavailable, "file_helper_died", "the file helper spoke nonsense: retry", 0});
     return false;
   }
   shop_.outbox.send(job->to, type, frame.payload);
@@ -287,7 +297,8 @@ void Files::fail(const JobPtr& job, const Error& error) {
 }
 
 void Files::end(const JobPtr& job) {
-  if (const auto found = jobs_.find(job->to.channel); found != jobs_.end() && found->second == job) jobs_.erase(found);
+  if (const auto found = jobs_.find(job->to.channel); found != jobs_.end() && found->second == job)
+    jobs_.erase(found);
   job->cancelled = true;
   if (job->starting) return;  // on_started comes back here
   if (job->watch) {
@@ -316,7 +327,8 @@ bool Files::owes(const Job& job) {
   if (job.uploads) return job.daemon_done || job.upload_credit < kMostUpload / 2;
   const auto verb = static_cast<FileVerb>(job.op.verb);
   const bool streams = verb == FileVerb::kRead || verb == FileVerb::kReadTree;
-  // A tree's entry goes out whole: with less credit than the largest takes, it is the daemon's turn.
+  // A tree's entry goes out whole: with less credit than the largest takes, it is the daemon's
+  // turn.
   constexpr std::uint64_t kEntry = 16 * 1024;
   return !streams || job.credit > (verb == FileVerb::kReadTree ? kEntry : 0);
 }
@@ -349,9 +361,9 @@ void Files::tick() {
   for (const auto& [pid, since] : leaving_) {
     if (now - since > kTidyMs || is_stopped(pid)) ::kill(pid, SIGKILL);
   }
-  const bool busy = !leaving_.empty() || std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) {
-    return entry.second->pid != 0;
-  });
+  const bool busy =
+      !leaving_.empty() || std::any_of(jobs_.begin(), jobs_.end(),
+                                       [](const auto& entry) { return entry.second->pid != 0; });
   if (busy) arm_tick();
 }
 

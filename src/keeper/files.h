@@ -1,6 +1,6 @@
 // Files: file operations, each done by a helper: a child that enters the sandbox as the guest user,
-// does one task and is gone. The keeper opens no guest path; it relays the helper's frames, believes
-// none of them, and ends a helper that does not get on.
+// does one task and is gone. The keeper opens no guest path; it relays the helper's frames,
+// believes none of them, and ends a helper that does not get on.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -18,7 +18,7 @@ namespace cay::keeper {
 
 class Files {
  public:
-  static constexpr std::size_t kMostHelpers = 64;   // further ones queue
+  static constexpr std::size_t kMostHelpers = 64;  // further ones queue
   static constexpr std::size_t kMostQueued = 1024;
 
   explicit Files(Workshop shop) : shop_(shop) {}
@@ -35,19 +35,19 @@ class Files {
   struct Job {
     ReplyTo to;
     wire::FileOp op;
-    std::unique_ptr<wire::FileOp> task;   // what the helper reads; stays put
+    std::unique_ptr<wire::FileOp> task;  // what the helper reads; stays put
     UniqueFd socket;
-    UniqueFd helper_end;                  // until the start is decided
+    UniqueFd helper_end;  // until the start is decided
     Watch watch;
     wire::FrameReader reader;
-    std::string out;                      // for the helper
+    std::string out;  // for the helper
     std::size_t out_begin = 0;
-    std::uint64_t credit = 0;             // the daemon takes so many bytes of data
-    std::uint64_t upload_credit = 0;      // the helper takes so many
+    std::uint64_t credit = 0;         // the daemon takes so many bytes of data
+    std::uint64_t upload_credit = 0;  // the helper takes so many
     bool uploads = false;
-    bool daemon_done = false;             // it sent kEof
+    bool daemon_done = false;  // it sent kEof
     bool helper_eof = false;
-    bool blocked = false;                 // the daemon's connection takes nothing now
+    bool blocked = false;  // the daemon's connection takes nothing now
     bool starting = false;
     bool cancelled = false;
     pid_t pid = 0;

@@ -43,8 +43,12 @@ class FilesTest : public ::testing::TestWithParam<Transport> {
     for (;;) {
       const wire::Frame frame = client.next(channel);
       switch (type_of(frame)) {
-        case Type::kFileInfo: answer.infos.push_back(wire::decode<wire::FileInfoMsg>(frame.payload).value()); break;
-        case Type::kGrepMatch: answer.matches.push_back(wire::decode<wire::GrepMatchMsg>(frame.payload).value()); break;
+        case Type::kFileInfo:
+          answer.infos.push_back(wire::decode<wire::FileInfoMsg>(frame.payload).value());
+          break;
+        case Type::kGrepMatch:
+          answer.matches.push_back(wire::decode<wire::GrepMatchMsg>(frame.payload).value());
+          break;
         case Type::kData: {
           const auto data = wire::decode_data(frame.payload).value();
           answer.data += data.bytes;
@@ -52,14 +56,18 @@ class FilesTest : public ::testing::TestWithParam<Transport> {
           break;
         }
         case Type::kCredit: break;
-        case Type::kEof: answer.truncated = wire::decode<wire::Eof>(frame.payload).value().truncated; return answer;
+        case Type::kEof:
+          answer.truncated = wire::decode<wire::Eof>(frame.payload).value().truncated;
+          return answer;
         case Type::kOk: return answer;
         case Type::kError: answer.error = error_of(frame); return answer;
         default: ADD_FAILURE() << "unexpected frame"; return answer;
       }
     }
   }
-  Answer perform(const wire::FileOp& request) { return collect(client.ask(Type::kFileOp, request)); }
+  Answer perform(const wire::FileOp& request) {
+    return collect(client.ask(Type::kFileOp, request));
+  }
 
   Answer write(const wire::FileOp& request, std::string_view content) {
     const std::uint32_t channel = client.ask(Type::kFileOp, request);
@@ -77,7 +85,8 @@ class FilesTest : public ::testing::TestWithParam<Transport> {
       }
       wire::Data data;
       data.offset = offset;
-      data.bytes = content.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(credit, wire::kDataChunk)));
+      data.bytes = content.substr(
+          0, static_cast<std::size_t>(std::min<std::uint64_t>(credit, wire::kDataChunk)));
       client.send(Type::kData, channel, wire::encode_data(data));
       credit -= data.bytes.size();
       offset += data.bytes.size();
@@ -90,7 +99,9 @@ class FilesTest : public ::testing::TestWithParam<Transport> {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  void put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  void put(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
 
   LocalKeeper keeper{GetParam(), [](Context& context) { context.file_deadline_ms = 400; }};
   Client client = keeper.client();
@@ -98,11 +109,14 @@ class FilesTest : public ::testing::TestWithParam<Transport> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Over, FilesTest, ::testing::Values(Transport::kUnix, Transport::kTcp),
-                         [](const auto& transport) { return transport.param == Transport::kUnix ? "Unix" : "Tcp"; });
+                         [](const auto& transport) {
+                           return transport.param == Transport::kUnix ? "Unix" : "Tcp";
+                         });
 
 TEST_P(FilesTest, WritesAndReadsBackAnyBytes) {
   std::string bytes(5'000'000, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 2654435761U >> 13);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>(i * 2654435761U >> 13);
   wire::FileOp request = op(FileVerb::kWrite, root + "/a/b/c.bin");
   request.parents = true;
   request.mode = 0640;
@@ -159,13 +173,15 @@ TEST_P(FilesTest, OnlyRegularFilesAreReadOrWritten) {
   EXPECT_NE(directory.message.find("is a directory"), std::string::npos);
   EXPECT_EQ(perform(op(FileVerb::kRead, "/dev/zero")).error.reason, "not_a_regular_file");
   EXPECT_EQ(perform(op(FileVerb::kReadTree, "/proc")).error.reason, "not_a_regular_file");
-  EXPECT_EQ(perform(op(FileVerb::kRead, root + "/none")).error.code, static_cast<std::uint32_t>(Code::kNotFound));
+  EXPECT_EQ(perform(op(FileVerb::kRead, root + "/none")).error.code,
+            static_cast<std::uint32_t>(Code::kNotFound));
   ASSERT_EQ(::symlink("loop", (root + "/loop").c_str()), 0);
   EXPECT_EQ(perform(op(FileVerb::kRead, root + "/loop")).error.reason, "symlink_loop");
   EXPECT_EQ(write(op(FileVerb::kWrite, root + "/loop"), "x").error.reason, "symlink_loop");
   // Its own memory is a copy of the keeper's.
   EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/self/mem")).error.reason, "permission_denied");
-  EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/thread-self/environ")).error.reason, "permission_denied");
+  EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/thread-self/environ")).error.reason,
+            "permission_denied");
   // Nor is its program one of the sandbox's; what other programs are, is (positive control).
   EXPECT_EQ(perform(op(FileVerb::kRead, "/proc/self/exe")).error.reason, "permission_denied");
   ASSERT_EQ(::symlink("/proc/self/exe", (root + "/exe").c_str()), 0);
@@ -174,16 +190,19 @@ TEST_P(FilesTest, OnlyRegularFilesAreReadOrWritten) {
   EXPECT_GT(perform(op(FileVerb::kRead, "/proc/version")).data.size(), 10U);
 }
 
-// What leads into the helper: its own entries in /proc, and links that are followed by a process's descriptors and not by a path.
+// What leads into the helper: its own entries in /proc, and links that are followed by a process's
+// descriptors and not by a path.
 TEST_P(FilesTest, NothingOfTheHelpersOwnIsReachedThroughProc) {
   ASSERT_EQ(::symlink("/proc/self/cwd", (root + "/cwd").c_str()), 0);
   ASSERT_EQ(::symlink("/proc/self/map_files", (root + "/maps").c_str()), 0);
   put(root + "/f", "1");
   const std::string other = "/proc/" + std::to_string(::getpid());  // of this test
   const std::string through = "/proc/self/root" + root;
-  for (const std::string& path : {std::string("/proc/self/fd"), std::string("/proc/self/map_files"), std::string("/proc/thread-self/fd"), std::string("/proc/self/task"), root + "/maps",
-                                  through}) {
-    for (const FileVerb verb : {FileVerb::kList, FileVerb::kStat, FileVerb::kReadTree, FileVerb::kGlob, FileVerb::kGrep}) {
+  for (const std::string& path : {std::string("/proc/self/fd"), std::string("/proc/self/map_files"),
+                                  std::string("/proc/thread-self/fd"),
+                                  std::string("/proc/self/task"), root + "/maps", through}) {
+    for (const FileVerb verb : {FileVerb::kList, FileVerb::kStat, FileVerb::kReadTree,
+                                FileVerb::kGlob, FileVerb::kGrep}) {
       wire::FileOp request = op(verb, path);
       request.follow = true;
       request.pattern = "*";
@@ -196,12 +215,14 @@ TEST_P(FilesTest, NothingOfTheHelpersOwnIsReachedThroughProc) {
   int refused = 0;
   for (int fd = 0; fd < 16; ++fd) {
     const auto got = perform(op(FileVerb::kRead, "/proc/self/fd/" + std::to_string(fd))).error;
-    EXPECT_TRUE(got.reason == "permission_denied" || got.reason == "file_not_found") << fd << got.message;
+    EXPECT_TRUE(got.reason == "permission_denied" || got.reason == "file_not_found")
+        << fd << got.message;
     refused += got.message.find("a link of /proc") != std::string::npos ? 1 : 0;
   }
   EXPECT_GT(refused, 0) << "it has some";
   EXPECT_EQ(perform(op(FileVerb::kRead, through + "/f")).error.reason, "permission_denied");
-  EXPECT_NE(perform(op(FileVerb::kRead, through + "/f")).error.message.find("a link of /proc"), std::string::npos);
+  EXPECT_NE(perform(op(FileVerb::kRead, through + "/f")).error.message.find("a link of /proc"),
+            std::string::npos);
   EXPECT_EQ(write(op(FileVerb::kWrite, through + "/f"), "2").error.reason, "permission_denied");
   EXPECT_EQ(perform(op(FileVerb::kMkdir, through + "/d")).error.reason, "permission_denied");
   EXPECT_EQ(perform(op(FileVerb::kRemove, through + "/f")).error.reason, "permission_denied");
@@ -351,7 +372,8 @@ TEST_P(FilesTest, TreesKeepModesTimesAndLinks) {
   const std::uint32_t to = client.ask(Type::kFileOp, op(FileVerb::kWriteTree, root + "/copy/deep"));
   std::uint64_t allowed = 0;
   const auto take = [&](std::uint32_t channel, std::uint64_t size) {
-    while (allowed < size) allowed += wire::decode<wire::Credit>(client.next(channel).payload).value().bytes;
+    while (allowed < size)
+      allowed += wire::decode<wire::Credit>(client.next(channel).payload).value().bytes;
     allowed -= size;
   };
   for (;;) {
@@ -381,7 +403,8 @@ TEST_P(FilesTest, TreesKeepModesTimesAndLinks) {
 
 TEST_P(FilesTest, ManyEntriesWaitForCreditNotInMemory) {
   std::filesystem::create_directory(root + "/many");
-  for (int i = 0; i < 3000; ++i) put(root + "/many/" + std::string(100, 'n') + std::to_string(i), "");
+  for (int i = 0; i < 3000; ++i)
+    put(root + "/many/" + std::string(100, 'n') + std::to_string(i), "");
   wire::FileOp read = op(FileVerb::kReadTree, root + "/many");
   read.credit = 20'000;
   const std::uint32_t from = client.ask(Type::kFileOp, read);
@@ -391,7 +414,8 @@ TEST_P(FilesTest, ManyEntriesWaitForCreditNotInMemory) {
     bytes += client.next(from).payload.size();
     ++entries;
   }
-  client.run(shell("a", "sleep 0.6"));  // longer than the deadline: it is the daemon's turn, and nothing ends
+  client.run(shell(
+      "a", "sleep 0.6"));  // longer than the deadline: it is the daemon's turn, and nothing ends
   for (;;) {
     client.send(Type::kCredit, from, wire::Credit{bytes});
     const wire::Frame frame = client.next(from);
@@ -444,7 +468,8 @@ TEST_P(FilesTest, TimesBeyondNanosecondsStopAtTheirEnd) {
   std::ofstream(path) << "x";
   const timespec times[2] = {{0, UTIME_OMIT}, {11'000'000'000, 0}};  // the year 2318
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
-  EXPECT_EQ(perform(op(FileVerb::kStat, path)).infos.at(0).mtime_ns, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(perform(op(FileVerb::kStat, path)).infos.at(0).mtime_ns,
+            std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_P(FilesTest, UnknownUsersAndDirectoriesAreTyped) {
@@ -458,7 +483,8 @@ TEST_P(FilesTest, UnknownUsersAndDirectoriesAreTyped) {
 
 // The pid of the keeper's newest child that is not in `known`.
 pid_t helper_of(pid_t keeper) {
-  std::ifstream children("/proc/" + std::to_string(keeper) + "/task/" + std::to_string(keeper) + "/children");
+  std::ifstream children("/proc/" + std::to_string(keeper) + "/task/" + std::to_string(keeper) +
+                         "/children");
   pid_t pid = 0, last = 0;
   while (children >> pid) last = pid;
   return last;
@@ -494,7 +520,8 @@ TEST_P(FilesTest, ASlowDaemonIsNotTheHelpersFault) {
 TEST_P(FilesTest, ManyAtOnceQueue) {
   put(root + "/f", "hello");
   std::vector<std::uint32_t> channels;
-  for (int i = 0; i < 300; ++i) channels.push_back(client.ask(Type::kFileOp, op(FileVerb::kRead, root + "/f")));
+  for (int i = 0; i < 300; ++i)
+    channels.push_back(client.ask(Type::kFileOp, op(FileVerb::kRead, root + "/f")));
   for (const std::uint32_t one : channels) EXPECT_EQ(collect(one).data, "hello");
 }
 

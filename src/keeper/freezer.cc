@@ -30,8 +30,10 @@ void Freezer::freeze(Done done) {
   }
   deadline_ = loop_.after(kLimitMs, [this] {
     thaw_all();
-    finish(Error{Code::kDeadlineExceeded, "pause_timeout",
-                 "a process in the sandbox waits in the kernel and could not be held still in 5 s: it runs on; try again", 0});
+    finish(Error{
+        Code::kDeadlineExceeded, "pause_timeout",
+        "a process in the sandbox waits in the kernel and could not be held still in 5 s: it runs on; try again",
+        0});
   });
   loop_.defer([this] { check(); });
 }
@@ -44,11 +46,14 @@ void Freezer::check() {
 
 void Freezer::thaw() {
   thaw_all();
-  if (done_) finish(Error{Code::kCancelled, "resumed", "the sandbox was resumed while it was being paused", 0});
+  if (done_)
+    finish(
+        Error{Code::kCancelled, "resumed", "the sandbox was resumed while it was being paused", 0});
 }
 
 void Freezer::thaw_all() {
-  for (Slot* slot : slots_.of_commands()) [[maybe_unused]] const auto thawed = slot->freeze(false);
+  for (Slot* slot : slots_.of_commands()) [[maybe_unused]]
+    const auto thawed = slot->freeze(false);
 }
 
 void Freezer::finish(Result<void> result) {

@@ -1,6 +1,6 @@
-// Freezer: holds everything in the commands' cgroups still, by the kernel's v2 freezer, and lets it go.
-// Slots that work for the keeper itself (file helpers) are left out, and so is the keeper: its own group
-// is another. SIGKILL ends frozen processes too.
+// Freezer: holds everything in the commands' cgroups still, by the kernel's v2 freezer, and lets it
+// go. Slots that work for the keeper itself (file helpers) are left out, and so is the keeper: its
+// own group is another. SIGKILL ends frozen processes too.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,8 +19,9 @@ class Freezer {
 
   Freezer(Loop& loop, Slots& slots) : loop_(loop), slots_(slots) {}
 
-  // Freezes. `done` comes from the loop once the kernel reports all as frozen. Fails kUnsupported (pause_unsupported),
-  // kDeadlineExceeded (pause_timeout), and then nothing is frozen. One at a time.
+  // Freezes. `done` comes from the loop once the kernel reports all as frozen. Fails kUnsupported
+  // (pause_unsupported), kDeadlineExceeded (pause_timeout), and then nothing is frozen. One at a
+  // time.
   void freeze(Done done);
   // Lets everything run. Ends a freeze() under way (kCancelled, resumed).
   void thaw();

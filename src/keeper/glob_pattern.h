@@ -1,6 +1,6 @@
-// GlobPattern: "**", "*", "?", "[...]" over a path relative to a root. "**" as a whole segment is any
-// number of directories. As in a shell, a name that begins with a dot is matched only by a segment
-// that begins with a dot. Pure.
+// GlobPattern: "**", "*", "?", "[...]" over a path relative to a root. "**" as a whole segment is
+// any number of directories. As in a shell, a name that begins with a dot is matched only by a
+// segment that begins with a dot. Pure.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,7 +19,8 @@ class GlobPattern {
   bool may_contain(const std::vector<std::string>& path) const { return match(path, 0, 0, true); }
 
  private:
-  bool match(const std::vector<std::string>& path, std::size_t at, std::size_t segment, bool as_prefix) const;
+  bool match(const std::vector<std::string>& path, std::size_t at, std::size_t segment,
+             bool as_prefix) const;
   std::vector<std::string> segments_;
 };
 

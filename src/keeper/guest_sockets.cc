@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::int64_t kPatienceMs = 5000;  // making them takes well under a millisecond
 
-// The maker's report beside the descriptors: first `v4` of the first family, then those of the second.
+// The maker's report beside the descriptors: first `v4` of the first family, then those of the
+// second.
 struct Made {
   std::int32_t err = 0;
   std::int32_t v4 = 0;
@@ -31,7 +32,9 @@ union Control {
   char bytes[CMSG_SPACE(sizeof(int) * 16)];
 };
 
-int make_socket(int family) { return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP); }
+int make_socket(int family) {
+  return ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+}
 
 void close_all_but(int one, int other) {
   const auto low = static_cast<unsigned>(std::min(one, other));
@@ -84,7 +87,8 @@ void close_all_but(int one, int other) {
 
 std::vector<UniqueFd> descriptors_of(msghdr& message) {
   std::vector<UniqueFd> out;
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
+       head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
@@ -96,8 +100,10 @@ std::vector<UniqueFd> descriptors_of(msghdr& message) {
   return out;
 }
 
-Error cannot(int err) { return Error{Code::kUnavailable, "tunnel_failed",
-                                     std::string("no socket could be made in the sandbox: ") + std::strerror(err), err}; }
+Error cannot(int err) {
+  return Error{Code::kUnavailable, "tunnel_failed",
+               std::string("no socket could be made in the sandbox: ") + std::strerror(err), err};
+}
 
 }  // namespace
 

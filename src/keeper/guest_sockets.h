@@ -1,7 +1,8 @@
-// GuestSockets: unconnected TCP sockets of the sandbox's network namespace. A socket belongs for ever to the namespace
-// that it was made in, so only the making needs a child that enters. The keeper itself connects, without waiting. The
-// child joins the user and the network namespace alone. It has no pid inside, so the guest cannot see, stop or trace it,
-// and it never holds a descriptor of these sockets.
+// GuestSockets: unconnected TCP sockets of the sandbox's network namespace. A socket belongs for
+// ever to the namespace that it was made in, so only the making needs a child that enters. The
+// keeper itself connects, without waiting. The child joins the user and the network namespace
+// alone. It has no pid inside, so the guest cannot see, stop or trace it, and it never holds a
+// descriptor of these sockets.
 #pragma once
 #include <sys/types.h>
 

@@ -84,7 +84,8 @@ bool listed(const char* members, const char* name) {
   for (const char* at = members; *at != '\0';) {
     const char* end = at;
     while (*end != '\0' && *end != ',') ++end;
-    if (static_cast<std::size_t>(end - at) == length && std::strncmp(at, name, length) == 0) return true;
+    if (static_cast<std::size_t>(end - at) == length && std::strncmp(at, name, length) == 0)
+      return true;
     at = *end == ',' ? end + 1 : end;
   }
   return false;
@@ -102,11 +103,13 @@ int open_guest_file(const char* path) {
   return -1;
 }
 
-bool resolve_user(const char* spec, GuestUser& out, const char* passwd_path, const char* group_path) {
+bool resolve_user(const char* spec, GuestUser& out, const char* passwd_path,
+                  const char* group_path) {
   out = GuestUser{};
   char user[64];
   const char* colon = std::strchr(spec, ':');
-  const std::size_t user_length = colon != nullptr ? static_cast<std::size_t>(colon - spec) : std::strlen(spec);
+  const std::size_t user_length =
+      colon != nullptr ? static_cast<std::size_t>(colon - spec) : std::strlen(spec);
   if (user_length >= sizeof user) {
     errno = ENOENT;
     return false;

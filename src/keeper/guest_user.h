@@ -1,5 +1,5 @@
-// The user of a command, by the guest's own /etc/passwd and /etc/group. It runs in the child between clone and exec: no
-// allocation, bounded reads, and files that a guest may have made nasty.
+// The user of a command, by the guest's own /etc/passwd and /etc/group. It runs in the child
+// between clone and exec: no allocation, bounded reads, and files that a guest may have made nasty.
 #pragma once
 #include <sys/types.h>
 

@@ -24,14 +24,16 @@ std::string frame(Type type, std::uint32_t channel, std::string payload) {
 }
 
 void send_raw(const UniqueFd& fd, const std::string& bytes) {
-  ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
 }
 
 // Reads until the keeper hangs up.
 std::string rest_of(const UniqueFd& fd) {
   std::string got;
   char buffer[4096];
-  for (ssize_t size = 0; (size = ::read(fd.get(), buffer, sizeof buffer)) > 0;) got.append(buffer, static_cast<std::size_t>(size));
+  for (ssize_t size = 0; (size = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+    got.append(buffer, static_cast<std::size_t>(size));
   return got;
 }
 
@@ -63,7 +65,8 @@ TEST(HostileTest, AnotherVersionIsRefusedWithWords) {
 TEST(HostileTest, NonsenseClosesThatConnectionOnly) {
   LocalKeeper keeper;
   Client good = keeper.client();
-  for (const std::string& bytes : {std::string(16, '\xff'), frame(Type::kStart, 1, "x"), std::string("GET / HTTP/1.1\r\n\r\n")}) {
+  for (const std::string& bytes : {std::string(16, '\xff'), frame(Type::kStart, 1, "x"),
+                                   std::string("GET / HTTP/1.1\r\n\r\n")}) {
     const UniqueFd bad = keeper.connect();
     send_raw(bad, bytes);
     rest_of(bad);
@@ -74,7 +77,8 @@ TEST(HostileTest, NonsenseClosesThatConnectionOnly) {
 TEST(HostileTest, MalformedRequestsAreTyped) {
   LocalKeeper keeper;
   Client client = keeper.client();
-  for (const Type type : {Type::kStart, Type::kAttach, Type::kStdin, Type::kKill, Type::kResize, Type::kFileOp}) {
+  for (const Type type :
+       {Type::kStart, Type::kAttach, Type::kStdin, Type::kKill, Type::kResize, Type::kFileOp}) {
     const std::uint32_t channel = client.channel();
     client.send(type, channel, std::string("\x01\x00\xff\xff\xff\xff", 6));
     EXPECT_EQ(error_of(client.next(channel)).reason, "malformed_request");
@@ -82,7 +86,11 @@ TEST(HostileTest, MalformedRequestsAreTyped) {
   const std::uint32_t channel = client.channel();
   client.send(static_cast<Type>(999), channel, std::string());
   EXPECT_EQ(error_of(client.next(channel)).reason, "unknown_request");
-  EXPECT_EQ(error_of(client.call(Type::kAttach, wire::Attach{.command_id = "none", .out_offset = 0, .err_offset = 0, .credit = 0})).code,
+  EXPECT_EQ(error_of(client.call(
+                         Type::kAttach,
+                         wire::Attach{
+                             .command_id = "none", .out_offset = 0, .err_offset = 0, .credit = 0}))
+                .code,
             static_cast<std::uint32_t>(Code::kNotFound));
   // Words about channels that never were, or are over, are no fault.
   client.send(Type::kCredit, 4000, wire::Credit{1});
@@ -103,11 +111,13 @@ TEST(HostileTest, RandomFramesNeverBreakTheKeeper) {
       std::string payload = seed;
       for (int n = 0; n < 4; ++n) payload[random() % payload.size()] = static_cast<char>(random());
       auto type = static_cast<Type>(1 + random() % 55);
-      if (type == Type::kShutdown || type == Type::kPause) type = Type::kStats;  // these are meant to refuse what comes next
+      if (type == Type::kShutdown || type == Type::kPause)
+        type = Type::kStats;  // these are meant to refuse what comes next
       bytes += frame(type, static_cast<std::uint32_t>(1 + random() % 8), payload);
     }
     // It may have hung up on an earlier frame already.
-    [[maybe_unused]] const ssize_t sent = ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    [[maybe_unused]] const ssize_t sent =
+        ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     rest_of_some(fd);
   }
   EXPECT_EQ(keeper.client().run(shell("last", "echo hi")).out, "hi\n");

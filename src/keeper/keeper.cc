@@ -43,7 +43,8 @@ std::uint32_t most_running(const Context& context) {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   const std::uint64_t spare = limit.rlim_cur > 512 ? limit.rlim_cur - 512 : 0;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(context.max_running, std::max<std::uint64_t>(spare / 8, 8)));
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(context.max_running, std::max<std::uint64_t>(spare / 8, 8)));
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ void run(const Context& given) {
   ::prctl(PR_SET_DUMPABLE, 0);  // children are copies of us until they exec
   ::umask(027);                 // spools: the keeper writes, the daemon's group reads
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);   // a full disk is an errno, also under RLIMIT_FSIZE
+  ::signal(SIGXFSZ, SIG_IGN);  // a full disk is an errno, also under RLIMIT_FSIZE
   ::signal(SIGHUP, SIG_IGN);
   ::fcntl(context.listen_fd, F_SETFL, ::fcntl(context.listen_fd, F_GETFL) | O_NONBLOCK);
 
@@ -69,7 +70,8 @@ void run(const Context& given) {
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
   const OomVictims oom_victims(context.oom_victims_fd);
-  const Workshop shop{context, loop, server, reaper, slots, spawner, stdin_budget, spool_budget, notes, oom_victims};
+  const Workshop shop{context, loop,         server,       reaper, slots,
+                      spawner, stdin_budget, spool_budget, notes,  oom_victims};
   Readers readers(loop, server);
   Commands commands(shop, readers, most_running(context));
   Files files(shop);

@@ -20,14 +20,15 @@ struct Context {
   std::string boot_id;
   std::string build;
 
-  int listen_fd = -1;     // UNIX stream socket, listening, non-blocking
-  uid_t daemon_uid = 0;   // the only peer served (SO_PEERCRED), besides root
-  int spool_fd = -1;      // directory for commands' spools, on the host's disk
-  int lifeline_fd = -1;   // write end; init's poll sees it close. CLOEXEC, never handed on
-  int init_pidfd = -1;    // of PID 1 inside; -1 in tests: commands then run where the keeper is
-  bool own_clocks = false;  // a time namespace is among the sandbox's. The keeper's own clocks are the host's
-  int devpts_fd = -1;     // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
-  int root_fd = -1;       // the sandbox's root, O_PATH
+  int listen_fd = -1;    // UNIX stream socket, listening, non-blocking
+  uid_t daemon_uid = 0;  // the only peer served (SO_PEERCRED), besides root
+  int spool_fd = -1;     // directory for commands' spools, on the host's disk
+  int lifeline_fd = -1;  // write end; init's poll sees it close. CLOEXEC, never handed on
+  int init_pidfd = -1;   // of PID 1 inside; -1 in tests: commands then run where the keeper is
+  bool own_clocks =
+      false;  // a time namespace is among the sandbox's. The keeper's own clocks are the host's
+  int devpts_fd = -1;  // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
+  int root_fd = -1;    // the sandbox's root, O_PATH
   std::vector<int> tmpfs_fds;  // its file systems in memory, O_PATH (keeper/stats.h)
 
   // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.
@@ -51,7 +52,8 @@ struct Context {
   std::vector<unsigned> cpus;      // ids shown; a command may run on as many CPUs; empty: on all
   std::uint64_t memory_bytes = 0;  // the limit
 
-  int oom_victims_fd = -1;  // the last processes that the kernel killed for memory (keeper/oom_victims.h); -1: not told
+  int oom_victims_fd = -1;  // the last processes that the kernel killed for memory
+                            // (keeper/oom_victims.h); -1: not told
 
   // The program record (keeper/program_record.h); -1: none is kept.
   int program_ring_fd = -1;   // BPF ring buffer of CAY_PROGRAM_RING bytes
@@ -59,20 +61,21 @@ struct Context {
   uid_t first_uid = 0;        // the host's number of root inside
 
   // The way out (keeper/lender.h); -1: there is none.
-  int gate_fd = -1;             // UNIX stream socket, listening, non-blocking
-  uid_t gate_uid = 0;           // whom the sockets are lent, besides root
-  std::vector<int> lent_fds;    // wire/guest_network.h
-  std::string policy;           // lent with them; the keeper knows none
+  int gate_fd = -1;           // UNIX stream socket, listening, non-blocking
+  uid_t gate_uid = 0;         // whom the sockets are lent, besides root
+  std::vector<int> lent_fds;  // wire/guest_network.h
+  std::string policy;         // lent with them; the keeper knows none
 
-  Profile profile = Profile::kDefault;  // of commands
-  std::uint64_t default_spool_limit = std::uint64_t{4} << 30;  // per stream
+  Profile profile = Profile::kDefault;                          // of commands
+  std::uint64_t default_spool_limit = std::uint64_t{4} << 30;   // per stream
   std::uint64_t sandbox_spool_limit = std::uint64_t{16} << 30;  // all commands together
 
-  bool skip_peer_check = false;         // TCP has no SO_PEERCRED: whoever listens vouches for the peer
-  std::string witness = "outside";      // where this keeper stands: outside|inside the sandbox
-  std::int64_t orphan_grace_ms = 30'000;  // after a daemon's return, for kill_on_disconnect commands
-  std::int64_t file_deadline_ms = 60'000; // a file operation without progress for so long is ended
-  std::uint32_t max_running = 4096;     // commands at once; less where RLIMIT_NOFILE says so
+  bool skip_peer_check = false;     // TCP has no SO_PEERCRED: whoever listens vouches for the peer
+  std::string witness = "outside";  // where this keeper stands: outside|inside the sandbox
+  std::int64_t orphan_grace_ms =
+      30'000;  // after a daemon's return, for kill_on_disconnect commands
+  std::int64_t file_deadline_ms = 60'000;  // a file operation without progress for so long is ended
+  std::uint32_t max_running = 4096;        // commands at once; less where RLIMIT_NOFILE says so
 };
 
 // Whether what the context asks for can be had: asked before the sandbox is said to be up.

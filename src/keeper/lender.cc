@@ -12,7 +12,8 @@
 namespace cay::keeper {
 
 Lender::Lender(Loop& loop, const Context& context) : loop_(loop), context_(context) {
-  if (context_.gate_fd >= 0) acceptor_.emplace(loop_, context_.gate_fd, [this](UniqueFd fd) { serve(std::move(fd)); });
+  if (context_.gate_fd >= 0)
+    acceptor_.emplace(loop_, context_.gate_fd, [this](UniqueFd fd) { serve(std::move(fd)); });
 }
 
 void Lender::serve(UniqueFd fd) {

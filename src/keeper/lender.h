@@ -1,6 +1,6 @@
-// Lender: gives the gate the sockets on which the sandbox's way out begins. The keeper holds them for the sandbox's life
-// and lends them to whichever gate connects. So a gate that is replaced finds them, and guests' connections wait
-// meanwhile in their queues.
+// Lender: gives the gate the sockets on which the sandbox's way out begins. The keeper holds them
+// for the sandbox's life and lends them to whichever gate connects. So a gate that is replaced
+// finds them, and guests' connections wait meanwhile in their queues.
 #pragma once
 #include <cstdint>
 #include <list>

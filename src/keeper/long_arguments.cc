@@ -37,7 +37,8 @@ Result<UniqueFd> put_line_into_file(std::vector<std::string>& argv) {
   CAY_CHECK(write_all(file.get(), line));
   // Readable to any user inside, writable to none.
   if (::fchmod(file.get(), 0444) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) !=
+          0) {
     return Error::from_errno(errno, "seal a long command line", "start_failed");
   }
   line = ". /proc/self/fd/" + std::to_string(kLineFd);

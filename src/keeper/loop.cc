@@ -61,7 +61,9 @@ void Timer::reset() {
   if (loop_ != nullptr) std::exchange(loop_, nullptr)->timers_.erase(key_);
 }
 
-Loop::Loop(std::int64_t (*now)()) : now_(now), epoll_(::epoll_create1(EPOLL_CLOEXEC)) { CAY_ASSERT(epoll_); }
+Loop::Loop(std::int64_t (*now)()) : now_(now), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  CAY_ASSERT(epoll_);
+}
 
 Watch Loop::watch(int fd, std::uint32_t events, OnEvents on_events) {
   const std::uint64_t id = next_id_++;
@@ -108,7 +110,8 @@ void Loop::run() {
   while (!stopped_) {
     run_deferred();
     if (stopped_) break;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), next_timeout());
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), next_timeout());
     CAY_ASSERT(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; ++i) {
       // By id, not by descriptor: an earlier callback may have closed it and got its number again.

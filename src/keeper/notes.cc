@@ -11,13 +11,15 @@ namespace {
 
 constexpr std::uint8_t kStateRunning = 1;  // cay::CommandState
 
-// Returns the number of this life, which no other life has, also over restarts of the host. Never 0.
+// Returns the number of this life, which no other life has, also over restarts of the host. Never
+// 0.
 std::uint64_t new_life() {
   std::uint64_t life = 0;
   if (::getrandom(&life, sizeof life, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof life)) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
-    life = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    life = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
   }
   return (life >> 1) | 1;  // the store's numbers have a sign
 }
@@ -36,7 +38,8 @@ void Notes::add(const wire::CommandMsg& command) {
   note.command.user.clear();
   if (!taken_) {
     sent_ = last_;
-    if (command.state != kStateRunning && outbox_.room()) outbox_.event(wire::Type::kEnded, wire::encode(note.command));
+    if (command.state != kStateRunning && outbox_.room())
+      outbox_.event(wire::Type::kEnded, wire::encode(note.command));
     return;
   }
   if (kept_.size() >= kMostKept) kept_.pop_front();
@@ -62,7 +65,8 @@ void Notes::noted(const wire::Noted& noted) {
 void Notes::pump(bool all) {
   if (!here_ || kept_.empty() || kept_.back().number <= sent_) return;
   const auto unsent = [](std::uint64_t through, const Note& note) { return through < note.number; };
-  for (auto at = std::upper_bound(kept_.begin(), kept_.end(), sent_, unsent); at != kept_.end() && (all || outbox_.room()); ++at) {
+  for (auto at = std::upper_bound(kept_.begin(), kept_.end(), sent_, unsent);
+       at != kept_.end() && (all || outbox_.room()); ++at) {
     sent_ = at->number;
     outbox_.event(wire::Type::kNote, at->payload);
   }

@@ -1,5 +1,6 @@
-// Notes: the start and the end of each command, kept until the daemon has them on record (kNote, kNoted in
-// wire/messages.h). A daemon that was killed meanwhile gets them again, and recognises them by their numbers.
+// Notes: the start and the end of each command, kept until the daemon has them on record (kNote,
+// kNoted in wire/messages.h). A daemon that was killed meanwhile gets them again, and recognises
+// them by their numbers.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -12,7 +13,8 @@ namespace cay::keeper {
 
 class Notes {
  public:
-  // Beyond it (the daemon cannot write) the oldest go. The daemon reports that itself: it holds no more of them either.
+  // Beyond it (the daemon cannot write) the oldest go. The daemon reports that itself: it holds no
+  // more of them either.
   static constexpr std::size_t kMostKept = 10'000;
 
   explicit Notes(Outbox& outbox);
@@ -38,7 +40,7 @@ class Notes {
   std::uint64_t last_ = 0;
   std::uint64_t sent_ = 0;  // on this connection, up to here
   bool here_ = false;
-  bool taken_ = true;       // as the present daemon, or the last one, declared
+  bool taken_ = true;  // as the present daemon, or the last one, declared
   std::deque<Note> kept_;
 };
 

@@ -1,4 +1,5 @@
-// Notes of a real keeper: sent before the answer, again until they are on record, and ENDED for a daemon without notes.
+// Notes of a real keeper: sent before the answer, again until they are on record, and ENDED for a
+// daemon without notes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@ namespace {
 
 using wire::Type;
 
-CommandState state(const wire::NoteMsg& note) { return static_cast<CommandState>(note.command.state); }
+CommandState state(const wire::NoteMsg& note) {
+  return static_cast<CommandState>(note.command.state);
+}
 
 class NotesTest : public ::testing::Test {
  protected:
@@ -55,7 +58,8 @@ TEST_F(NotesTest, AreToldAgainToTheNextDaemonUntilTheyAreOnRecord) {
     EXPECT_EQ(next(client).command.exit_code, 1);
     client.start(shell("b", "sleep 0.2; exit 2"));
     EXPECT_EQ(next(client).command.command_id, "b");
-    const auto answer = client.call(Type::kNoted, wire::Noted{.life = first.life, .through = first.number});
+    const auto answer =
+        client.call(Type::kNoted, wire::Noted{.life = first.life, .through = first.number});
     EXPECT_EQ(type_of(answer), Type::kOk);
     // A word about another life is not about these.
     client.call(Type::kNoted, wire::Noted{.life = first.life + 2, .through = first.number + 9});
@@ -109,7 +113,9 @@ struct NoRoom : Outbox {
   void send(ReplyTo, wire::Type, std::string) override {}
   void send_data(ReplyTo, const wire::Data&) override {}
   bool room() const override { return has_room; }
-  void event(wire::Type, const std::string& payload) override { sent.push_back(wire::decode<wire::NoteMsg>(payload)->number); }
+  void event(wire::Type, const std::string& payload) override {
+    sent.push_back(wire::decode<wire::NoteMsg>(payload)->number);
+  }
   bool has_room = true;
   std::vector<std::uint64_t> sent;
 };

@@ -31,17 +31,21 @@ std::uint64_t OomVictims::count() const {
   return victims_ == nullptr ? 0 : __atomic_load_n(&victims_->count, __ATOMIC_ACQUIRE);
 }
 
-// The kernel also marks processes that die already, of something else: such a mark follows no new kill.
+// The kernel also marks processes that die already, of something else: such a mark follows no new
+// kill.
 OomVictims::Told OomVictims::told(const Question& question) const {
   Told out;
   out.all = true;
   std::uint64_t kills = question.kills_before;
   const std::uint64_t last = count();
-  for (std::uint64_t number = std::max(question.since, wire::oom_victims_gone(last)) + 1; number <= last; ++number) {
+  for (std::uint64_t number = std::max(question.since, wire::oom_victims_gone(last)) + 1;
+       number <= last; ++number) {
     cay_oom_victim victim{};
-    if (!wire::read_oom_victim(*victims_, number, victim) || victim.group != question.group) continue;
+    if (!wire::read_oom_victim(*victims_, number, victim) || victim.group != question.group)
+      continue;
     if (victim.kills == kills) continue;
-    // More than one since the last: the others were not named. All of its memory's users go, and only one is named.
+    // More than one since the last: the others were not named. All of its memory's users go, and
+    // only one is named.
     if (victim.kills != kills + 1 || victim.shares != 0) out.all = false;
     kills = victim.kills;
     if (victim.pid == static_cast<std::uint32_t>(question.pid)) out.named = true;

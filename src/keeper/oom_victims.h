@@ -1,6 +1,6 @@
-// OomVictims: the victims of the kernel's out-of-memory killer, read from the table of the launcher's kernel part
-// (wire/oom_victims.h). A cgroup counts its kills and does not name them. The names here are believed to be all only if
-// they are as many as the group counted.
+// OomVictims: the victims of the kernel's out-of-memory killer, read from the table of the
+// launcher's kernel part (wire/oom_victims.h). A cgroup counts its kills and does not name them.
+// The names here are believed to be all only if they are as many as the group counted.
 #pragma once
 #include <sys/types.h>
 

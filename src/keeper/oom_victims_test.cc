@@ -16,11 +16,13 @@ class OomVictimsTest : public ::testing::Test {
  protected:
   OomVictimsTest() : fd(::memfd_create("victims", MFD_CLOEXEC)) {
     EXPECT_EQ(::ftruncate(fd.get(), sizeof(cay_oom_victims)), 0);
-    all = static_cast<cay_oom_victims*>(::mmap(nullptr, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
+    all = static_cast<cay_oom_victims*>(
+        ::mmap(nullptr, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
   }
   ~OomVictimsTest() override { ::munmap(all, sizeof *all); }
   // As the kernel part does.
-  void kill(std::uint64_t kills, std::uint32_t pid, std::uint64_t group = kGroup, std::uint32_t shares = 0) {
+  void kill(std::uint64_t kills, std::uint32_t pid, std::uint64_t group = kGroup,
+            std::uint32_t shares = 0) {
     const std::uint64_t index = all->count++;
     all->last[index % CAY_OOM_VICTIMS] = {index + 1, group, kills, pid, shares};
   }

@@ -1,5 +1,5 @@
-// Outbox: the destination of answers: the present connection of the daemon, or nowhere. Bounded: a producer of much
-// checks room() first, and on_room is called when there is some again.
+// Outbox: the destination of answers: the present connection of the daemon, or nowhere. Bounded: a
+// producer of much checks room() first, and on_room is called when there is some again.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -34,7 +34,8 @@ class Outbox {
   void ok(ReplyTo to) { send(to, wire::Type::kOk, std::string()); }
   void fail(ReplyTo to, const Error& error) {
     send(to, wire::Type::kError,
-         wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno});
+         wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason, error.message,
+                        error.os_errno});
   }
 };
 

@@ -12,7 +12,7 @@ namespace cay::keeper {
 namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
-constexpr std::size_t kTurn = 4 * kChunk;         // then others get their turn
+constexpr std::size_t kTurn = 4 * kChunk;           // then others get their turn
 constexpr std::size_t kTerminalDrain = 256 * 1024;  // more than a terminal's buffers hold
 
 std::array<char, kChunk>& buffer() {
@@ -22,9 +22,12 @@ std::array<char, kChunk>& buffer() {
 
 }  // namespace
 
-OutputPipe::OutputPipe(Loop& loop, UniqueFd fd, SpoolStream& stream, std::function<void(bool)> on_bytes,
-                       std::function<void()> on_eof)
-    : fd_(std::move(fd)), stream_(stream), on_bytes_(std::move(on_bytes)), on_eof_(std::move(on_eof)) {
+OutputPipe::OutputPipe(Loop& loop, UniqueFd fd, SpoolStream& stream,
+                       std::function<void(bool)> on_bytes, std::function<void()> on_eof)
+    : fd_(std::move(fd)),
+      stream_(stream),
+      on_bytes_(std::move(on_bytes)),
+      on_eof_(std::move(on_eof)) {
   watch_ = loop.watch(fd_.get(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
 }
 
@@ -35,7 +38,8 @@ ssize_t OutputPipe::read_some(std::size_t most) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return 0;
     if (got <= 0) return -1;  // a terminal ends with EIO
-    const bool changed = stream_.append(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
+    const bool changed =
+        stream_.append(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
     on_bytes_(changed);
     return got;
   }
@@ -53,11 +57,12 @@ void OutputPipe::on_readable() {
 
 void OutputPipe::drain() {
   if (!fd_) return;
-  // A child that goes on writing must not hold us, so only the pipe's present bytes are read. A terminal does not
-  // report their number, and its buffers are small.
+  // A child that goes on writing must not hold us, so only the pipe's present bytes are read. A
+  // terminal does not report their number, and its buffers are small.
   std::size_t left = kTerminalDrain;
   int queued = 0;
-  if (::isatty(fd_.get()) == 0 && ::ioctl(fd_.get(), FIONREAD, &queued) == 0) left = static_cast<std::size_t>(queued);
+  if (::isatty(fd_.get()) == 0 && ::ioctl(fd_.get(), FIONREAD, &queued) == 0)
+    left = static_cast<std::size_t>(queued);
   while (left > 0) {
     const ssize_t got = read_some(left);
     if (got < 0) return at_eof();

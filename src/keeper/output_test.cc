@@ -30,20 +30,25 @@ struct Hash {
 };
 
 // `bytes` of text that never repeats at the same place: numbered lines.
-std::string numbers(std::uint64_t bytes) { return "seq 1 100000000 | head -c " + std::to_string(bytes); }
+std::string numbers(std::uint64_t bytes) {
+  return "seq 1 100000000 | head -c " + std::to_string(bytes);
+}
 
 Hash expected(std::uint64_t bytes) {
   Hash hash;
   for (std::uint64_t n = 1; hash.bytes < bytes; ++n) {
     const std::string line = std::to_string(n) + "\n";
-    hash.add(std::string_view(line).substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(line.size(), bytes - hash.bytes))));
+    hash.add(std::string_view(line).substr(
+        0, static_cast<std::size_t>(std::min<std::uint64_t>(line.size(), bytes - hash.bytes))));
   }
   return hash;
 }
 
 class OutputTest : public ::testing::TestWithParam<Transport> {};
 INSTANTIATE_TEST_SUITE_P(Over, OutputTest, ::testing::Values(Transport::kUnix, Transport::kTcp),
-                         [](const auto& transport) { return transport.param == Transport::kUnix ? "Unix" : "Tcp"; });
+                         [](const auto& transport) {
+                           return transport.param == Transport::kUnix ? "Unix" : "Tcp";
+                         });
 
 TEST_P(OutputTest, AReaderThatIsCutAndComesBackSeesTheSameBytes) {
   constexpr std::uint64_t kBytes = 200ULL << 20;
@@ -66,7 +71,8 @@ TEST_P(OutputTest, AReaderThatIsCutAndComesBackSeesTheSameBytes) {
     ASSERT_TRUE(got.gaps.empty());
     hash.add(got.out);
     ended = got.ended;
-    // Half of the cuts fall in the middle of a frame: bytes are on their way and get lost with the socket.
+    // Half of the cuts fall in the middle of a frame: bytes are on their way and get lost with the
+    // socket.
   }
   const Hash want = expected(kBytes);
   EXPECT_EQ(hash.bytes, want.bytes);
@@ -112,17 +118,21 @@ TEST(OutputTest, ARingThatAChildWritesOnAfterTheEndIsNotReadByTheEndsRecord) {
   LocalKeeper keeper;
   Client client = keeper.client();
   constexpr std::uint64_t kFirst = 20'000, kLate = 1000, kLimit = 4096;
-  const auto letters = [](std::uint64_t count, char letter) { return "head -c " + std::to_string(count) + " /dev/zero | tr '\\0' " + letter; };
+  const auto letters = [](std::uint64_t count, char letter) {
+    return "head -c " + std::to_string(count) + " /dev/zero | tr '\\0' " + letter;
+  };
   const std::string gate = keeper.home() + "/gate";
-  wire::StartCommand request = shell("a", letters(kFirst, 'a') + "; (while [ ! -e " + gate + " ]; do sleep 0.01; done; " +
-                                              letters(kLate, 'b') + "; exec sleep 600) & exit 3");
+  wire::StartCommand request =
+      shell("a", letters(kFirst, 'a') + "; (while [ ! -e " + gate + " ]; do sleep 0.01; done; " +
+                     letters(kLate, 'b') + "; exec sleep 600) & exit 3");
   request.spool_limit = kLimit;
   client.start(request);
   EXPECT_EQ(client.attach("a").end.exit_code, 3);
   const auto check = [&] {
     const UniqueFd record_file(::open((keeper.spool() + "/a/record").c_str(), O_RDONLY));
     std::string text(64 * 1024, '\0');
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(record_file.get(), text.data(), text.size()), 0)));
+    text.resize(static_cast<std::size_t>(
+        std::max<ssize_t>(::read(record_file.get(), text.data(), text.size()), 0)));
     const auto record = wire::read_record(text);
     ASSERT_TRUE(record);
     EXPECT_EQ(record->message.out.end_offset, kFirst);
@@ -133,8 +143,11 @@ TEST(OutputTest, ARingThatAChildWritesOnAfterTheEndIsNotReadByTheEndsRecord) {
       if (piece.kind == wire::SpoolPiece::Kind::kEnd) break;
       if (piece.kind == wire::SpoolPiece::Kind::kData) {
         std::string bytes(piece.length, '\0');
-        ASSERT_EQ(::pread(out.get(), bytes.data(), bytes.size(), static_cast<off_t>(piece.file_position)), static_cast<ssize_t>(bytes.size()));
-        for (std::uint64_t i = 0; i < piece.length; ++i) ASSERT_EQ(bytes[i], at + i < kFirst ? 'a' : 'b') << at + i;
+        ASSERT_EQ(
+            ::pread(out.get(), bytes.data(), bytes.size(), static_cast<off_t>(piece.file_position)),
+            static_cast<ssize_t>(bytes.size()));
+        for (std::uint64_t i = 0; i < piece.length; ++i)
+          ASSERT_EQ(bytes[i], at + i < kFirst ? 'a' : 'b') << at + i;
       }
       at += piece.length;
     }
@@ -142,7 +155,11 @@ TEST(OutputTest, ARingThatAChildWritesOnAfterTheEndIsNotReadByTheEndsRecord) {
   };
   check();
   client.run(shell("open", "touch " + gate));
-  const auto now = [&] { return wire::decode<wire::CommandMsg>(client.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)->out; };
+  const auto now = [&] {
+    return wire::decode<wire::CommandMsg>(
+               client.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)
+        ->out;
+  };
   for (int i = 0; i < 1000 && now().bytes < kFirst + kLate; ++i) ::usleep(10'000);
   ASSERT_EQ(now().bytes, kFirst + kLate);
   check();
@@ -152,7 +169,8 @@ TEST(OutputTest, ARingThatAChildWritesOnAfterTheEndIsNotReadByTheEndsRecord) {
   for (int i = 0; i < 1000; ++i) {
     const UniqueFd file(::open((keeper.spool() + "/a/record").c_str(), O_RDONLY));
     std::string text(64 * 1024, '\0');
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(file.get(), text.data(), text.size()), 0)));
+    text.resize(static_cast<std::size_t>(
+        std::max<ssize_t>(::read(file.get(), text.data(), text.size()), 0)));
     const auto record = wire::read_record(text);
     if (record && record->message.out.gap_end == kFirst + kLate - kLimit / 2) return;
     ::usleep(10'000);
@@ -187,7 +205,8 @@ TEST(OutputTest, PastItsLimitTheMiddleIsAGap) {
   EXPECT_EQ(inside.out, whole.out.substr(kBytes - kLimit / 2));
   EXPECT_EQ(client.attach("a", kBytes - 1).out, whole.out.substr(kBytes - 1));
   EXPECT_EQ(client.attach("a", kBytes).out, "");
-  EXPECT_EQ(client.attach("a", kBytes + 1).error.code, static_cast<std::uint32_t>(Code::kOutOfRange));
+  EXPECT_EQ(client.attach("a", kBytes + 1).error.code,
+            static_cast<std::uint32_t>(Code::kOutOfRange));
 }
 
 TEST(OutputTest, AFullDiskNeverBlocksTheCommandAndIsTold) {
@@ -239,7 +258,8 @@ TEST_P(OutputTest, TooMuchWaitingStdinIsRefusedNotKept) {
   Client client = keeper.client();
   client.start(shell("a", "exec sleep 600"));
   std::vector<std::uint32_t> writes;
-  for (int i = 0; i < 100; ++i) writes.push_back(client.ask(Type::kStdin, wire::Stdin{"a", std::string(64 * 1024, 'x')}));
+  for (int i = 0; i < 100; ++i)
+    writes.push_back(client.ask(Type::kStdin, wire::Stdin{"a", std::string(64 * 1024, 'x')}));
   const wire::Frame last = client.next(writes.back());
   EXPECT_EQ(error_of(last).reason, "stdin_backlog");
   EXPECT_TRUE(!kMemoryTells || keeper.rss_kib() < 64 * 1024) << keeper.rss_kib();
@@ -259,7 +279,8 @@ TEST(OutputTest, AClosedStdinIsAPipeAtItsEnd) {
 TEST(OutputTest, ATerminalIsOne) {
   LocalKeeper keeper;
   Client client = keeper.client();
-  wire::StartCommand request = shell("a", "tty; stty size; echo $TERM; read x; echo got $x; stty size; echo err >&2");
+  wire::StartCommand request =
+      shell("a", "tty; stty size; echo $TERM; read x; echo got $x; stty size; echo err >&2");
   request.pty = true;
   request.rows = 33;
   request.cols = 101;
@@ -269,7 +290,8 @@ TEST(OutputTest, ATerminalIsOne) {
   attach.credit = 100'000;
   const std::uint32_t reader = client.ask(Type::kAttach, attach);
   EXPECT_EQ(type_of(client.call(Type::kResize, wire::Resize{"a", 40, 120})), Type::kOk);
-  EXPECT_EQ(type_of(client.call(Type::kCloseStdin, wire::CommandRef{"a"})), Type::kOk);  // means nothing here
+  EXPECT_EQ(type_of(client.call(Type::kCloseStdin, wire::CommandRef{"a"})),
+            Type::kOk);  // means nothing here
   EXPECT_EQ(type_of(client.call(Type::kStdin, wire::Stdin{"a", "hello\n"})), Type::kOk);
   const Output got = client.collect(reader);
   EXPECT_NE(got.out.find("/dev/pts/"), std::string::npos) << got.out;

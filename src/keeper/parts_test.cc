@@ -29,17 +29,34 @@ TEST(GlobPatternTest, MatchesAsAShellDoes) {
     bool matches;
   };
   const Case cases[] = {
-      {"*.py", {"a.py"}, true},           {"*.py", {"d", "a.py"}, false},      {"**/*.py", {"a.py"}, true},
-      {"**/*.py", {"d", "e", "a.py"}, true}, {"d/**", {"d", "e", "f"}, true},  {"d/**/f", {"d", "f"}, true},
-      {"?at", {"cat"}, true},             {"?at", {"at"}, false},              {"[a-c]x", {"bx"}, true},
-      {"[!a-c]x", {"bx"}, false},         {"[!a-c]x", {"dx"}, true},           {"[]]x", {"]x"}, true},
-      {"a[", {"a["}, true},               {"*", {".hidden"}, false},           {".*", {".hidden"}, true},
-      {"**/x", {".git", "x"}, false},     {".git/**/x", {".git", "o", "x"}, true}, {"\\*", {"*"}, true},
-      {"\\*", {"a"}, false},              {"./a", {"a"}, true},                {"a*b*c", {"aXbYc"}, true},
-      {"a*b*c", {"aXbY"}, false},         {"", {"a"}, false},                  {"**", {"a", "b"}, true},
+      {"*.py", {"a.py"}, true},
+      {"*.py", {"d", "a.py"}, false},
+      {"**/*.py", {"a.py"}, true},
+      {"**/*.py", {"d", "e", "a.py"}, true},
+      {"d/**", {"d", "e", "f"}, true},
+      {"d/**/f", {"d", "f"}, true},
+      {"?at", {"cat"}, true},
+      {"?at", {"at"}, false},
+      {"[a-c]x", {"bx"}, true},
+      {"[!a-c]x", {"bx"}, false},
+      {"[!a-c]x", {"dx"}, true},
+      {"[]]x", {"]x"}, true},
+      {"a[", {"a["}, true},
+      {"*", {".hidden"}, false},
+      {".*", {".hidden"}, true},
+      {"**/x", {".git", "x"}, false},
+      {".git/**/x", {".git", "o", "x"}, true},
+      {"\\*", {"*"}, true},
+      {"\\*", {"a"}, false},
+      {"./a", {"a"}, true},
+      {"a*b*c", {"aXbYc"}, true},
+      {"a*b*c", {"aXbY"}, false},
+      {"", {"a"}, false},
+      {"**", {"a", "b"}, true},
   };
   for (const Case& one : cases) {
-    EXPECT_EQ(GlobPattern(one.pattern).matches(one.path), one.matches) << one.pattern << " on " << one.path.back();
+    EXPECT_EQ(GlobPattern(one.pattern).matches(one.path), one.matches)
+        << one.pattern << " on " << one.path.back();
   }
   // Never exponential.
   EXPECT_FALSE(matches_name("*a*a*a*a*a*a*a*a*a*b", std::string(5000, 'a')));
@@ -51,15 +68,17 @@ TEST(GlobPatternTest, MatchesAsAShellDoes) {
 TEST(TextTest, AnythingBecomesUtf8) {
   EXPECT_EQ(valid_utf8("plain \xc3\xa9 \xf0\x9f\x98\x80", 100), "plain \xc3\xa9 \xf0\x9f\x98\x80");
   EXPECT_EQ(valid_utf8("\xff", 100), "\xef\xbf\xbd");
-  EXPECT_EQ(valid_utf8("\xc0\x80", 100), "\xef\xbf\xbd\xef\xbf\xbd");          // overlong
-  EXPECT_EQ(valid_utf8("\xed\xa0\x80", 100), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // a surrogate
-  EXPECT_EQ(valid_utf8("ab\xc3\xa9", 3), "ab");                              // never half a character
+  EXPECT_EQ(valid_utf8("\xc0\x80", 100), "\xef\xbf\xbd\xef\xbf\xbd");  // overlong
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80", 100),
+            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // a surrogate
+  EXPECT_EQ(valid_utf8("ab\xc3\xa9", 3), "ab");       // never half a character
 }
 
 TEST(GuestUserTest, ReadsTheGuestsOwnFiles) {
   const TempDir dir;
   const std::string passwd = dir.path() + "/passwd", group = dir.path() + "/group";
-  std::ofstream(passwd) << "root:x:0:0:root:/root:/bin/bash\nbroken\nuser:x:1000:1000::/home/user:/bin/zsh\n";
+  std::ofstream(passwd)
+      << "root:x:0:0:root:/root:/bin/bash\nbroken\nuser:x:1000:1000::/home/user:/bin/zsh\n";
   std::ofstream(group) << "root:x:0:\nuser:x:1000:\nsudo:x:27:other,user\nwheel:x:10:users\n";
   GuestUser user;
   ASSERT_TRUE(resolve_user("user", user, passwd.c_str(), group.c_str()));
@@ -96,11 +115,13 @@ TEST(GuestUserTest, NastyFilesAreNotWaitedFor) {
 TEST(SpoolStreamTest, HeadAndRingHoldTheRightBytes) {
   std::string all;
   for (int i = 0; all.size() < 100'000; ++i) all += std::to_string(i) + ",";
-  for (const std::size_t step : {std::size_t{1}, std::size_t{777}, std::size_t{4096}, std::size_t{50'000}}) {
+  for (const std::size_t step :
+       {std::size_t{1}, std::size_t{777}, std::size_t{4096}, std::size_t{50'000}}) {
     const TempDir temp;
     const UniqueFd dir = temp.open();
     SpoolStream stream(dir.get(), "out", 10'000);
-    for (std::size_t at = 0; at < all.size(); at += step) stream.append(std::string_view(all).substr(at, step));
+    for (std::size_t at = 0; at < all.size(); at += step)
+      stream.append(std::string_view(all).substr(at, step));
     EXPECT_EQ(stream.bytes(), all.size());
     EXPECT_EQ(stream.extent().gap_begin, 5'000U);
     EXPECT_EQ(stream.extent().gap_end, all.size() - 5'000);
@@ -109,7 +130,8 @@ TEST(SpoolStreamTest, HeadAndRingHoldTheRightBytes) {
     for (std::uint64_t offset = 0;;) {
       const auto piece = stream.read(offset, buffer);
       if (piece.kind == wire::SpoolPiece::Kind::kEnd) break;
-      if (piece.kind == wire::SpoolPiece::Kind::kData) got.append(buffer.data(), static_cast<std::size_t>(piece.length));
+      if (piece.kind == wire::SpoolPiece::Kind::kData)
+        got.append(buffer.data(), static_cast<std::size_t>(piece.length));
       offset += piece.length;
     }
     EXPECT_TRUE(got == all.substr(0, 5'000) + all.substr(all.size() - 5'000)) << step;
@@ -129,9 +151,13 @@ TEST(SpoolStreamTest, AShortDiskIsLeftAlone) {
     EXPECT_EQ(stream.bytes(), 64 * block.size());
     return std::pair(stream.extent().gap_begin, stream.bytes() - stream.extent().gap_end);
   };
-  const auto kept = [](std::uint64_t first_and_last) { return std::pair(first_and_last, first_and_last); };
-  EXPECT_EQ(gap_of("short", free / 2 * 3), kept(128 * 1024)) << "an ordinary output is kept: its first half and the last";
-  EXPECT_EQ(gap_of("used up", std::uint64_t{1} << 62), kept(2048)) << "half of the reserve is no output's";
+  const auto kept = [](std::uint64_t first_and_last) {
+    return std::pair(first_and_last, first_and_last);
+  };
+  EXPECT_EQ(gap_of("short", free / 2 * 3), kept(128 * 1024))
+      << "an ordinary output is kept: its first half and the last";
+  EXPECT_EQ(gap_of("used up", std::uint64_t{1} << 62), kept(2048))
+      << "half of the reserve is no output's";
   EXPECT_EQ(gap_of("roomy", 1).first, 0U);
 }
 
@@ -177,8 +203,10 @@ TEST(TapeTest, ACommandThatCannotBeLookedAtIsLostAndNotForgotten) {
 }
 
 TEST(TapeTest, IdsAreNamesOfFiles) {
-  for (const char* good : {"a", "0197-f0", "A_b.c", "x..y"}) EXPECT_TRUE(valid_command_id(good)) << good;
-  for (const char* bad : {"", ".", "..", ".a", "a/b", "a b", "a\n"}) EXPECT_FALSE(valid_command_id(bad)) << bad;
+  for (const char* good : {"a", "0197-f0", "A_b.c", "x..y"})
+    EXPECT_TRUE(valid_command_id(good)) << good;
+  for (const char* bad : {"", ".", "..", ".a", "a/b", "a b", "a\n"})
+    EXPECT_FALSE(valid_command_id(bad)) << bad;
   EXPECT_FALSE(valid_command_id(std::string(129, 'a')));
 }
 
@@ -191,7 +219,8 @@ TEST(LoopTest, CallbacksMayRemoveAnything) {
     never.reset();
     loop.defer([&] { order += "b"; });
   });
-  never = loop.after(1, [&] { order += "never"; });  // after it, however long that took: due with it, or later
+  never = loop.after(
+      1, [&] { order += "never"; });  // after it, however long that took: due with it, or later
   Timer last = loop.after(5, [&] { loop.stop(); });
   loop.run();
   EXPECT_EQ(order, "ab");

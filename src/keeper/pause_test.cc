@@ -17,7 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using wire::Type;
 
-CommandState state(const wire::CommandMsg& message) { return static_cast<CommandState>(message.state); }
+CommandState state(const wire::CommandMsg& message) {
+  return static_cast<CommandState>(message.state);
+}
 
 class PauseTest : public ::testing::Test {
  protected:
@@ -27,7 +29,9 @@ class PauseTest : public ::testing::Test {
     sandbox = std::make_unique<LocalSandbox>(64ULL << 20);
     keeper = std::make_unique<LocalKeeper>(
         Transport::kUnix,
-        [this](Context& context) { ASSERT_EQ(::fchown(context.spool_fd, sandbox->keeper_uid(), 0), 0); },
+        [this](Context& context) {
+          ASSERT_EQ(::fchown(context.spool_fd, sandbox->keeper_uid(), 0), 0);
+        },
         [this](Context& context) { sandbox->enter(context); });
     client = std::make_unique<Client>(keeper->client());
   }
@@ -38,9 +42,12 @@ class PauseTest : public ::testing::Test {
   }
   Type pause() { return type_of(client->call(Type::kPause, wire::Empty{})); }
   Type resume() { return type_of(client->call(Type::kResume, wire::Empty{})); }
-  wire::StatsMsg stats() { return *wire::decode<wire::StatsMsg>(client->call(Type::kStats, wire::Empty{}).payload); }
+  wire::StatsMsg stats() {
+    return *wire::decode<wire::StatsMsg>(client->call(Type::kStats, wire::Empty{}).payload);
+  }
   wire::CommandMsg get(const std::string& id) {
-    return *wire::decode<wire::CommandMsg>(client->call(Type::kGetCommand, wire::CommandRef{id}).payload);
+    return *wire::decode<wire::CommandMsg>(
+        client->call(Type::kGetCommand, wire::CommandRef{id}).payload);
   }
   // Waits until the command has written more than `bytes`.
   void grows_past(const std::string& id, std::uint64_t bytes) {
@@ -126,7 +133,8 @@ TEST_F(PauseTest, NothingNewStartsButFilesGoOn) {
   const auto refused = error_of(client->call(Type::kStart, command("new", {"true"})));
   EXPECT_EQ(refused.reason, "sandbox_paused");
   EXPECT_EQ(refused.code, static_cast<std::uint32_t>(Code::kNotReady));
-  EXPECT_EQ(type_of(client->call(Type::kStart, old)), Type::kCommand);  // get-or-create: it is there
+  EXPECT_EQ(type_of(client->call(Type::kStart, old)),
+            Type::kCommand);  // get-or-create: it is there
   wire::FileOp look;
   look.verb = static_cast<std::uint8_t>(wire::FileVerb::kStat);
   look.path = "/etc/passwd";
@@ -153,7 +161,8 @@ TEST_F(PauseTest, ShutdownEndsWhatIsPaused) {
 
 TEST_F(PauseTest, StartsUnderWayAreWaitedFor) {
   std::vector<std::uint32_t> starts;
-  for (int i = 0; i < 20; ++i) starts.push_back(client->ask(Type::kStart, shell("c" + std::to_string(i), "sleep 600")));
+  for (int i = 0; i < 20; ++i)
+    starts.push_back(client->ask(Type::kStart, shell("c" + std::to_string(i), "sleep 600")));
   const std::uint32_t paused = client->ask(Type::kPause, wire::Empty{});
   for (const auto start : starts) EXPECT_EQ(type_of(client->next(start)), Type::kCommand);
   EXPECT_EQ(type_of(client->next(paused)), Type::kOk);
@@ -167,7 +176,8 @@ TEST_F(PauseTest, QuietCountsFromTheEndOfTheLastProcess) {
   EXPECT_EQ(stats().running_commands, 0U);
   client->call(Type::kKill, wire::Kill{"a", 0, "client"});
   const auto end = std::chrono::steady_clock::now() + 10s;
-  while (stats().quiet_ms <= 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(2ms);
+  while (stats().quiet_ms <= 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(2ms);
   EXPECT_GT(stats().quiet_ms, 0);
   EXPECT_LT(stats().quiet_ms, 9000);
 }

@@ -29,7 +29,8 @@ void Pauser::settle(const Result<void>& result) {
 
 void Pauser::resume(ReplyTo to) {
   if (state_ == State::kWaitsForStarts) {
-    settle(Error{Code::kCancelled, "resumed", "the sandbox was resumed while it was being paused", 0});
+    settle(
+        Error{Code::kCancelled, "resumed", "the sandbox was resumed while it was being paused", 0});
   } else if (state_ != State::kRunning) {
     freezer_.thaw();
     commands_.let_go();

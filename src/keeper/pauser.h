@@ -1,5 +1,5 @@
-// Pauser: the requests PAUSE and RESUME. Starts under way are waited for, the clocks of commands stop,
-// then everything is frozen; whoever asked is told when it stands still.
+// Pauser: the requests PAUSE and RESUME. Starts under way are waited for, the clocks of commands
+// stop, then everything is frozen; whoever asked is told when it stands still.
 #pragma once
 #include <functional>
 #include <vector>

@@ -16,9 +16,10 @@ namespace {
 using wire::ProgramKind;
 using wire::ProgramMsg;
 
-constexpr std::int64_t kGatherMs = 10;         // processes come in bursts: one look for all of that time
+constexpr std::int64_t kGatherMs = 10;  // processes come in bursts: one look for all of that time
 constexpr std::size_t kBatch = 256 * 1024;
-constexpr std::uint64_t kReserve = 512;        // for the word that the record is full, and a gap before it
+constexpr std::uint64_t kReserve =
+    512;  // for the word that the record is full, and a gap before it
 constexpr std::size_t kScan = 1 << 20;
 
 std::int64_t micros(clockid_t clock) {
@@ -39,14 +40,16 @@ ProgramMsg marker(ProgramKind kind, std::int64_t at_us) {
 Result<ProgramFile> ProgramFile::open(int spool_fd, std::uint64_t limit) {
   ProgramFile out;
   out.limit_ = limit;
-  out.file_.reset(::openat(spool_fd, wire::kProgramFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640));
+  out.file_.reset(
+      ::openat(spool_fd, wire::kProgramFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0640));
   if (!out.file_) return Error::from_errno(errno, "open the program record");
   std::string bytes(kScan, '\0');
   std::string head(wire::kProgramHead.size(), '\0');
   const ssize_t got = ::pread(out.file_.get(), head.data(), head.size(), 0);
   if (got != static_cast<ssize_t>(head.size()) || head != wire::kProgramHead) {
     if (::ftruncate(out.file_.get(), 0) != 0 ||
-        ::pwrite(out.file_.get(), wire::kProgramHead.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) {
+        ::pwrite(out.file_.get(), wire::kProgramHead.data(), head.size(), 0) !=
+            static_cast<ssize_t>(head.size())) {
       return Error::from_errno(errno, "begin the program record");
     }
     out.size_ = head.size();
@@ -54,19 +57,23 @@ Result<ProgramFile> ProgramFile::open(int spool_fd, std::uint64_t limit) {
   }
   out.size_ = head.size();
   for (;;) {
-    const ssize_t size = ::pread(out.file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(out.size_));
+    const ssize_t size =
+        ::pread(out.file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(out.size_));
     if (size <= 0) break;
-    const auto read = wire::read_programs(std::string_view(bytes).substr(0, static_cast<std::size_t>(size)), SIZE_MAX);
+    const auto read = wire::read_programs(
+        std::string_view(bytes).substr(0, static_cast<std::size_t>(size)), SIZE_MAX);
     if (read.good == 0) break;
     out.size_ += read.good;
     for (const auto& [at, message] : read.records) {
-      if (message.kind == static_cast<std::uint8_t>(ProgramKind::kLife)) out.cut_short_ = message.closes;
+      if (message.kind == static_cast<std::uint8_t>(ProgramKind::kLife))
+        out.cut_short_ = message.closes;
       if (message.kind == static_cast<std::uint8_t>(ProgramKind::kClosed)) out.cut_short_ = false;
     }
     out.full_ = read.records.back().second.kind == static_cast<std::uint8_t>(ProgramKind::kFull);
     if (read.damaged) break;
   }
-  if (::ftruncate(out.file_.get(), static_cast<off_t>(out.size_)) != 0) return Error::from_errno(errno, "cut the program record");
+  if (::ftruncate(out.file_.get(), static_cast<off_t>(out.size_)) != 0)
+    return Error::from_errno(errno, "cut the program record");
   return out;
 }
 
@@ -118,8 +125,8 @@ void ProgramFile::flush() {
   tell_missing();
   std::size_t done = 0;
   while (done < batch_.size()) {
-    const ssize_t wrote =
-        ::pwrite(file_.get(), batch_.data() + done, batch_.size() - done, static_cast<off_t>(size_ + done));
+    const ssize_t wrote = ::pwrite(file_.get(), batch_.data() + done, batch_.size() - done,
+                                   static_cast<off_t>(size_ + done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) break;
     done += static_cast<std::size_t>(wrote);
@@ -140,11 +147,13 @@ void ProgramFile::flush() {
 Result<void> ProgramRecord::check(const Context& context) {
   if (context.program_ring_fd < 0) return {};
   CAY_TRY(const ProgramFile file, ProgramFile::open(context.spool_fd));
-  CAY_TRY(const ProgramRing ring, ProgramRing::map(context.program_ring_fd, context.program_state_fd));
+  CAY_TRY(const ProgramRing ring,
+          ProgramRing::map(context.program_ring_fd, context.program_state_fd));
   return {};
 }
 
-ProgramRecord::ProgramRecord(Loop& loop, const Context& context) : loop_(loop), first_uid_(context.first_uid) {
+ProgramRecord::ProgramRecord(Loop& loop, const Context& context)
+    : loop_(loop), first_uid_(context.first_uid) {
   if (context.program_ring_fd < 0) return;
   epoch_us_ = micros(CLOCK_REALTIME) - micros(CLOCK_BOOTTIME);
   auto file = ProgramFile::open(context.spool_fd);

@@ -1,5 +1,6 @@
-// ProgramRecord: appends the events of the kernel part's ring to the sandbox's program record (wire/program_record.h).
-// Missing events are noted in their place. At the limit the record states its end.
+// ProgramRecord: appends the events of the kernel part's ring to the sandbox's program record
+// (wire/program_record.h). Missing events are noted in their place. At the limit the record states
+// its end.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -33,15 +34,15 @@ class ProgramFile {
 
   UniqueFd file_;
   std::uint64_t limit_ = 0;
-  std::uint64_t size_ = 0;        // on disk
-  std::uint64_t missing_ = 0;     // not noted yet
-  std::uint64_t told_ = 0;        // missing, and noted in `batch_`
-  std::uint64_t records_ = 0;     // in `batch_`
+  std::uint64_t size_ = 0;     // on disk
+  std::uint64_t missing_ = 0;  // not noted yet
+  std::uint64_t told_ = 0;     // missing, and noted in `batch_`
+  std::uint64_t records_ = 0;  // in `batch_`
   std::string batch_;
   std::int64_t last_at_us_ = 0;
   bool full_ = false;
   bool full_after_batch_ = false;
-  bool cut_short_ = false;        // the life before did not close
+  bool cut_short_ = false;  // the life before did not close
 };
 
 class ProgramRecord {

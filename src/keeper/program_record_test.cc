@@ -32,7 +32,8 @@ class ProgramFileTest : public ::testing::Test {
     std::ifstream in(file(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     EXPECT_TRUE(bytes.starts_with(wire::kProgramHead));
-    auto read = wire::read_programs(std::string_view(bytes).substr(wire::kProgramHead.size()), SIZE_MAX);
+    auto read =
+        wire::read_programs(std::string_view(bytes).substr(wire::kProgramHead.size()), SIZE_MAX);
     EXPECT_EQ(read.good + wire::kProgramHead.size(), bytes.size()) << "nothing but whole records";
     std::vector<ProgramMsg> out;
     for (auto& [at, message] : read.records) out.push_back(std::move(message));
@@ -44,7 +45,9 @@ class ProgramFileTest : public ::testing::Test {
     message.pid = pid;
     return message;
   }
-  static ProgramKind kind(const ProgramMsg& message) { return static_cast<ProgramKind>(message.kind); }
+  static ProgramKind kind(const ProgramMsg& message) {
+    return static_cast<ProgramKind>(message.kind);
+  }
 
   const cay::testing::TempDir temp_;
   const UniqueFd dir_ = temp_.open();
@@ -145,7 +148,8 @@ TEST_F(ProgramFileTest, ALifeThatWasCutShortIsToldByTheNext) {
   std::vector<ProgramKind> kinds;
   for (const auto& message : messages()) kinds.push_back(kind(message));
   using enum ProgramKind;
-  EXPECT_EQ(kinds, (std::vector<ProgramKind>{kLife, kStart, kLost, kLife, kStart, kClosed, kStart, kLife}));
+  EXPECT_EQ(kinds, (std::vector<ProgramKind>{kLife, kStart, kLost, kLife, kStart, kClosed, kStart,
+                                             kLife}));
   EXPECT_EQ(messages()[2].lost, 0U);
 }
 

@@ -9,7 +9,7 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::uint32_t kBusy = 1U << 31;       // being written
+constexpr std::uint32_t kBusy = 1U << 31;  // being written
 constexpr std::uint32_t kDiscarded = 1U << 30;
 constexpr std::size_t kHead = 8;
 
@@ -24,7 +24,8 @@ Result<ProgramRing> ProgramRing::map(int ring_fd, int state_fd, std::size_t size
   void* reader = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
   if (reader == MAP_FAILED) return Error::from_errno(errno, "map the ring's reader page");
   ring.reader_ = static_cast<std::uint64_t*>(reader);
-  void* writer = ::mmap(nullptr, page + 2 * size, PROT_READ, MAP_SHARED, ring_fd, static_cast<off_t>(page));
+  void* writer =
+      ::mmap(nullptr, page + 2 * size, PROT_READ, MAP_SHARED, ring_fd, static_cast<off_t>(page));
   if (writer == MAP_FAILED) return Error::from_errno(errno, "map the ring");
   ring.writer_ = static_cast<const std::uint64_t*>(writer);
   ring.data_ = static_cast<const char*>(writer) + page;
@@ -63,10 +64,12 @@ bool ProgramRing::drain(const std::function<void(const cay_program_event&, std::
   while (at < stop) {
     if (at >= __atomic_load_n(writer_, __ATOMIC_ACQUIRE)) return true;
     const char* record = data_ + (at & (size_ - 1));
-    const std::uint32_t word = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(record), __ATOMIC_ACQUIRE);
+    const std::uint32_t word =
+        __atomic_load_n(reinterpret_cast<const std::uint32_t*>(record), __ATOMIC_ACQUIRE);
     if ((word & kBusy) != 0) return true;  // the kernel signals when it is done
     const std::uint32_t length = word & ~(kBusy | kDiscarded);
-    if ((word & kDiscarded) == 0) called(*reinterpret_cast<const cay_program_event*>(record + kHead), length);
+    if ((word & kDiscarded) == 0)
+      called(*reinterpret_cast<const cay_program_event*>(record + kHead), length);
     at += (kHead + length + 7) & ~std::uint64_t{7};
     __atomic_store_n(reader_, at, __ATOMIC_RELEASE);
   }

@@ -1,9 +1,9 @@
-// ProgramRing: the reading end of a BPF ring buffer (kernel/bpf/ringbuf.c) and of the counters beside it,
-// both shared with the kernel. One reader. Needs no privilege but the descriptors.
+// ProgramRing: the reading end of a BPF ring buffer (kernel/bpf/ringbuf.c) and of the counters
+// beside it, both shared with the kernel. One reader. Needs no privilege but the descriptors.
 //
-// Layout of a ring's mapping: one page with the reader's position, one with the kernel's, and then the data, mapped twice
-// in a row so that no record is ever in two pieces. A record is u32 length with two flag bits | u32 | payload, rounded up
-// to 8 bytes.
+// Layout of a ring's mapping: one page with the reader's position, one with the kernel's, and then
+// the data, mapped twice in a row so that no record is ever in two pieces. A record is u32 length
+// with two flag bits | u32 | payload, rounded up to 8 bytes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@ class ProgramRing {
 
   explicit operator bool() const { return data_ != nullptr; }
 
-  // Calls with every record that is whole, at most a ring's worth: writers go on meanwhile. False: there
-  // are more.
+  // Calls with every record that is whole, at most a ring's worth: writers go on meanwhile. False:
+  // there are more.
   bool drain(const std::function<void(const cay_program_event&, std::size_t size)>& called);
   // Records that found no room, ever.
   std::uint64_t lost() const;

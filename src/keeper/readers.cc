@@ -13,10 +13,12 @@ SpoolStream& stream_of(Tape& tape, unsigned index) { return index == 0 ? tape.ou
 
 }  // namespace
 
-void Readers::attach(ReplyTo to, const wire::Attach& request, std::shared_ptr<Tape> tape, Command* live) {
+void Readers::attach(ReplyTo to, const wire::Attach& request, std::shared_ptr<Tape> tape,
+                     Command* live) {
   if (request.out_offset > tape->out.bytes() || request.err_offset > tape->err.bytes()) {
-    return outbox_.fail(to, Error{Code::kOutOfRange, "offset_past_end",
-                                  "the offset is past what the command has written: attach at or before it", 0});
+    return outbox_.fail(
+        to, Error{Code::kOutOfRange, "offset_past_end",
+                  "the offset is past what the command has written: attach at or before it", 0});
   }
   auto reader = std::make_unique<Reader>();
   reader->to = to;
@@ -85,7 +87,8 @@ void Readers::pump() {
     if (serve(reader)) {
       reader.queued = true;
       queue_.push_back(channel);
-    } else if (reader.ended && reader.offset[0] >= reader.target[0] && reader.offset[1] >= reader.target[1]) {
+    } else if (reader.ended && reader.offset[0] >= reader.target[0] &&
+               reader.offset[1] >= reader.target[1]) {
       outbox_.send(reader.to, wire::Type::kEnd, reader.tape->message());
       remove(channel, false);
     }

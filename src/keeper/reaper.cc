@@ -21,7 +21,8 @@ int waitid_usage(idtype_t type, id_t id, siginfo_t* info, int options, rusage* u
 
 bool waits(pid_t pid, int options) {
   siginfo_t info{};
-  return waitid_usage(P_PID, static_cast<id_t>(pid), &info, options | WNOHANG | WNOWAIT | __WALL, nullptr) == 0 &&
+  return waitid_usage(P_PID, static_cast<id_t>(pid), &info, options | WNOHANG | WNOWAIT | __WALL,
+                      nullptr) == 0 &&
          info.si_pid == pid;
 }
 
@@ -30,7 +31,8 @@ bool waits(pid_t pid, int options) {
 bool is_stopped(pid_t pid) { return waits(pid, WSTOPPED); }
 bool has_ended(pid_t pid) { return waits(pid, WEXITED); }
 
-Reaper::Reaper(Loop& loop, std::function<void()> on_term) : loop_(loop), on_term_(std::move(on_term)) {
+Reaper::Reaper(Loop& loop, std::function<void()> on_term)
+    : loop_(loop), on_term_(std::move(on_term)) {
   // Stops of children are polled where they matter: a guest must not be able to wake us with them.
   struct sigaction action{};
   action.sa_handler = SIG_DFL;
@@ -46,7 +48,8 @@ Reaper::Reaper(Loop& loop, std::function<void()> on_term) : loop_(loop), on_term
   watch_ = loop_.watch(signals_.get(), EPOLLIN, [this](std::uint32_t) {
     signalfd_siginfo info{};
     bool term = false;
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info) term |= info.ssi_signo == SIGTERM;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+      term |= info.ssi_signo == SIGTERM;
     reap();
     if (term) on_term_();
   });
@@ -56,7 +59,9 @@ void Reaper::reap() {
   for (;;) {
     siginfo_t info{};
     Exit exit;
-    if (waitid_usage(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL, &exit.usage) != 0 || info.si_pid == 0) return;
+    if (waitid_usage(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL, &exit.usage) != 0 ||
+        info.si_pid == 0)
+      return;
     exit.signalled = info.si_code != CLD_EXITED;
     exit.value = info.si_status;
     if (!expected_.contains(info.si_pid) && resolver_) resolver_(info.si_pid);

@@ -1,4 +1,5 @@
-// A keeper's knowledge of the commands of its sandbox's earlier lives, and of commands begun while it ends.
+// A keeper's knowledge of the commands of its sandbox's earlier lives, and of commands begun while
+// it ends.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,7 +21,9 @@ namespace {
 
 using wire::Type;
 
-CommandState state(const wire::CommandMsg& message) { return static_cast<CommandState>(message.state); }
+CommandState state(const wire::CommandMsg& message) {
+  return static_cast<CommandState>(message.state);
+}
 
 // A sandbox with two lives: `first` runs on until end_first(), the second serves the same spool.
 class RecallTest : public ::testing::Test {
@@ -48,7 +51,9 @@ class RecallTest : public ::testing::Test {
     EXPECT_EQ(type_of(frame), Type::kCommand) << id;
     return wire::decode<wire::CommandMsg>(frame.payload).value();
   }
-  std::filesystem::path record(const std::string& id) const { return std::filesystem::path(first.spool()) / id / "record"; }
+  std::filesystem::path record(const std::string& id) const {
+    return std::filesystem::path(first.spool()) / id / "record";
+  }
 };
 
 // All bytes of an output past its limit are counted, and the newest are there.
@@ -65,12 +70,15 @@ TEST_F(RecallTest, ALostCommandsRingIsWhatItWas) {
     attach.credit = 1 << 20;
     const std::uint32_t channel = client.ask(Type::kAttach, attach);
     std::string err;
-    while (err.empty()) {  // on both streams: one that was read last was also written last, but for the other's turn
+    while (err.empty()) {  // on both streams: one that was read last was also written last, but for
+                           // the other's turn
       const wire::Frame frame = client.next(channel);
-      const auto data = type_of(frame) == Type::kData ? wire::decode_data(frame.payload) : std::nullopt;
+      const auto data =
+          type_of(frame) == Type::kData ? wire::decode_data(frame.payload) : std::nullopt;
       if (data && data->stream == 2) err = data->bytes;
     }
-    for (wire::CommandMsg now = get(client, "open"); now.out.bytes < whole.size();) now = get(client, "open");
+    for (wire::CommandMsg now = get(client, "open"); now.out.bytes < whole.size();)
+      now = get(client, "open");
   }
   end_first();
   Client client = next_life();
@@ -113,7 +121,8 @@ TEST_F(RecallTest, ARingThatWasBeingWrittenIsNoLie) {
   EXPECT_TRUE(again.substr(0, kept.size()) == kept) << "the tail is the sequence itself";
 }
 
-// A child that was left behind writes on when the keeper is killed: past the limit (stdout) and within it (stderr).
+// A child that was left behind writes on when the keeper is killed: past the limit (stdout) and
+// within it (stderr).
 TEST_F(RecallTest, WhatCameAfterTheEndIsThereThoughItsKeeperWasKilled) {
   std::string whole;
   for (int n = 1; n <= 30'000; ++n) whole += std::to_string(n) + "\n";
@@ -122,13 +131,16 @@ TEST_F(RecallTest, WhatCameAfterTheEndIsThereThoughItsKeeperWasKilled) {
   {
     Client client = first.client();
     const std::string gate = first.home() + "/gate";
-    wire::StartCommand request = shell("a", "seq 1 30000; (while [ ! -e " + gate +
-                                                " ]; do sleep 0.01; done; echo late >&2; seq 1 300; exec sleep 600) & exit 3");
+    wire::StartCommand request = shell(
+        "a", "seq 1 30000; (while [ ! -e " + gate +
+                 " ]; do sleep 0.01; done; echo late >&2; seq 1 300; exec sleep 600) & exit 3");
     request.spool_limit = 8192;
     client.start(request);
     EXPECT_EQ(client.attach("a").end.exit_code, 3);
     client.run(shell("open", "touch " + gate));
-    for (wire::CommandMsg now = get(client, "a"); now.out.bytes < whole.size(); now = get(client, "a")) continue;
+    for (wire::CommandMsg now = get(client, "a"); now.out.bytes < whole.size();
+         now = get(client, "a"))
+      continue;
   }
   end_first();
   Client client = next_life();
@@ -159,7 +171,8 @@ TEST_F(RecallTest, EndsOutputAndIdsAreKnownInTheNextLife) {
   Client client = next_life();
   std::set<std::string> listed;
   const std::uint32_t list = client.ask(Type::kListCommands, wire::Empty{});
-  for (wire::Frame frame = client.next(list); type_of(frame) == Type::kCommand; frame = client.next(list)) {
+  for (wire::Frame frame = client.next(list); type_of(frame) == Type::kCommand;
+       frame = client.next(list)) {
     listed.insert(wire::decode<wire::CommandMsg>(frame.payload).value().command_id);
   }
   EXPECT_EQ(listed, (std::set<std::string>{"done", "open"}));
@@ -258,7 +271,8 @@ TEST_F(RecallTest, ASettingOfTheClockEndsNoKeepingTime) {
     first.client().run(brief);
   }
   end_first();
-  for (const auto& [id, jump] : {std::pair<const char*, std::int64_t>{"past", -3'600'000'000}, {"future", 3'600'000'000}}) {
+  for (const auto& [id, jump] :
+       {std::pair<const char*, std::int64_t>{"past", -3'600'000'000}, {"future", 3'600'000'000}}) {
     std::ifstream file(record(id), std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
     wire::CommandMsg moved = wire::read_record(bytes).value().message;
@@ -271,11 +285,13 @@ TEST_F(RecallTest, ASettingOfTheClockEndsNoKeepingTime) {
   EXPECT_EQ(state(get(client, "future")), CommandState::kExited);
 }
 
-// The caller kills the keeper at its answer. The leftover processes take their time to die, for they have much to free.
+// The caller kills the keeper at its answer. The leftover processes take their time to die, for
+// they have much to free.
 TEST(ShutdownTest, ItsAnswerComesAfterTheLastByteIsOnRecord) {
   LocalKeeper keeper;
   Client client = keeper.client();
-  wire::StartCommand request = shell("a", "seq 1 30000; dd if=/dev/zero of=/dev/null bs=200M & exec sleep 0.5");
+  wire::StartCommand request =
+      shell("a", "seq 1 30000; dd if=/dev/zero of=/dev/null bs=200M & exec sleep 0.5");
   request.spool_limit = 8192;
   client.start(request);
   const wire::ExtentMsg told = client.attach("a").end.out;

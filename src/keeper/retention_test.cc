@@ -1,4 +1,5 @@
-// The retention of finished commands: the limit of the whole sandbox, and the rest of earlier lives.
+// The retention of finished commands: the limit of the whole sandbox, and the rest of earlier
+// lives.
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 using wire::Type;
 
-CommandState state(const wire::CommandMsg& message) { return static_cast<CommandState>(message.state); }
+CommandState state(const wire::CommandMsg& message) {
+  return static_cast<CommandState>(message.state);
+}
 
 std::string zeros(std::uint64_t bytes) { return "head -c " + std::to_string(bytes) + " /dev/zero"; }
 
@@ -39,7 +42,8 @@ TEST(SpoolBudgetTest, LeavesALittleForEveryStream) {
 class SandboxLimitTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t kLimit = 1'000'000;
-  LocalKeeper keeper{Transport::kUnix, [](Context& context) { context.sandbox_spool_limit = kLimit; }};
+  LocalKeeper keeper{Transport::kUnix,
+                     [](Context& context) { context.sandbox_spool_limit = kLimit; }};
   Client client = keeper.client();
 };
 
@@ -83,7 +87,8 @@ class EarlierLifeTest : public ::testing::Test {
     client = std::make_unique<Client>(second->client());
   }
   wire::CommandMsg get(const std::string& id) {
-    return *wire::decode<wire::CommandMsg>(client->call(Type::kGetCommand, wire::CommandRef{id}).payload);
+    return *wire::decode<wire::CommandMsg>(
+        client->call(Type::kGetCommand, wire::CommandRef{id}).payload);
   }
   std::unique_ptr<LocalKeeper> first, second;
   std::unique_ptr<Client> client;
@@ -92,7 +97,8 @@ class EarlierLifeTest : public ::testing::Test {
 
 TEST_F(EarlierLifeTest, ItsCommandsAreKnownAndNeverRunAgain) {
   Client before = first->client();
-  wire::StartCommand request = shell("a", "echo once >> " + first->home() + "-ran; echo out; exit 3");
+  wire::StartCommand request =
+      shell("a", "echo once >> " + first->home() + "-ran; echo out; exit 3");
   request.digest = "one";
   const std::string ran = first->home() + "-ran";
   before.run(request);
@@ -112,23 +118,27 @@ TEST_F(EarlierLifeTest, ItsCommandsAreKnownAndNeverRunAgain) {
 
 TEST_F(EarlierLifeTest, AreListedForgottenAndChargedForTheirBytes) {
   Client before = first->client();
-  for (int i = 0; i < 100; ++i) before.run(shell("c" + std::to_string(i), "echo " + std::to_string(i)));
+  for (int i = 0; i < 100; ++i)
+    before.run(shell("c" + std::to_string(i), "echo " + std::to_string(i)));
   live_again();
   const std::uint32_t channel = client->ask(Type::kListCommands, wire::Empty{});
   int listed = 0;
   while (type_of(client->next(channel)) == Type::kCommand) ++listed;
   EXPECT_EQ(listed, 100);
   EXPECT_EQ(type_of(client->call(Type::kForget, wire::CommandRef{"c7"})), Type::kOk);
-  EXPECT_EQ(error_of(client->call(Type::kGetCommand, wire::CommandRef{"c7"})).reason, "unknown_command");
+  EXPECT_EQ(error_of(client->call(Type::kGetCommand, wire::CommandRef{"c7"})).reason,
+            "unknown_command");
   EXPECT_FALSE(fs::exists(kept + "/c7"));
 }
 
 TEST_F(EarlierLifeTest, OneThatSawNoEndIsLost) {
   Client before = first->client();
   before.start(shell("a", "echo part; exec sleep 600"));
-  while (!fs::exists(first->spool() + "/a/out") || fs::file_size(first->spool() + "/a/out") < 5) ::usleep(2000);
-  const auto pid = static_cast<pid_t>(wire::decode<wire::CommandMsg>(
-      before.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)->pid);
+  while (!fs::exists(first->spool() + "/a/out") || fs::file_size(first->spool() + "/a/out") < 5)
+    ::usleep(2000);
+  const auto pid = static_cast<pid_t>(
+      wire::decode<wire::CommandMsg>(before.call(Type::kGetCommand, wire::CommandRef{"a"}).payload)
+          ->pid);
   live_again(SIGKILL);
   ::kill(pid, SIGKILL);
   const Output got = client->attach("a");

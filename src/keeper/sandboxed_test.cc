@@ -1,4 +1,5 @@
-// The keeper with a real sandbox: entering, ends that the kernel reports, and a hostile root inside.
+// The keeper with a real sandbox: entering, ends that the kernel reports, and a hostile root
+// inside.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,7 +18,9 @@ namespace {
 
 using wire::Type;
 
-CommandState state(const wire::CommandMsg& message) { return static_cast<CommandState>(message.state); }
+CommandState state(const wire::CommandMsg& message) {
+  return static_cast<CommandState>(message.state);
+}
 
 class SandboxedTest : public ::testing::Test {
  protected:
@@ -48,7 +51,8 @@ class SandboxedTest : public ::testing::Test {
 };
 
 TEST_F(SandboxedTest, RunsInsideAsItsUserAndIsTheKeepersChild) {
-  const Output got = client->run(shell("a", "id -u; echo $$; cat /proc/1/comm >/dev/null; ls /proc | grep -c '^[0-9]'; exit 5"));
+  const Output got = client->run(shell(
+      "a", "id -u; echo $$; cat /proc/1/comm >/dev/null; ls /proc | grep -c '^[0-9]'; exit 5"));
   EXPECT_TRUE(got.out.starts_with("0\n")) << got.out;
   EXPECT_EQ(got.end.exit_code, 5);
   EXPECT_LT(got.end.pid, 50);
@@ -93,7 +97,13 @@ TEST_F(SandboxedTest, TimeoutAndKillReachWhatLeftTheGroup) {
   EXPECT_EQ(client->run(shell("d", "ps ax | grep -c '[s]leep 601'")).out, "1\n");
   // After the leader's end, kill by its id reaches the rest of the tree.
   EXPECT_EQ(type_of(client->call(Type::kKill, wire::Kill{"c", 0, "client"})), Type::kOk);
-  EXPECT_EQ(client->run(shell("e", "for i in $(seq 100); do ps ax | grep -q '[s]leep 601' || break; sleep 0.02; done; ps ax | grep -c '[s]leep 601'")).out, "0\n");
+  EXPECT_EQ(
+      client
+          ->run(shell(
+              "e",
+              "for i in $(seq 100); do ps ax | grep -q '[s]leep 601' || break; sleep 0.02; done; ps ax | grep -c '[s]leep 601'"))
+          .out,
+      "0\n");
 }
 
 // Fills the table and keeps it full: a shell would end at the first fork that fails.
@@ -152,7 +162,8 @@ TEST_F(SandboxedTest, AnAttackOnStartingCommandsNeverHangsOrLies) {
   const std::uint32_t reader = client->ask(Type::kAttach, attach);
   ASSERT_EQ(client->collect(reader, 1).out, "up\n");
   int ran = 0, refused = 0, ended = 0, tried = 0;
-  // How many come about in that time is the machine's affair; that each is answered, the client's own limit sees to.
+  // How many come about in that time is the machine's affair; that each is answered, the client's
+  // own limit sees to.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   for (; tried < 300 && std::chrono::steady_clock::now() < until; ++tried) {
     const std::string id = "v" + std::to_string(tried);
@@ -174,14 +185,17 @@ TEST_F(SandboxedTest, AnAttackOnStartingCommandsNeverHangsOrLies) {
       ++ended;
     }
   }
-  std::printf("under attack: %d ran to their end, %d were killed, %d were refused\n", ran, ended, refused);
+  std::printf("under attack: %d ran to their end, %d were killed, %d were refused\n", ran, ended,
+              refused);
   EXPECT_EQ(ran + ended + refused, tried);
   EXPECT_GT(tried, 10);
 }
 
 TEST_F(SandboxedTest, ATerminalBelongsToWhoUsesIt) {
   for (const char* user : {"", "1000"}) {
-    wire::StartCommand request = shell(std::string("pty") + user, "tty; stat -c %u $(tty); echo reopened > /dev/stderr; echo done > /dev/tty");
+    wire::StartCommand request =
+        shell(std::string("pty") + user,
+              "tty; stat -c %u $(tty); echo reopened > /dev/stderr; echo done > /dev/tty");
     request.pty = true;
     request.user = user;
     const Output got = client->run(request);

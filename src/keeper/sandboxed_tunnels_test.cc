@@ -32,11 +32,14 @@ class SandboxedTunnelsTest : public ::testing::Test {
   void SetUp() override {
     std::string why;
     if (!LocalSandbox::possible(why)) GTEST_SKIP() << why;
-    // In 64 MiB the kernel's own, of the tens of thousands of processes that the hostile root ends, had the server killed once.
+    // In 64 MiB the kernel's own, of the tens of thousands of processes that the hostile root ends,
+    // had the server killed once.
     sandbox = std::make_unique<LocalSandbox>(256ULL << 20);
     keeper = std::make_unique<LocalKeeper>(
         Transport::kUnix,
-        [this](Context& context) { ASSERT_EQ(::fchown(context.spool_fd, sandbox->keeper_uid(), 0), 0); },
+        [this](Context& context) {
+          ASSERT_EQ(::fchown(context.spool_fd, sandbox->keeper_uid(), 0), 0);
+        },
         [this](Context& context) { sandbox->enter(context); });
     client = std::make_unique<Client>(keeper->client());
   }
@@ -75,7 +78,8 @@ class SandboxedTunnelsTest : public ::testing::Test {
 TEST_F(SandboxedTunnelsTest, OnlyTheSandboxsOwnLoopbackIsReached) {
   const Listener host;  // on the host's loopback
   ASSERT_EQ(connect(host.port()), "connect_refused");
-  // The control: the same port answers once something inside listens on it, and it is not the host's.
+  // The control: the same port answers once something inside listens on it, and it is not the
+  // host's.
   ASSERT_EQ(serve(host.port()), host.port());
   EXPECT_EQ(connect(host.port()), "inside, from 127.0.0.1");
   std::string from_host;
@@ -87,25 +91,30 @@ TEST_F(SandboxedTunnelsTest, OnlyTheSandboxsOwnLoopbackIsReached) {
   address.sin_port = htons(host.port());
   ASSERT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   accepting.join();
-  EXPECT_EQ(read_bytes(fd, 100), "outside") << "the first connection that the host's listener ever saw";
+  EXPECT_EQ(read_bytes(fd, 100), "outside")
+      << "the first connection that the host's listener ever saw";
 }
 
 TEST_F(SandboxedTunnelsTest, ManyConnectionsAtOnce) {
   const std::uint16_t port = serve();
   std::vector<std::uint32_t> channels;
-  for (int i = 0; i < 60; ++i) channels.push_back(client->ask(Type::kOpenTunnel, wire::OpenTunnel{port, 1000, 0}));
+  for (int i = 0; i < 60; ++i)
+    channels.push_back(client->ask(Type::kOpenTunnel, wire::OpenTunnel{port, 1000, 0}));
   for (const auto channel : channels) {
     EXPECT_EQ(type_of(client->next(channel)), Type::kTunnelOpen);
-    EXPECT_EQ(wire::decode_data(client->next(channel).payload).value().bytes, "inside, from 127.0.0.1");
+    EXPECT_EQ(wire::decode_data(client->next(channel).payload).value().bytes,
+              "inside, from 127.0.0.1");
   }
 }
 
 // Root inside kills and stops all it can see: what makes the sockets is not among it.
 TEST_F(SandboxedTunnelsTest, AHostileRootSeesNothingToStop) {
   const std::uint16_t port = serve();
-  client->start(shell("attack", "for i in 1 2 3; do (while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; "
-                                "case $(cat /proc/$p/comm 2>/dev/null) in sh|python3|cat|\"\") ;; *) kill -STOP $p 2>/dev/null;; "
-                                "esac; done; done) & done; wait"));
+  client->start(shell(
+      "attack",
+      "for i in 1 2 3; do (while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; "
+      "case $(cat /proc/$p/comm 2>/dev/null) in sh|python3|cat|\"\") ;; *) kill -STOP $p 2>/dev/null;; "
+      "esac; done; done) & done; wait"));
   for (int i = 0; i < 40; ++i) EXPECT_EQ(connect(port), "inside, from 127.0.0.1");
   client->call(Type::kKill, wire::Kill{"attack", 0, "client"});
 }

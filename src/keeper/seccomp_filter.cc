@@ -8,7 +8,8 @@
 namespace cay::keeper {
 namespace {
 
-constinit const FilterProgram kDefaultFilter = compile_filter(rules_of(Profile::kDefault), kThisArch);
+constinit const FilterProgram kDefaultFilter =
+    compile_filter(rules_of(Profile::kDefault), kThisArch);
 constinit const FilterProgram kStrictFilter = compile_filter(rules_of(Profile::kStrict), kThisArch);
 constinit const FilterProgram kNestedFilter = compile_filter(rules_of(Profile::kNested), kThisArch);
 

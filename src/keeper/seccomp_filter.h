@@ -1,5 +1,5 @@
-// The guest's seccomp filters for this machine, one for each profile, compiled with the program. Loading one allocates
-// nothing and may happen between clone and exec.
+// The guest's seccomp filters for this machine, one for each profile, compiled with the program.
+// Loading one allocates nothing and may happen between clone and exec.
 #pragma once
 #include "base/profile.h"
 #include "keeper/seccomp_compile.h"

@@ -1,5 +1,6 @@
-// The profiles' changes to kGuestRules, as data: one line per call, with the reason. A line that changes nothing, or names
-// a call that has no line there, does not compile. docs/decisions/0036-profiles.md has the reasons.
+// The profiles' changes to kGuestRules, as data: one line per call, with the reason. A line that
+// changes nothing, or names a call that has no line there, does not compile.
+// docs/decisions/0036-profiles.md has the reasons.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -19,6 +20,7 @@ struct RuleChange {
 
 inline constexpr auto kStrictChanges = [] {
   using enum Action;
+  // clang-format off
   return std::to_array<RuleChange>({
       // ---- one program does not reach into another, of the same user neither ----
       {"ptrace", kEperm},  // gdb, strace; a command that was taken over would take the others, and their secrets
@@ -33,10 +35,12 @@ inline constexpr auto kStrictChanges = [] {
       {"msgrcv", kEnosys},  // the same
       {"msgctl", kEnosys},  // the same
   });
+  // clang-format on
 }();
 
 inline constexpr auto kNestedChanges = [] {
   using enum Action;
+  // clang-format off
   return std::to_array<RuleChange>({
       // ---- containers: each of these needs CAP_SYS_ADMIN in a user namespace, and root of the sandbox has it in none but those made inside ----
       {"clone", kCloneNested},  // every runtime; still no CLONE_PARENT
@@ -69,6 +73,7 @@ inline constexpr auto kNestedChanges = [] {
       {"munlockall", kEperm},  // the same
       {"time", kEnosys},  // static programs built long ago; the vDSO answers others
   });
+  // clang-format on
 }();
 
 constexpr std::span<const RuleChange> changes_of(Profile profile) {
@@ -86,9 +91,11 @@ using GuestRules = std::remove_const_t<decltype(kGuestRules)>;
 constexpr GuestRules rules_of(Profile profile) {
   GuestRules rules = kGuestRules;
   for (const RuleChange& change : changes_of(profile)) {
-    const auto rule = std::find_if(rules.begin(), rules.end(), [&](const SyscallRule& one) { return one.name == change.name; });
+    const auto rule = std::find_if(rules.begin(), rules.end(),
+                                   [&](const SyscallRule& one) { return one.name == change.name; });
     if (rule == rules.end()) throw "a profile changes a call that has no line";
-    if (rule->action == change.action) throw "a profile's line changes nothing, or there are two of it";
+    if (rule->action == change.action)
+      throw "a profile's line changes nothing, or there are two of it";
     rule->action = change.action;
   }
   return rules;

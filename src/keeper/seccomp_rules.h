@@ -1,7 +1,7 @@
-// The system calls that a guest may make, as data: one line per call, with its users. At most 250 names, which a test
-// holds. A call without a line is answered ENOSYS, as an older kernel would, so that C libraries fall back. These are
-// profile `default`'s, and seccomp_profiles.h has the changes of the others. docs/decisions/0004-seccomp.md has the
-// reasons.
+// The system calls that a guest may make, as data: one line per call, with its users. At most 250
+// names, which a test holds. A call without a line is answered ENOSYS, as an older kernel would, so
+// that C libraries fall back. These are profile `default`'s, and seccomp_profiles.h has the changes
+// of the others. docs/decisions/0004-seccomp.md has the reasons.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,7 +33,9 @@ enum class Action : std::uint8_t {
   kSocketpair,
 };
 
-constexpr bool is_reachable(Action action) { return action != Action::kEperm && action != Action::kEnosys; }
+constexpr bool is_reachable(Action action) {
+  return action != Action::kEperm && action != Action::kEnosys;
+}
 
 struct SyscallRule {
   std::string_view name;
@@ -46,6 +48,7 @@ struct SyscallRule {
 // change; confine_test compares them with libseccomp's tables.
 inline constexpr auto kGuestRules = [] {
   using enum Action;
+  // clang-format off
   return std::to_array<SyscallRule>({
       // ---- files and descriptors ----
       {"read", 0, 63, kAllow},  // every program
@@ -389,6 +392,7 @@ inline constexpr auto kGuestRules = [] {
       // flags behind a pointer, which a filter cannot read: glibc falls back to clone
       {"clone3", 435, 435, kEnosys},
   });
+  // clang-format on
 }();
 
 }  // namespace cay::keeper

@@ -19,8 +19,8 @@ constexpr std::int64_t kGreetingMs = 5000;
 
 // Whether a request of this type opens a channel that stays open.
 bool continues_channel(Type type) {
-  return type == Type::kData || type == Type::kEof || type == Type::kCredit || type == Type::kCancel ||
-         type == Type::kFileInfo;
+  return type == Type::kData || type == Type::kEof || type == Type::kCredit ||
+         type == Type::kCancel || type == Type::kFileInfo;
 }
 
 }  // namespace
@@ -31,7 +31,8 @@ void Server::begin(Services services) {
   services_ = std::move(services);
   int family = 0;
   socklen_t size = sizeof family;
-  passes_sockets_ = ::getsockopt(context_.listen_fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX;
+  passes_sockets_ = ::getsockopt(context_.listen_fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 &&
+                    family == AF_UNIX;
   acceptor_.emplace(loop_, context_.listen_fd, [this](UniqueFd fd) { admit(std::move(fd)); });
 }
 
@@ -43,7 +44,8 @@ void Server::admit(UniqueFd fd) {
     on_close(*std::find_if(peers_.begin(), peers_.end(), silent));
   }
   const int on = 1;
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // refused by UNIX sockets: fine
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on,
+               sizeof on);  // refused by UNIX sockets: fine
   Peer& peer = peers_.emplace_back();
   Peer* self = &peer;
   peer.number = next_number_++;
@@ -81,12 +83,15 @@ void Server::on_frame(Peer& peer, wire::Frame frame) {
 
 void Server::greet(Peer& peer, const wire::Frame& frame) {
   const auto hello = wire::decode<wire::Hello>(frame.payload);
-  if (static_cast<Type>(frame.type) != Type::kHello || frame.channel != 0 || !hello) return on_close(peer);
+  if (static_cast<Type>(frame.type) != Type::kHello || frame.channel != 0 || !hello)
+    return on_close(peer);
   if (hello->min_version > wire::kProtocolNow || hello->max_version < wire::kProtocolMin) {
     peer.connection->send(Type::kError, 0,
-                          wire::encode(wire::ErrorMsg{static_cast<std::uint32_t>(Code::kUnsupported), "protocol_version",
-                                                      "this keeper speaks another version of the protocol: "
-                                                      "restart the sandbox", 0}));
+                          wire::encode(wire::ErrorMsg{
+                              static_cast<std::uint32_t>(Code::kUnsupported), "protocol_version",
+                              "this keeper speaks another version of the protocol: "
+                              "restart the sandbox",
+                              0}));
     peer.connection->close_after_flush();
     return;
   }
@@ -111,17 +116,21 @@ void Server::pass_socket(Peer& peer, const wire::Frame& frame) {
   const bool asks = static_cast<Type>(frame.type) == Type::kOpenTunnel && passes_sockets_;
   const auto request = asks ? wire::decode<wire::OpenTunnel>(frame.payload) : std::nullopt;
   if (!request) return on_close(peer);
-  services_.tunnels->connect(*request, [this, number = peer.number, channel = frame.channel](Result<UniqueFd> socket) {
-    const auto at = std::find_if(peers_.begin(), peers_.end(), [number](const Peer& one) { return one.number == number; });
-    if (at == peers_.end()) return;
-    if (!socket) {
-      const Error& error = socket.error();
-      const wire::ErrorMsg told{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno};
-      return at->connection->send(Type::kError, channel, wire::encode(told));
-    }
-    const auto opened = wire::encode(wire::TunnelOpen{});
-    if (!at->connection->send_with(socket->get(), Type::kTunnelOpen, channel, opened)) on_close(*at);
-  });
+  services_.tunnels->connect(
+      *request, [this, number = peer.number, channel = frame.channel](Result<UniqueFd> socket) {
+        const auto at = std::find_if(peers_.begin(), peers_.end(),
+                                     [number](const Peer& one) { return one.number == number; });
+        if (at == peers_.end()) return;
+        if (!socket) {
+          const Error& error = socket.error();
+          const wire::ErrorMsg told{static_cast<std::uint32_t>(error.code), error.reason,
+                                    error.message, error.os_errno};
+          return at->connection->send(Type::kError, channel, wire::encode(told));
+        }
+        const auto opened = wire::encode(wire::TunnelOpen{});
+        if (!at->connection->send_with(socket->get(), Type::kTunnelOpen, channel, opened))
+          on_close(*at);
+      });
 }
 
 // The daemon's connection is over: what belonged to it goes, commands do not notice.
@@ -169,7 +178,8 @@ template <class T, class Fn>
 void Server::decoded(ReplyTo to, std::string_view payload, Fn&& fn) {
   auto message = wire::decode<T>(payload);
   if (!message) {
-    return fail(to, Error{Code::kInvalidArgument, "malformed_request", "the request cannot be decoded", 0});
+    return fail(
+        to, Error{Code::kInvalidArgument, "malformed_request", "the request cannot be decoded", 0});
   }
   fn(*std::move(message));
 }
@@ -177,8 +187,8 @@ void Server::decoded(ReplyTo to, std::string_view payload, Fn&& fn) {
 void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
   const std::uint32_t channel = to.channel;
   if (type == Type::kCancel && channel == 0) return services_.commands->daemon_parts();
-  const bool known = services_.readers->has(channel) || services_.files->has(channel) || services_.tunnels->has(channel) ||
-                     listings_.contains(channel);
+  const bool known = services_.readers->has(channel) || services_.files->has(channel) ||
+                     services_.tunnels->has(channel) || listings_.contains(channel);
   if (continues_channel(type)) {
     if (services_.files->has(channel)) return services_.files->on_frame(channel, type, payload);
     if (services_.tunnels->has(channel)) return services_.tunnels->on_frame(channel, type, payload);
@@ -193,43 +203,49 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
     return;
   }
   if (known || channel == 0) {
-    return fail(to, Error{Code::kInvalidArgument, "channel_in_use", "the channel is in use: take a new number", 0});
+    return fail(to, Error{Code::kInvalidArgument, "channel_in_use",
+                          "the channel is in use: take a new number", 0});
   }
   Commands& commands = *services_.commands;
   switch (type) {
     case Type::kStart:
-      return decoded<wire::StartCommand>(to, payload, [&](auto request) { commands.start(to, std::move(request)); });
+      return decoded<wire::StartCommand>(
+          to, payload, [&](auto request) { commands.start(to, std::move(request)); });
     case Type::kAttach:
-      return decoded<wire::Attach>(to, payload, [&](auto request) { commands.attach(to, std::move(request)); });
+      return decoded<wire::Attach>(to, payload,
+                                   [&](auto request) { commands.attach(to, std::move(request)); });
     case Type::kStdin:
-      return decoded<wire::Stdin>(to, payload, [&](auto request) { commands.write_stdin(to, std::move(request)); });
+      return decoded<wire::Stdin>(
+          to, payload, [&](auto request) { commands.write_stdin(to, std::move(request)); });
     case Type::kCloseStdin:
-      return decoded<wire::CommandRef>(to, payload, [&](auto request) { commands.close_stdin(to, request); });
+      return decoded<wire::CommandRef>(to, payload,
+                                       [&](auto request) { commands.close_stdin(to, request); });
     case Type::kKill:
       return decoded<wire::Kill>(to, payload, [&](auto request) { commands.kill(to, request); });
     case Type::kResize:
-      return decoded<wire::Resize>(to, payload, [&](auto request) { commands.resize(to, request); });
+      return decoded<wire::Resize>(to, payload,
+                                   [&](auto request) { commands.resize(to, request); });
     case Type::kGetCommand:
-      return decoded<wire::CommandRef>(to, payload, [&](auto request) { commands.get(to, request); });
+      return decoded<wire::CommandRef>(to, payload,
+                                       [&](auto request) { commands.get(to, request); });
     case Type::kForget:
-      return decoded<wire::CommandRef>(to, payload, [&](auto request) { commands.forget(to, request); });
-    case Type::kListCommands:
-      return list(channel);
+      return decoded<wire::CommandRef>(to, payload,
+                                       [&](auto request) { commands.forget(to, request); });
+    case Type::kListCommands: return list(channel);
     case Type::kFileOp:
-      return decoded<wire::FileOp>(to, payload, [&](auto request) { services_.files->start(to, std::move(request)); });
+      return decoded<wire::FileOp>(
+          to, payload, [&](auto request) { services_.files->start(to, std::move(request)); });
     case Type::kOpenTunnel:
-      return decoded<wire::OpenTunnel>(to, payload, [&](auto request) { services_.tunnels->open(to, request); });
+      return decoded<wire::OpenTunnel>(to, payload,
+                                       [&](auto request) { services_.tunnels->open(to, request); });
     case Type::kNoted:
       return decoded<wire::Noted>(to, payload, [&](const auto& request) {
         services_.notes->noted(request);
         ok(to);
       });
-    case Type::kStats:
-      return send(to, Type::kStatsReply, services_.stats());
-    case Type::kPause:
-      return services_.pauser->pause(to);
-    case Type::kResume:
-      return services_.pauser->resume(to);
+    case Type::kStats: return send(to, Type::kStatsReply, services_.stats());
+    case Type::kPause: return services_.pauser->pause(to);
+    case Type::kResume: return services_.pauser->resume(to);
     case Type::kShutdown:
       return services_.shut_down([this, to] {
         services_.notes->pump(true);  // the last ends come before the answer
@@ -241,7 +257,8 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
         daemon_->greeting = loop_.after(1000, [this] { services_.exit(); });
       });
     default:
-      return fail(to, Error{Code::kUnsupported, "unknown_request", "this keeper does not know that request", 0});
+      return fail(to, Error{Code::kUnsupported, "unknown_request",
+                            "this keeper does not know that request", 0});
   }
 }
 

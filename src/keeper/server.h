@@ -1,5 +1,6 @@
-// Server: the keeper's side of the wire. It accepts the daemon, sends HELLO, and hands requests to commands and files. It
-// serves one daemon at a time: a new one that proves itself replaces the old.
+// Server: the keeper's side of the wire. It accepts the daemon, sends HELLO, and hands requests to
+// commands and files. It serves one daemon at a time: a new one that proves itself replaces the
+// old.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -55,7 +56,7 @@ class Server : public Outbox {
     std::unique_ptr<Connection> connection;
     bool greeted = false;
     bool for_sockets = false;  // a daemon that wants tunnels' sockets
-    Timer greeting;  // time to send HELLO
+    Timer greeting;            // time to send HELLO
   };
 
   void admit(UniqueFd fd);

@@ -73,7 +73,8 @@ std::uint64_t read_counter(int dir, const char* file, std::string_view key) {
 }
 
 void Slot::kill_all() {
-  if (kill_) [[maybe_unused]] const ssize_t done = ::pwrite(kill_.get(), "1", 1, 0);
+  if (kill_) [[maybe_unused]]
+    const ssize_t done = ::pwrite(kill_.get(), "1", 1, 0);
 }
 
 bool Slot::populated() const {
@@ -96,10 +97,12 @@ Result<void> Slot::freeze(bool on) {
   UniqueFd file(v2_ ? ::openat(v2_.get(), "cgroup.freeze", O_WRONLY | O_CLOEXEC) : -1);
   if (!file) {
     return Error{Code::kUnsupported, "pause_unsupported",
-                 "this sandbox cannot be paused: its host has no cgroup v2 freezer (Linux 5.2)", errno};
+                 "this sandbox cannot be paused: its host has no cgroup v2 freezer (Linux 5.2)",
+                 errno};
   }
   if (::write(file.get(), on ? "1" : "0", 1) == 1) return {};
-  return Error::from_errno(errno, on ? "freeze a command's cgroup" : "thaw a command's cgroup", "pause_failed");
+  return Error::from_errno(errno, on ? "freeze a command's cgroup" : "thaw a command's cgroup",
+                           "pause_failed");
 }
 
 bool Slot::frozen() const { return events_ && counter_in(slurp(events_.get()), "frozen") != 0; }
@@ -156,8 +159,10 @@ bool Slots::grow(int& error) {
   if (context_.memory_fd >= 0) {
     slot->memory_ = child_group(context_.memory_fd, name, error);
     if (!slot->memory_) return false;
-    // The group above has the limit; a socket is counted only if its own group has one, be it none (-1).
-    const UniqueFd tcp(::openat(slot->memory_.get(), "memory.kmem.tcp.limit_in_bytes", O_WRONLY | O_CLOEXEC));
+    // The group above has the limit; a socket is counted only if its own group has one, be it none
+    // (-1).
+    const UniqueFd tcp(
+        ::openat(slot->memory_.get(), "memory.kmem.tcp.limit_in_bytes", O_WRONLY | O_CLOEXEC));
     if (tcp && ::write(tcp.get(), "-1", 2) != 2) {
       error = errno;
       return false;
@@ -235,7 +240,8 @@ std::int64_t Slots::quiet_ms() const {
 void Slots::release_when_empty(Slot* slot, std::function<void()> on_empty) {
   slot->on_empty_ = std::move(on_empty);
   if (slot->events_) {
-    slot->watch_ = loop_.watch(slot->events_.get(), EPOLLPRI, [this, slot](std::uint32_t) { check(slot); });
+    slot->watch_ =
+        loop_.watch(slot->events_.get(), EPOLLPRI, [this, slot](std::uint32_t) { check(slot); });
   }
   loop_.defer([this, slot] { check(slot); });
 }

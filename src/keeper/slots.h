@@ -34,7 +34,9 @@ class Slot {
   // OOM kills since it was taken.
   std::uint32_t oom_kills() const;
   std::uint64_t oom_kills_ever() const;
-  std::uint64_t oom_kills_before() const { return oom_at_take_; }  // of oom_kills_ever(), those of earlier commands
+  std::uint64_t oom_kills_before() const {
+    return oom_at_take_;
+  }  // of oom_kills_ever(), those of earlier commands
   // The id by which the kernel knows it; 0: none.
   std::uint64_t id() const;
   // The kernel's freezer: asked for, and whether all inside stand still (an empty slot: at once).
@@ -92,8 +94,8 @@ class Slots {
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   std::function<void()> on_taken_;
-  std::size_t taken_ = 0;         // by commands
-  std::int64_t quiet_since_ = -1; // boottime_ms() when the last of them was given back
+  std::size_t taken_ = 0;          // by commands
+  std::int64_t quiet_since_ = -1;  // boottime_ms() when the last of them was given back
 };
 
 }  // namespace cay::keeper

@@ -17,9 +17,10 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::uint32_t kCells = 1024;       // starts in flight at once
-constexpr std::int64_t kFirstLookMs = 20;    // a start takes well under a millisecond
-constexpr std::int64_t kPatienceMs = 5000;   // a loaded host may be slow; a stopped child never comes
+constexpr std::uint32_t kCells = 1024;     // starts in flight at once
+constexpr std::int64_t kFirstLookMs = 20;  // a start takes well under a millisecond
+constexpr std::int64_t kPatienceMs =
+    5000;  // a loaded host may be slow; a stopped child never comes
 constexpr int kTries = 3;
 
 std::vector<char*> pointers(std::vector<std::string>& strings, std::size_t spare) {
@@ -40,13 +41,13 @@ struct Spawner::Attempt {
   std::int64_t began = 0;
   std::uint32_t cell = 0;
   bool has_cell = false;
-  pid_t entering = 0;          // E, until reaped
-  bool reported_end = false;   // the status pipe is at its end
+  pid_t entering = 0;         // E, until reaped
+  bool reported_end = false;  // the status pipe is at its end
   bool aborted = false;
-  StartReport report;          // the last one
-  std::size_t got = 0;         // bytes of the next one
+  StartReport report;   // the last one
+  std::size_t got = 0;  // bytes of the next one
   char partial[sizeof(StartReport)];
-  std::optional<Exit> exit;    // C's, if it ended meanwhile
+  std::optional<Exit> exit;  // C's, if it ended meanwhile
   pid_t child = 0;
   UniqueFd status;
   Watch watch;
@@ -55,7 +56,8 @@ struct Spawner::Attempt {
 
 Spawner::Spawner(Loop& loop, Reaper& reaper, const Context& context)
     : loop_(loop), reaper_(reaper), context_(context) {
-  void* shared = ::mmap(nullptr, kCells * sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* shared = ::mmap(nullptr, kCells * sizeof(pid_t), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CAY_ASSERT(shared != MAP_FAILED);
   cells_ = static_cast<pid_t*>(shared);
   for (std::uint32_t i = kCells; i-- > 0;) free_cells_.push_back(i);
@@ -86,7 +88,8 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   attempt.reported_end = false;
   int ends[2];
   if (!attempt.has_cell && free_cells_.empty()) {
-    return Error{Code::kExhausted, "too_many_starts", "too many commands are being started at once: retry", 0};
+    return Error{Code::kExhausted, "too_many_starts",
+                 "too many commands are being started at once: retry", 0};
   }
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     return Error::from_errno(errno, "make a pipe for the start", "start_failed");
@@ -142,14 +145,16 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
     settle(*self);
   });
   write_end.reset();
-  attempt.watch = loop_.watch(attempt.status.get(), EPOLLIN, [this, self](std::uint32_t) { on_status(*self); });
+  attempt.watch =
+      loop_.watch(attempt.status.get(), EPOLLIN, [this, self](std::uint32_t) { on_status(*self); });
   attempt.timer = loop_.after(kFirstLookMs, [this, self] { on_deadline(*self); });
   return std::nullopt;
 }
 
 bool Spawner::read_status(Attempt& attempt) {
   while (attempt.status) {
-    const ssize_t got = ::read(attempt.status.get(), attempt.partial + attempt.got, sizeof attempt.partial - attempt.got);
+    const ssize_t got = ::read(attempt.status.get(), attempt.partial + attempt.got,
+                               sizeof attempt.partial - attempt.got);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return false;
     if (got == 0) break;
@@ -178,9 +183,10 @@ void Spawner::hear_no_more(Attempt& attempt) {
 void Spawner::settle(Attempt& attempt) {
   if (!attempt.reported_end || attempt.entering != 0) return;
   attempt.timer.reset();
-  const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
-  // Ready is its last word before exec: from there on it may have run, so it counts as started whatever
-  // became of it. To start it again, or to say that it never was, would be a guess.
+  const pid_t child =
+      attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
+  // Ready is its last word before exec: from there on it may have run, so it counts as started
+  // whatever became of it. To start it again, or to say that it never was, would be a guess.
   if (attempt.report.kind == StartReport::kReady && child != 0) {
     if (!attempt.exit) reaper_.forget(child);
     Started started;
@@ -193,7 +199,8 @@ void Spawner::settle(Attempt& attempt) {
     return;
   }
   if (child != 0 && !attempt.exit) {
-    ::kill(child, SIGKILL);  // it ends by itself after a report; one that did not report must not linger
+    ::kill(child,
+           SIGKILL);  // it ends by itself after a report; one that did not report must not linger
     reaper_.expect(child, [](const Exit&) {});
   }
   if (attempt.report.kind == StartReport::kFailed && !attempt.aborted) {
@@ -209,26 +216,34 @@ void Spawner::replace(Attempt& attempt) {
   if (attempt.aborted) {
     finish(attempt, Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0});
   } else if (attempt.slot->oom_kills() > 0) {
-    finish(attempt, Error{Code::kExhausted, "memory_limit",
-                          "the sandbox is out of memory: nothing can be started in it until some is freed", ENOMEM});
+    finish(attempt,
+           Error{Code::kExhausted, "memory_limit",
+                 "the sandbox is out of memory: nothing can be started in it until some is freed",
+                 ENOMEM});
   } else if (++attempt.tries >= kTries) {
-    finish(attempt, Error{Code::kUnavailable, "start_interfered",
-                          "processes inside the sandbox stop or kill every command before it begins: end them, or "
-                          "restart the sandbox", 0});
+    finish(
+        attempt,
+        Error{
+            Code::kUnavailable, "start_interfered",
+            "processes inside the sandbox stop or kill every command before it begins: end them, or "
+            "restart the sandbox",
+            0});
   } else if (auto error = launch(attempt)) {
     finish(attempt, std::move(*error));
   }
 }
 
 void Spawner::on_deadline(Attempt& attempt) {
-  const pid_t child = attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
+  const pid_t child =
+      attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
   const bool stopped = child != 0 && !attempt.exit && is_stopped(child);
-  // A program that runs and stopped itself is no failed start, and must not be started again: the news
-  // of its exec may still wait behind other events.
+  // A program that runs and stopped itself is no failed start, and must not be started again: the
+  // news of its exec may still wait behind other events.
   if (attempt.reported_end) return;
   if (read_status(attempt)) return hear_no_more(attempt);
   if (stopped && attempt.report.kind == StartReport::kReady) {
-    return hear_no_more(attempt);  // stopped between its last word and exec: the guest's to let go on
+    return hear_no_more(
+        attempt);  // stopped between its last word and exec: the guest's to let go on
   }
   if (stopped || monotonic_ms() - attempt.began > kPatienceMs) {
     if (child != 0 && !attempt.exit) ::kill(child, SIGKILL);
@@ -240,7 +255,8 @@ void Spawner::on_deadline(Attempt& attempt) {
 
 void Spawner::resolve(pid_t pid) {
   for (const auto& attempt : attempts_) {
-    if (!attempt->has_cell || *static_cast<volatile pid_t*>(&cells_[attempt->cell]) != pid) continue;
+    if (!attempt->has_cell || *static_cast<volatile pid_t*>(&cells_[attempt->cell]) != pid)
+      continue;
     Attempt* self = attempt.get();
     self->child = pid;
     reaper_.expect(pid, [self](const Exit& exit) { self->exit = exit; });
@@ -253,8 +269,9 @@ void Spawner::finish(Attempt& attempt, Result<Started> result) {
     cells_[attempt.cell] = 0;
     free_cells_.push_back(attempt.cell);
   }
-  const auto found = std::find_if(attempts_.begin(), attempts_.end(),
-                                  [&attempt](const auto& other) { return other.get() == &attempt; });
+  const auto found =
+      std::find_if(attempts_.begin(), attempts_.end(),
+                   [&attempt](const auto& other) { return other.get() == &attempt; });
   const std::unique_ptr<Attempt> gone = std::move(*found);
   attempts_.erase(found);
   gone->on_started(std::move(result));
@@ -263,7 +280,8 @@ void Spawner::finish(Attempt& attempt, Result<Started> result) {
 void Spawner::abort_all() {
   for (const auto& attempt : attempts_) {
     attempt->aborted = true;
-    const pid_t child = attempt->child != 0 ? attempt->child : *static_cast<volatile pid_t*>(&cells_[attempt->cell]);
+    const pid_t child = attempt->child != 0 ? attempt->child
+                                            : *static_cast<volatile pid_t*>(&cells_[attempt->cell]);
     if (child != 0 && !attempt->exit) ::kill(child, SIGKILL);
     if (attempt->entering != 0) ::kill(attempt->entering, SIGKILL);
   }
@@ -281,31 +299,41 @@ Error Spawner::failure(const Attempt& attempt) const {
   // The kernel's word for an id that the user namespace does not map.
   if ((step == "set uid" || step == "set gid" || step == "set groups") && err == EINVAL) {
     return {Code::kInvalidArgument, "bad_user",
-            "user \"" + program.user + "\" has a uid or gid that does not exist in a sandbox: they go from 0 to 65535", err};
+            "user \"" + program.user +
+                "\" has a uid or gid that does not exist in a sandbox: they go from 0 to 65535",
+            err};
   }
   if (step == "cwd") {
-    const std::string where = program.cwd.empty() ? "the user's home directory and /" : "working directory \"" + program.cwd + "\"";
+    const std::string where = program.cwd.empty() ? "the user's home directory and /"
+                                                  : "working directory \"" + program.cwd + "\"";
     return {Code::kInvalidArgument, "bad_cwd", where + ": " + why, err};
   }
   if (step == "exec") {
     const std::string name = program.argv.empty() ? std::string() : program.argv.front();
     if (err == ENOENT || err == ENOTDIR) {
-      return {Code::kInvalidArgument, "command_not_found", "\"" + name + "\": command not found in the sandbox", err};
+      return {Code::kInvalidArgument, "command_not_found",
+              "\"" + name + "\": command not found in the sandbox", err};
     }
     if (err == EACCES || err == ENOEXEC || err == EPERM) {
-      return {Code::kInvalidArgument, "not_executable", "\"" + name + "\" cannot be executed: " + why, err};
+      return {Code::kInvalidArgument, "not_executable",
+              "\"" + name + "\" cannot be executed: " + why, err};
     }
     if (err == E2BIG) {
-      return {Code::kInvalidArgument, "arguments_too_long", "the command's arguments and environment are longer than this host takes: upload them as a file", err};
+      return {
+          Code::kInvalidArgument, "arguments_too_long",
+          "the command's arguments and environment are longer than this host takes: upload them as a file",
+          err};
     }
     return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
   }
   if (step == "terminal") return Error::from_errno(err, "open a terminal", "start_failed");
   if (step == "load seccomp") return no_filter_room();
   if (step == "clone" && err == EAGAIN) {
-    return {Code::kExhausted, "pids_limit", "the sandbox's limit of processes is reached: end some of them", err};
+    return {Code::kExhausted, "pids_limit",
+            "the sandbox's limit of processes is reached: end some of them", err};
   }
-  return {Code::kInternal, "start_failed", "start a process in the sandbox, " + std::string(step) + ": " + why, err};
+  return {Code::kInternal, "start_failed",
+          "start a process in the sandbox, " + std::string(step) + ": " + why, err};
 }
 
 }  // namespace cay::keeper

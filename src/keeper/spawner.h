@@ -1,5 +1,6 @@
-// Spawner: starts programs and file tasks inside, and knows when a start is over. The guest can see a started child
-// shortly before its exec and may stop or kill it. So a start has a deadline, and a child in doubt is replaced.
+// Spawner: starts programs and file tasks inside, and knows when a start is over. The guest can see
+// a started child shortly before its exec and may stop or kill it. So a start has a deadline, and a
+// child in doubt is replaced.
 #pragma once
 #include <sys/types.h>
 
@@ -49,9 +50,9 @@ class Spawner {
   Spawner(Loop& loop, Reaper& reaper, const Context& context);
   ~Spawner();
 
-  // `on_started` comes from the loop, once, when the program runs (exec is done) or has failed: kInvalidArgument bad_user,
-  // bad_cwd, command_not_found, not_executable; kExhausted pids_limit, memory_limit; kUnavailable start_interfered; else
-  // kInternal start_failed.
+  // `on_started` comes from the loop, once, when the program runs (exec is done) or has failed:
+  // kInvalidArgument bad_user, bad_cwd, command_not_found, not_executable; kExhausted pids_limit,
+  // memory_limit; kUnavailable start_interfered; else kInternal start_failed.
   void start(Program program, Slot& slot, OnStarted on_started);
 
   std::size_t in_flight() const { return attempts_.size(); }

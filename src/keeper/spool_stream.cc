@@ -14,8 +14,8 @@ using wire::SpoolPiece;
 
 namespace {
 
-// A short disk takes no ordinary command's output away: up to kOrdinary they may use half of the reserve, and kAlways is kept
-// on any disk, so that many commands together do not take the rest.
+// A short disk takes no ordinary command's output away: up to kOrdinary they may use half of the
+// reserve, and kAlways is kept on any disk, so that many commands together do not take the rest.
 constexpr std::uint64_t kAlways = 4096;
 constexpr std::uint64_t kOrdinary = 256 * 1024;
 constexpr std::uint64_t kLookEvery = 1024 * 1024;  // a look costs about a microsecond
@@ -81,7 +81,8 @@ void SpoolStream::update_gap() {
     return;
   }
   if (extent_.ring_size == 0) return;
-  const std::uint64_t kept = extent_.bytes > extent_.ring_size ? extent_.bytes - extent_.ring_size : 0;
+  const std::uint64_t kept =
+      extent_.bytes > extent_.ring_size ? extent_.bytes - extent_.ring_size : 0;
   const std::uint64_t tail = std::max(kept, lost_before_);
   if (tail > extent_.ring_begin) {
     extent_.gap_begin = extent_.ring_begin;
@@ -90,7 +91,8 @@ void SpoolStream::update_gap() {
 }
 
 void SpoolStream::mark_ring(std::uint64_t until) {
-  const std::string mark = wire::ring_mark({.bytes = extent_.bytes, .until = until, .lost_before = lost_before_});
+  const std::string mark =
+      wire::ring_mark({.bytes = extent_.bytes, .until = until, .lost_before = lost_before_});
   const std::size_t done = write_at(mark, extent_.ring_begin + extent_.ring_size);
   if (done < mark.size() || std::exchange(marked_, true) || budget_ == nullptr) return;
   budget_->take(mark.size());
@@ -117,18 +119,21 @@ bool SpoolStream::append(std::string_view bytes) {
     }
     if (extent_.ring_size == 0) {
       const std::uint64_t left = budget_ != nullptr ? budget_->room(extent_.bytes) : limit_;
-      if (left == 0 || extent_.bytes >= limit_ || (extent_.bytes >= room_until_ && disk_is_short())) {
+      if (left == 0 || extent_.bytes >= limit_ ||
+          (extent_.bytes >= room_until_ && disk_is_short())) {
         layout_changed = start_ring(extent_.bytes);
         continue;
       }
-      if (extent_.bytes >= room_until_) room_until_ = extent_.bytes < kOrdinary ? kOrdinary : extent_.bytes + kLookEvery;
+      if (extent_.bytes >= room_until_)
+        room_until_ = extent_.bytes < kOrdinary ? kOrdinary : extent_.bytes + kLookEvery;
       const std::uint64_t room = std::min(std::min(limit_, room_until_) - extent_.bytes, left);
       const auto run = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
       const std::size_t done = write_at(bytes.substr(0, run), extent_.bytes);
       extent_.bytes += done;
       if (budget_ != nullptr) budget_->take(done);
       bytes.remove_prefix(done);
-      if (done < run) layout_changed = start_ring(extent_.bytes);  // the disk is full: reuse what we hold
+      if (done < run)
+        layout_changed = start_ring(extent_.bytes);  // the disk is full: reuse what we hold
       continue;
     }
     const std::uint64_t position =

@@ -1,5 +1,5 @@
-// SpoolStream: one stream of a command on disk (wire/spool_layout.h). Appending never blocks and never fails: bytes over the
-// limit, or beyond a full disk, are counted and reported as a gap.
+// SpoolStream: one stream of a command on disk (wire/spool_layout.h). Appending never blocks and
+// never fails: bytes over the limit, or beyond a full disk, are counted and reported as a gap.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +17,17 @@ namespace cay::keeper {
 
 class SpoolStream {
  public:
-  // `dir` is the command's spool directory and outlives the stream. `name` is the file in it, made at the first byte.
-  // `limit` is the most bytes on disk. It is less where the disk would have fewer than `reserve` bytes free, though a little
-  // is always taken. `budget` is the sandbox's rest, and outlives the stream.
+  // `dir` is the command's spool directory and outlives the stream. `name` is the file in it, made
+  // at the first byte. `limit` is the most bytes on disk. It is less where the disk would have
+  // fewer than `reserve` bytes free, though a little is always taken. `budget` is the sandbox's
+  // rest, and outlives the stream.
   SpoolStream(int dir, const char* name, std::uint64_t limit, std::uint64_t reserve = 0,
               SpoolBudget* budget = nullptr);
   // A finished stream, by its record.
   SpoolStream(int dir, const char* name, const wire::ExtentMsg& extent);
 
-  // `save` is called before the first write into a ring, once extent() has it: the record is to be saved first.
+  // `save` is called before the first write into a ring, once extent() has it: the record is to be
+  // saved first.
   void before_ring(std::function<void()> save) { before_ring_ = std::move(save); }
 
   // True when the layout changed in a way that a reader of the directory must know (the record is
@@ -41,7 +43,8 @@ class SpoolStream {
   std::uint64_t end_offset() const { return extent_.end_offset; }
   const wire::ExtentMsg& extent() const { return extent_; }
 
-  // From now on bytes are only counted, for the directory is about to go. Earlier bytes stay readable until close().
+  // From now on bytes are only counted, for the directory is about to go. Earlier bytes stay
+  // readable until close().
   void abandon();
   // Gives the descriptors back; a later read or append opens again.
   void close() { file_.reset(); }
@@ -61,7 +64,7 @@ class SpoolStream {
   std::uint64_t limit_;
   std::uint64_t reserve_ = 0;
   SpoolBudget* budget_ = nullptr;
-  std::uint64_t room_until_;  // the offset at which the disk is looked at again
+  std::uint64_t room_until_;       // the offset at which the disk is looked at again
   std::uint64_t lost_before_ = 0;  // ring bytes below this offset were refused by the disk
   bool abandoned_ = false;
   bool all_lost_ = false;

@@ -18,11 +18,13 @@ void StdinPipe::count() {
 }
 
 Error StdinPipe::closed() {
-  return {Code::kNotReady, "stdin_closed", "the command's stdin is closed: nothing more can be written to it", 0};
+  return {Code::kNotReady, "stdin_closed",
+          "the command's stdin is closed: nothing more can be written to it", 0};
 }
 
 void StdinPipe::write(ReplyTo to, std::string data, bool more) {
-  if (!fd_ || ending_ || (!waiting_.empty() && waiting_.back().end)) return outbox_.fail(to, closed());
+  if (!fd_ || ending_ || (!waiting_.empty() && waiting_.back().end))
+    return outbox_.fail(to, closed());
   if (data.empty()) {
     more_ = more_ || more;
     return outbox_.ok(to);
@@ -30,8 +32,9 @@ void StdinPipe::write(ReplyTo to, std::string data, bool more) {
   more_ = true;  // until it is taken: what is refused stays with the daemon
   const bool full = waiting_.size() >= kWaiting || waiting_bytes_ + data.size() > kWaitingBytes;
   if (full || budget_.held + data.size() > StdinBudget::kMost) {
-    return outbox_.fail(to, Error{Code::kExhausted, "stdin_backlog",
-                                  "too much is waiting for commands that do not read their stdin", 0});
+    return outbox_.fail(to,
+                        Error{Code::kExhausted, "stdin_backlog",
+                              "too much is waiting for commands that do not read their stdin", 0});
   }
   more_ = more;
   waiting_bytes_ += data.size();

@@ -22,7 +22,7 @@ struct StdinBudget {
 class StdinPipe {
  public:
   static constexpr std::size_t kBuffer = 1024 * 1024;
-  static constexpr std::size_t kWaiting = 64;              // answers held back at once
+  static constexpr std::size_t kWaiting = 64;  // answers held back at once
   static constexpr std::size_t kWaitingBytes = 2 * kBuffer;
 
   // `terminal`: then half-close means nothing. An empty `fd` is a closed stdin.
@@ -31,7 +31,8 @@ class StdinPipe {
   StdinPipe(const StdinPipe&) = delete;
   StdinPipe& operator=(const StdinPipe&) = delete;
 
-  // Answers kOk when the bytes were taken, kNotReady when stdin is closed. `more`: the daemon has announced more.
+  // Answers kOk when the bytes were taken, kNotReady when stdin is closed. `more`: the daemon has
+  // announced more.
   void write(ReplyTo to, std::string data, bool more);
   // After what was written before.
   void close_when_drained(ReplyTo to);

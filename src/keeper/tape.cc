@@ -14,7 +14,7 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::size_t kArgvInMemory = 2048;      // longer ones are read back from the record
+constexpr std::size_t kArgvInMemory = 2048;  // longer ones are read back from the record
 constexpr std::size_t kRecordLimit = 1024 * 1024;
 
 constexpr const char* kNewRecord = "record.new";
@@ -35,13 +35,16 @@ bool append(int fd, const std::string& bytes) {
 
 // An old record's last words (spool_record.h) are of its own form.
 bool append_record(int dir, const wire::CommandMsg& message, bool framed) {
-  const UniqueFd file(::openat(dir, wire::kSpoolRecord, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(
+      ::openat(dir, wire::kSpoolRecord, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   return file && append(file.get(), framed ? wire::record_frame(message) : wire::encode(message));
 }
 
-// By another name until it is whole: one that a killed keeper left is no record, and nothing was started then.
+// By another name until it is whole: one that a killed keeper left is no record, and nothing was
+// started then.
 bool begin_record(int dir, const wire::CommandMsg& message) {
-  const UniqueFd file(::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
+  const UniqueFd file(
+      ::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
   return file && append(file.get(), std::string(wire::kRecordHead) + wire::record_frame(message)) &&
          ::renameat(dir, kNewRecord, dir, wire::kSpoolRecord) == 0;
 }
@@ -64,7 +67,9 @@ std::optional<wire::SpoolRecord> read_record(int dir, bool& exists) {
 
 std::uint64_t size_of(int dir, const char* name) {
   struct stat facts{};
-  return ::fstatat(dir, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  return ::fstatat(dir, name, &facts, AT_SYMLINK_NOFOLLOW) == 0
+             ? static_cast<std::uint64_t>(facts.st_size)
+             : 0;
 }
 
 wire::SpoolFile look_at(int dir, const char* name, const wire::ExtentMsg& stream) {
@@ -98,12 +103,14 @@ bool valid_command_id(std::string_view id) {
   return true;
 }
 
-Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve, SpoolBudget* budget)
+Tape::Tape(UniqueFd dir, wire::CommandMsg message, std::uint64_t limit, std::uint64_t reserve,
+           SpoolBudget* budget)
     : about(std::move(message)),
       out(dir.get(), wire::kSpoolOut, limit, reserve, budget),
       err(dir.get(), wire::kSpoolErr, limit, reserve, budget),
       dir_(std::move(dir)) {
-  // On record before the first byte goes there: a file that is a ring must not be taken for one that is not.
+  // On record before the first byte goes there: a file that is a ring must not be taken for one
+  // that is not.
   for (SpoolStream* stream : {&out, &err}) stream->before_ring([this] { save(); });
 }
 
@@ -120,7 +127,8 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
   if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
   }
-  UniqueFd dir(::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd dir(
+      ::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return Error::from_errno(errno, "open the command's spool directory", "spool_unusable");
   if (!begin_record(dir.get(), message)) {
     const int err = errno;
@@ -141,12 +149,14 @@ Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {
   bool exists = false;
   auto record = dir ? read_record(dir.get(), exists) : std::nullopt;
   if (!record) {
-    return Error{Code::kLost, "record_lost", "the record of command " + id + " cannot be read from its spool", errno};
+    return Error{Code::kLost, "record_lost",
+                 "the record of command " + id + " cannot be read from its spool", errno};
   }
   return std::shared_ptr<Tape>(new Tape(std::move(dir), std::move(record->message)));
 }
 
-std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, const std::string& boot_id) {
+std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id,
+                                             const std::string& boot_id) {
   const UniqueFd dir = open_directory(spool, id);
   // It is there and cannot be read: the command is lost, which is not the same as no such command.
   if (!dir && errno != ENOENT && errno != ENOTDIR) return wire::damaged_record(id, 0, 0);
@@ -156,17 +166,20 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id, c
   if (!record) {
     if (!exists) return std::nullopt;
     // It may have run: the id stays taken, and what is there of its output stays readable.
-    wire::CommandMsg damaged =
-        wire::damaged_record(id, size_of(dir.get(), wire::kSpoolOut), size_of(dir.get(), wire::kSpoolErr));
-    [[maybe_unused]] const bool told = begin_record(dir.get(), damaged);  // a full disk: the next life does it again
+    wire::CommandMsg damaged = wire::damaged_record(id, size_of(dir.get(), wire::kSpoolOut),
+                                                    size_of(dir.get(), wire::kSpoolErr));
+    [[maybe_unused]] const bool told =
+        begin_record(dir.get(), damaged);  // a full disk: the next life does it again
     return damaged;
   }
   wire::CommandMsg& message = record->message;
   if (!wire::is_open(message)) return std::move(message);
-  wire::settle(message, look_at(dir.get(), wire::kSpoolOut, message.out), look_at(dir.get(), wire::kSpoolErr, message.err), boot_id);
+  wire::settle(message, look_at(dir.get(), wire::kSpoolOut, message.out),
+               look_at(dir.get(), wire::kSpoolErr, message.err), boot_id);
   wire::CommandMsg news = message;
   news.argv = {};
-  // A torn tail goes first: nothing behind it would ever be read. If the disk refuses now, the next life tries again.
+  // A torn tail goes first: nothing behind it would ever be read. If the disk refuses now, the next
+  // life tries again.
   const UniqueFd file(::openat(dir.get(), wire::kSpoolRecord, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file && ::ftruncate(file.get(), static_cast<off_t>(record->good)) == 0) {
     [[maybe_unused]] const bool told = append_record(dir.get(), news, record->framed);
@@ -225,8 +238,9 @@ bool Tape::save() {
   return append_record(dir_.get(), news, true);
 }
 
-// If we are killed before the next record, a ring that is written on after this one holds other bytes than it describes. So
-// its part counts as dropped until nobody can write. A reader of `unsettled` looks at the ring's mark instead.
+// If we are killed before the next record, a ring that is written on after this one holds other
+// bytes than it describes. So its part counts as dropped until nobody can write. A reader of
+// `unsettled` looks at the ring's mark instead.
 wire::ExtentMsg Tape::extent_for_record(const SpoolStream& stream) const {
   wire::ExtentMsg extent = stream.extent();
   if (!writers_ || extent.ring_size == 0) return extent;

@@ -46,7 +46,8 @@ UniqueFd receive_fd(int socket) {
     got = ::recvmsg(socket, &parcel.message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
   const cmsghdr* head = got == 1 ? CMSG_FIRSTHDR(&parcel.message) : nullptr;
-  if (head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int))) return {};
+  if (head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int)))
+    return {};
   int fd = -1;
   std::memcpy(&fd, CMSG_DATA(head), sizeof fd);
   return UniqueFd(fd);
@@ -56,7 +57,8 @@ UniqueFd receive_fd(int socket) {
 
 int open_terminal(int socket, int devpts, const TerminalPlan& plan) {
   constexpr int kFlags = O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
-  const int keepers = devpts >= 0 ? ::openat(devpts, "ptmx", kFlags | O_NOFOLLOW) : ::open("/dev/ptmx", kFlags);
+  const int keepers =
+      devpts >= 0 ? ::openat(devpts, "ptmx", kFlags | O_NOFOLLOW) : ::open("/dev/ptmx", kFlags);
   if (keepers < 0) return -1;
   int locked = 0;
   if (::ioctl(keepers, TIOCSPTLCK, &locked) != 0) return -1;
@@ -72,9 +74,10 @@ Result<UniqueFd> receive_terminal(int socket) {
   UniqueFd last;
   while (UniqueFd next = receive_fd(socket)) last = std::move(next);
   struct stat info{};
-  if (!last || ::fstat(last.get(), &info) != 0 || !S_ISCHR(info.st_mode) || major(info.st_rdev) != 5 ||
-      minor(info.st_rdev) != 2) {
-    return Error{Code::kInternal, "start_failed", "the sandbox's ptmx is not a terminal multiplexer", 0};
+  if (!last || ::fstat(last.get(), &info) != 0 || !S_ISCHR(info.st_mode) ||
+      major(info.st_rdev) != 5 || minor(info.st_rdev) != 2) {
+    return Error{Code::kInternal, "start_failed",
+                 "the sandbox's ptmx is not a terminal multiplexer", 0};
   }
   return last;
 }

@@ -19,9 +19,11 @@ namespace {
 UniqueFd open_proc(int root_fd, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | O_NONBLOCK);
-  how.resolve = RESOLVE_NO_SYMLINKS;  // a guest cannot mount, but it may put anything where no mount is
+  how.resolve =
+      RESOLVE_NO_SYMLINKS;  // a guest cannot mount, but it may put anything where no mount is
   const std::string full = (root_fd >= 0 ? "proc/" : "/proc/") + path;
-  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, full.c_str(), &how, sizeof how)));
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, root_fd >= 0 ? root_fd : AT_FDCWD, full.c_str(), &how, sizeof how)));
 }
 
 std::string_view field(std::string_view status, std::string_view key) {

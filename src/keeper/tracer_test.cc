@@ -13,7 +13,8 @@ namespace {
 
 bool has_exited(pid_t pid, int options) {
   siginfo_t info{};
-  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | options) == 0 && info.si_pid == pid;
+  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | options) == 0 &&
+         info.si_pid == pid;
 }
 
 TEST(TracerTest, AHiddenEndIsBroughtToLight) {
@@ -40,7 +41,8 @@ TEST(TracerTest, AHiddenEndIsBroughtToLight) {
   if (byte != 'y') {
     kill(tracer, SIGKILL);
     kill(child, SIGKILL);
-    while (wait(nullptr) > 0) {}
+    while (wait(nullptr) > 0) {
+    }
     GTEST_SKIP() << "tracing is refused here";
   }
   EXPECT_FALSE(kill_tracer_of_dead(-1, child));  // it lives: a debugger at work is left alone

@@ -28,13 +28,15 @@ int connect_to(int fd, bool v6, std::uint16_t port) {
     address.sin6_family = AF_INET6;
     address.sin6_port = htons(port);
     address.sin6_addr = in6addr_loopback;
-    return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0
+                                                                                           : errno;
   }
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0
+                                                                                         : errno;
 }
 
 // With nobody listening, a connect to a port of the ephemeral range may meet itself.
@@ -49,7 +51,8 @@ bool met_itself(int fd) {
 void set_options(int fd) {
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);  // the sandbox's own loopback: pacing (bbr) finds no rate there
+  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno",
+               4);  // the sandbox's own loopback: pacing (bbr) finds no rate there
   ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kKernelBuffer, sizeof kKernelBuffer);
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kKernelBuffer, sizeof kKernelBuffer);
 }
@@ -82,7 +85,8 @@ void Tunnels::begin(const FlowPtr& flow, const wire::OpenTunnel& request) {
   if (crowded()) {
     return fail(flow, Error{Code::kExhausted, "too_many_tunnels",
                             "the sandbox has " + std::to_string(kMost) +
-                                " connections through tunnels open already: close some", 0});
+                                " connections through tunnels open already: close some",
+                            0});
   }
   flow->port = static_cast<std::uint16_t>(request.port);
   if (flow->ready) {
@@ -94,7 +98,8 @@ void Tunnels::begin(const FlowPtr& flow, const wire::OpenTunnel& request) {
   flow->deadline = loop_.after(limit, [this, flow] {
     fail(flow, Error{Code::kDeadlineExceeded, "connect_timed_out",
                      "what listens on port " + std::to_string(flow->port) +
-                         " in the sandbox accepts no connection: it may be busy or stopped", ETIMEDOUT});
+                         " in the sandbox accepts no connection: it may be busy or stopped",
+                     ETIMEDOUT});
   });
   sockets_.take([this, flow](Result<GuestSockets::Pair> pair) {
     if (flow->over) return;
@@ -110,7 +115,8 @@ void Tunnels::try_to_connect(const FlowPtr& flow) {
   const int err = connect_to(flow->socket.get(), flow->second_try, flow->port);
   if (err == 0) return opened(flow);
   if (err != EINPROGRESS) return refused(flow, err);
-  flow->watch = loop_.watch(flow->socket.get(), EPOLLOUT, [this, flow](std::uint32_t) { on_connected(flow); });
+  flow->watch = loop_.watch(flow->socket.get(), EPOLLOUT,
+                            [this, flow](std::uint32_t) { on_connected(flow); });
 }
 
 void Tunnels::on_connected(const FlowPtr& flow) {
@@ -130,7 +136,8 @@ void Tunnels::refused(const FlowPtr& flow, int err) {
   }
   fail(flow, Error{Code::kNotReady, "connect_refused",
                    "nothing listens on port " + std::to_string(flow->port) +
-                       " in the sandbox: start the server, or wait until it listens", err});
+                       " in the sandbox: start the server, or wait until it listens",
+                   err});
 }
 
 void Tunnels::opened(const FlowPtr& flow) {
@@ -164,7 +171,8 @@ void Tunnels::on_frame(std::uint32_t channel, Type type, std::string_view payloa
   const auto data = type == Type::kData ? wire::decode_data(payload) : std::nullopt;
   const bool fine = type == Type::kEof || (data && data->bytes.size() <= flow->window);
   if (!flow->open || flow->daemon_eof || !fine) {
-    return fail(flow, Error{Code::kInvalidArgument, "tunnel_overrun", "more data was sent than was asked for", 0});
+    return fail(flow, Error{Code::kInvalidArgument, "tunnel_overrun",
+                            "more data was sent than was asked for", 0});
   }
   if (type == Type::kEof) {
     flow->daemon_eof = true;
@@ -180,7 +188,8 @@ void Tunnels::on_frame(std::uint32_t channel, Type type, std::string_view payloa
 }
 
 void Tunnels::on_events(const FlowPtr& flow, std::uint32_t ready) {
-  if (flow->out_begin < flow->out.size() && (ready & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) flush(flow);
+  if (flow->out_begin < flow->out.size() && (ready & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+    flush(flow);
   if (flow->over) return;
   if ((ready & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_some(flow);
   if (!flow->over) want(flow);
@@ -193,7 +202,8 @@ void Tunnels::read_some(const FlowPtr& flow) {
       flow->blocked = true;
       return;
     }
-    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
+    const auto most =
+        static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
     const ssize_t got = ::recv(flow->socket.get(), buffer.data(), most, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
@@ -221,11 +231,13 @@ void Tunnels::pass_on(const FlowPtr& flow, std::string_view bytes) {
   flow->credit -= bytes.size();
 }
 
-// Bytes from before the guest broke the connection still count: a web server may answer, and close with the request unread.
+// Bytes from before the guest broke the connection still count: a web server may answer, and close
+// with the request unread.
 void Tunnels::read_rest(const FlowPtr& flow) {
   std::array<char, 4096> buffer;
   while (!flow->guest_eof && flow->credit > 0 && outbox_.room()) {
-    const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
+    const auto most =
+        static_cast<std::size_t>(std::min<std::uint64_t>(flow->credit, buffer.size()));
     const ssize_t got = ::recv(flow->socket.get(), buffer.data(), most, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;  // an end after send() got the error is none
@@ -272,8 +284,12 @@ void Tunnels::flush(const FlowPtr& flow) {
 void Tunnels::limit_rest(const FlowPtr& flow) {
   if (!flow->daemon_eof || !flow->guest_eof) return;
   flow->deadline = loop_.after(kLingerMs, [this, flow] {
-    fail(flow, Error{Code::kDeadlineExceeded, "tunnel_lingered",
-                     "both sides of the tunnel have ended, and the program inside takes no more of what was sent", 0});
+    fail(
+        flow,
+        Error{
+            Code::kDeadlineExceeded, "tunnel_lingered",
+            "both sides of the tunnel have ended, and the program inside takes no more of what was sent",
+            0});
   });
 }
 
@@ -284,7 +300,8 @@ void Tunnels::want(const FlowPtr& flow) {
   if (flow->out_begin < flow->out.size()) events |= EPOLLOUT;
   if (events == 0) return flow->watch.reset();
   if (flow->watch) return flow->watch.want(events);
-  flow->watch = loop_.watch(flow->socket.get(), events, [this, flow](std::uint32_t ready) { on_events(flow, ready); });
+  flow->watch = loop_.watch(flow->socket.get(), events,
+                            [this, flow](std::uint32_t ready) { on_events(flow, ready); });
 }
 
 void Tunnels::pump() {
@@ -302,7 +319,8 @@ void Tunnels::pump() {
 void Tunnels::broken(const FlowPtr& flow, int err) {
   fail(flow, Error{Code::kCancelled, "connection_reset",
                    "the program that listens on port " + std::to_string(flow->port) +
-                       " in the sandbox broke the connection", err});
+                       " in the sandbox broke the connection",
+                   err});
 }
 
 void Tunnels::fail(const FlowPtr& flow, const Error& error) {
@@ -315,7 +333,9 @@ void Tunnels::end(const FlowPtr& flow, How how) {
   if (flow->over) return;
   flow->over = true;
   connecting_.erase(flow);
-  if (const auto found = flows_.find(flow->to.channel); found != flows_.end() && found->second == flow) flows_.erase(found);
+  if (const auto found = flows_.find(flow->to.channel);
+      found != flows_.end() && found->second == flow)
+    flows_.erase(found);
   flow->watch.reset();
   flow->deadline.reset();
   if (flow->socket && how == How::kReset) set_reset_at_close(flow->socket.get());

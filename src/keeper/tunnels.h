@@ -1,6 +1,8 @@
-// Tunnels: TCP connections from the daemon to listeners on the sandbox's own loopback. The address is always 127.0.0.1, then
-// ::1, in the sandbox's network namespace: a request names a port and nothing else. Bytes go both ways under credit. A side
-// that does not read holds up only its own connection, and the bytes held for one are bounded.
+// Tunnels: TCP connections from the daemon to listeners on the sandbox's own loopback. The address
+// is always 127.0.0.1, then
+// ::1, in the sandbox's network namespace: a request names a port and nothing else. Bytes go both
+// ways under credit. A side that does not read holds up only its own connection, and the bytes held
+// for one are bounded.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,19 +20,22 @@ namespace cay::keeper {
 
 class Tunnels {
  public:
-  static constexpr std::size_t kMost = 256;                  // connections at once
-  static constexpr std::uint64_t kWindow = 128 * 1024;       // bytes held for a guest that does not read
+  static constexpr std::size_t kMost = 256;             // connections at once
+  static constexpr std::uint64_t kWindow = 128 * 1024;  // bytes held for a guest that does not read
   static constexpr std::int64_t kConnectMs = 8000;
-  static constexpr std::int64_t kLingerMs = 60'000;          // both sides have ended, and the guest takes nothing
+  static constexpr std::int64_t kLingerMs =
+      60'000;  // both sides have ended, and the guest takes nothing
 
-  Tunnels(Loop& loop, Outbox& outbox, GuestSockets& sockets) : loop_(loop), outbox_(outbox), sockets_(sockets) {}
+  Tunnels(Loop& loop, Outbox& outbox, GuestSockets& sockets)
+      : loop_(loop), outbox_(outbox), sockets_(sockets) {}
 
   // kInvalidArgument invalid_port; kNotReady connect_refused; kDeadlineExceeded connect_timed_out;
-  // kExhausted too_many_tunnels; kUnavailable tunnel_failed; once open, kCancelled connection_reset.
+  // kExhausted too_many_tunnels; kUnavailable tunnel_failed; once open, kCancelled
+  // connection_reset.
   void open(ReplyTo to, const wire::OpenTunnel& request);
-  // Hands out the connection itself, for a daemon that carries its bytes: non-blocking, with bounded buffers, reset by the
-  // kernel when its last holder closes it or dies (SO_LINGER 0). `ready` comes once, from here or from the loop. Errors as
-  // above.
+  // Hands out the connection itself, for a daemon that carries its bytes: non-blocking, with
+  // bounded buffers, reset by the kernel when its last holder closes it or dies (SO_LINGER 0).
+  // `ready` comes once, from here or from the loop. Errors as above.
   using OnSocket = std::function<void(Result<UniqueFd>)>;
   void connect(const wire::OpenTunnel& request, OnSocket ready);
   bool has(std::uint32_t channel) const { return flows_.contains(channel); }
@@ -43,27 +48,27 @@ class Tunnels {
  private:
   struct Flow {
     ReplyTo to;
-    OnSocket ready;               // wants the socket; then `to` is nobody
+    OnSocket ready;  // wants the socket; then `to` is nobody
     std::uint16_t port = 0;
     UniqueFd socket;
-    UniqueFd second;              // for ::1, where 127.0.0.1 refuses
+    UniqueFd second;  // for ::1, where 127.0.0.1 refuses
     bool second_try = false;
     Watch watch;
-    Timer deadline;               // of the connect; at the end, of the guest's taking the rest
+    Timer deadline;  // of the connect; at the end, of the guest's taking the rest
     bool open = false;
     bool over = false;
     // guest -> daemon
-    std::uint64_t credit = 0;     // the daemon takes so many bytes
+    std::uint64_t credit = 0;  // the daemon takes so many bytes
     std::uint64_t offset = 0;
     bool guest_eof = false;
-    bool blocked = false;         // the daemon's connection takes nothing now
+    bool blocked = false;  // the daemon's connection takes nothing now
     // daemon -> guest
-    std::uint64_t window = 0;     // it may send so many
+    std::uint64_t window = 0;  // it may send so many
     std::uint64_t to_grant = 0;
     std::string out;
     std::size_t out_begin = 0;
     bool daemon_eof = false;
-    bool shut = false;            // the guest has our end of the stream
+    bool shut = false;  // the guest has our end of the stream
   };
   using FlowPtr = std::shared_ptr<Flow>;
 

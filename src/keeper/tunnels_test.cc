@@ -18,7 +18,8 @@ using wire::Type;
 
 class TunnelsTest : public ::testing::Test {
  protected:
-  std::uint32_t ask(std::uint16_t port, std::uint64_t credit = 1 << 20, std::int64_t timeout_ms = 0) {
+  std::uint32_t ask(std::uint16_t port, std::uint64_t credit = 1 << 20,
+                    std::int64_t timeout_ms = 0) {
     return client.ask(Type::kOpenTunnel, wire::OpenTunnel{port, credit, timeout_ms});
   }
   // Opens one, and gives the program's end of it.
@@ -84,7 +85,9 @@ TEST_F(TunnelsTest, IPv6IsTriedWhereIPv4Refuses) {
 
 TEST_F(TunnelsTest, RefusalsAreTyped) {
   std::uint16_t nobody = 0;
-  { nobody = Listener().port(); }
+  {
+    nobody = Listener().port();
+  }
   EXPECT_EQ(reason(ask(nobody)), "connect_refused");
   EXPECT_EQ(reason(ask(0)), "invalid_port");
   EXPECT_EQ(reason(client.ask(Type::kOpenTunnel, wire::OpenTunnel{65536, 0, 0})), "invalid_port");
@@ -127,9 +130,11 @@ TEST_F(TunnelsTest, AProgramThatReadsNothingHoldsUpItsOwnConnectionOnly) {
     if (window >= piece.size()) continue;
     const std::uint32_t fence = client.ask(Type::kStats, wire::Empty{});
     client.next(fence);
-    while (client.has(channel)) window += wire::decode<wire::Credit>(client.next(channel).payload)->bytes;
+    while (client.has(channel))
+      window += wire::decode<wire::Credit>(client.next(channel).payload)->bytes;
   }
-  EXPECT_LT(sent, std::uint64_t{8} << 20) << "what the kernel and the keeper hold for it is bounded";
+  EXPECT_LT(sent, std::uint64_t{8} << 20)
+      << "what the kernel and the keeper hold for it is bounded";
   send(other, "hello");
   EXPECT_EQ(read_bytes(fine, 5), "hello");
   EXPECT_EQ(read_bytes(stuck, sent).size(), sent);

@@ -27,7 +27,8 @@ constexpr std::size_t kMaxLayers = 60;  // of one message; overlayfs allows 500
 Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::string& snapshot_id) {
   auto own = os::open_dir(host.layers.get(), snapshot_id);
   if (!own) {
-    return Error{Code::kNotFound, "snapshot_not_found", "snapshot " + snapshot_id + " is not in this store", 0};
+    return Error{Code::kNotFound, "snapshot_not_found",
+                 "snapshot " + snapshot_id + " is not in this store", 0};
   }
   std::vector<std::string> below;
   auto list = os::read_file(own->get(), "layers");
@@ -39,14 +40,16 @@ Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::string& s
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (id.empty()) continue;
     if (!is_uuid(id) || below.size() >= kMaxLayers) {
-      return Error{Code::kInternal, "bad_layers", "the layers file of snapshot " + snapshot_id + " is broken", 0};
+      return Error{Code::kInternal, "bad_layers",
+                   "the layers file of snapshot " + snapshot_id + " is broken", 0};
     }
     below.push_back(id);
   }
   std::vector<UniqueFd> layers;
   const auto add = [&](int dir) -> Result<void> {
     CAY_TRY(UniqueFd layer, os::clone_mount(dir, "root"));
-    CAY_CHECK(os::set_mount_attributes(layer.get(), MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+    CAY_CHECK(os::set_mount_attributes(layer.get(),
+                                       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
     layers.push_back(std::move(layer));
     return {};
   };
@@ -72,7 +75,8 @@ Result<void> take_over(int dir, const std::vector<std::string>& names, uid_t uid
   return {};
 }
 
-// DATA/spool/ID: the keeper writes, the daemon's group reads. Kept over a stop, whatever the next uid.
+// DATA/spool/ID: the keeper writes, the daemon's group reads. Kept over a stop, whatever the next
+// uid.
 Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keeper_uid) {
   const bool made = ::mkdirat(host.spool.get(), id.c_str(), 0700) == 0;
   if (!made && errno != EEXIST) return Error::from_errno(errno, "make the spool directory");
@@ -80,13 +84,16 @@ Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keepe
   struct stat info{};
   if (::fstat(dir.get(), &info) != 0) return Error::from_errno(errno, "stat the spool directory");
   if (!made && info.st_uid != keeper_uid) {
-    // Nobody's until all in it is the new keeper's: who is killed halfway must not leave one that looks like the former keeper's, which has
-    // its uid again at the next start and could not read what is in there.
-    if (::fchown(dir.get(), 0, static_cast<gid_t>(-1)) != 0) return Error::from_errno(errno, "own the spool directory");
+    // Nobody's until all in it is the new keeper's: who is killed halfway must not leave one that
+    // looks like the former keeper's, which has its uid again at the next start and could not read
+    // what is in there.
+    if (::fchown(dir.get(), 0, static_cast<gid_t>(-1)) != 0)
+      return Error::from_errno(errno, "own the spool directory");
     CAY_TRY(const auto names, os::list_dir(dir.get()));
     CAY_CHECK(take_over(dir.get(), names, keeper_uid, 1));
   }
-  if (::fchown(dir.get(), keeper_uid, host.config.daemon_gid) != 0 || ::fchmod(dir.get(), 02750) != 0) {
+  if (::fchown(dir.get(), keeper_uid, host.config.daemon_gid) != 0 ||
+      ::fchmod(dir.get(), 02750) != 0) {
     return Error::from_errno(errno, "own the spool directory");
   }
   return dir;
@@ -116,11 +123,12 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   birth.mounts_.push_back(std::move(disk));
   CAY_CHECK(host.step("make the disk"));
   CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
-  CAY_TRY(const UniqueFd listener,
-          os::listen_unix(host.run.get(), plan.id + ".sock", host.config.daemon_uid, host.config.daemon_gid));
+  CAY_TRY(const UniqueFd listener, os::listen_unix(host.run.get(), plan.id + ".sock",
+                                                   host.config.daemon_uid, host.config.daemon_gid));
   UniqueFd gate;
   if (plan.network != nullptr) {
-    CAY_TRY(gate, os::listen_unix(host.gate.get(), plan.id + ".sock", host.config.gate_uid, host.config.gate_gid));
+    CAY_TRY(gate, os::listen_unix(host.gate.get(), plan.id + ".sock", host.config.gate_uid,
+                                  host.config.gate_gid));
   }
   CAY_CHECK(host.step("make the socket"));
   CAY_TRY(os::SocketPair control, os::socket_pair());
@@ -173,12 +181,14 @@ Result<Birth::State> Birth::advance() {
   if (!message || message->bytes.empty()) return failure();
   if (message->bytes == "ready" || message->bytes.starts_with("ready ")) {
     no_network_ = message->bytes.substr(std::min<std::size_t>(message->bytes.size(), 6));
-    CAY_CHECK(host_->disks.limit(id_, disk_bytes_));  // its root is mounted, and nothing of the guest's runs yet
+    CAY_CHECK(host_->disks.limit(
+        id_, disk_bytes_));  // its root is mounted, and nothing of the guest's runs yet
     CAY_CHECK(host_->step("confirm"));
     return State::kReady;
   }
   if (message->bytes.starts_with("init ")) {
-    CAY_CHECK(give_mounts(static_cast<pid_t>(std::strtol(message->bytes.c_str() + 5, nullptr, 10))));
+    CAY_CHECK(
+        give_mounts(static_cast<pid_t>(std::strtol(message->bytes.c_str() + 5, nullptr, 10))));
     return State::kWaiting;
   }
   if (Error full = keeper::no_filter_room(); message->bytes == full.message) return full;
@@ -188,7 +198,8 @@ Result<Birth::State> Birth::advance() {
 // The root-only part: id maps, and mounts in which the disk's ids 0-65535 are the sandbox's range.
 Result<void> Birth::give_mounts(pid_t init) {
   CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(init)));
-  const std::string map = "0 " + std::to_string(first_uid_) + " " + std::to_string(kRangeSize) + "\n";
+  const std::string map =
+      "0 " + std::to_string(first_uid_) + " " + std::to_string(kRangeSize) + "\n";
   CAY_CHECK(os::write_file(proc.get(), "uid_map", map));
   CAY_CHECK(os::write_file(proc.get(), "gid_map", map));
   CAY_CHECK(host_->step("write id maps"));
@@ -212,7 +223,8 @@ Result<void> Birth::give_mounts(pid_t init) {
 Error Birth::failure() {
   auto words = os::receive_message(init_.get());
   if (!words || words->bytes.empty()) {
-    return Error{Code::kInternal, "boot_failed", "boot: the keeper ended before the sandbox was up", 0};
+    return Error{Code::kInternal, "boot_failed", "boot: the keeper ended before the sandbox was up",
+                 0};
   }
   const int err = static_cast<int>(std::strtol(words->bytes.c_str(), nullptr, 10));
   const std::size_t blank = words->bytes.find(' ');
@@ -223,8 +235,9 @@ Error Birth::failure() {
   if (const std::size_t unfit = words->bytes.find(kNoTmpfs); unfit != std::string::npos) {
     return Error{Code::kInvalidArgument, "invalid_tmpfs", words->bytes.substr(unfit), err};
   }
-  return Error{Code::kInternal, "boot_failed",
-               "boot: " + (blank == std::string::npos ? words->bytes : words->bytes.substr(blank + 1)), err};
+  return Error{
+      Code::kInternal, "boot_failed",
+      "boot: " + (blank == std::string::npos ? words->bytes : words->bytes.substr(blank + 1)), err};
 }
 
 }  // namespace cay::launcher

@@ -1,5 +1,6 @@
-// Birth: the making of one live sandbox, from the fork of its keeper to "ready". The launcher's half is
-// three short steps between which it serves others; the keeper's half runs in the forked child.
+// Birth: the making of one live sandbox, from the fork of its keeper to "ready". The launcher's
+// half is three short steps between which it serves others; the keeper's half runs in the forked
+// child.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,15 +32,15 @@ struct BirthPlan {
   bool nested_networks = false;
   std::vector<wire::TmpfsMount> tmpfs;
   const GuestNetwork* network = nullptr;  // null: no way out
-  bool network_required = false;          // without it the birth fails where the host cannot give it
+  bool network_required = false;  // without it the birth fails where the host cannot give it
   // Where programs are recorded: enters the group of command slots into the record.
   std::function<Result<ProgramTap>(int cmds)> tap;
 };
 
 class Birth {
  public:
-  // Makes groups, disk limit, spool directory, socket, and forks the keeper. What a failure leaves is
-  // named by the id alone: the caller removes it as it removes any sandbox.
+  // Makes groups, disk limit, spool directory, socket, and forks the keeper. What a failure leaves
+  // is named by the id alone: the caller removes it as it removes any sandbox.
   static Result<Birth> begin(Host& host, const BirthPlan& plan, const Slot& slot);
 
   int fd() const { return control_.get(); }  // readable: call advance()

@@ -23,7 +23,8 @@ Result<BpfObject> open_bpf_object(std::string_view blob) {
 
 Result<void> tell_namespace(bpf_object* object) {
   struct stat info{};
-  if (::stat("/proc/self/ns/pid", &info) != 0) return Error::from_errno(errno, "stat the pid namespace");
+  if (::stat("/proc/self/ns/pid", &info) != 0)
+    return Error::from_errno(errno, "stat the pid namespace");
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, object) {
     if (std::strstr(bpf_map__name(map), ".rodata") == nullptr) continue;
@@ -41,7 +42,8 @@ Result<void> tell_namespace(bpf_object* object) {
 
 Error bpf_error(int err, std::string_view step) {
   const int number = err < 0 ? -err : err;
-  return Error{Code::kUnsupported, "programs_unsupported", std::string(step) + ": " + std::strerror(number), number};
+  return Error{Code::kUnsupported, "programs_unsupported",
+               std::string(step) + ": " + std::strerror(number), number};
 }
 
 Result<BpfObject> load_bpf_object(std::string_view blob) {

@@ -1,6 +1,7 @@
-// The launcher's kernel parts share how they are loaded: one that is carried inside gets our pid namespace, and its programs
-// are attached. Loading reads the kernel's type information, which takes tens of milliseconds and as many megabytes. So a
-// forked child does it and hands the descriptors on.
+// The launcher's kernel parts share how they are loaded: one that is carried inside gets our pid
+// namespace, and its programs are attached. Loading reads the kernel's type information, which
+// takes tens of milliseconds and as many megabytes. So a forked child does it and hands the
+// descriptors on.
 #pragma once
 #include <bpf/libbpf.h>
 
@@ -20,7 +21,8 @@ using BpfObject = std::unique_ptr<bpf_object, CloseBpfObject>;
 // Returns the error of a step of loading. kUnsupported (programs_unsupported): "STEP: ERRNO".
 Error bpf_error(int err, std::string_view step);
 
-// In the kernel, not attached yet; its constant `outer_namespace` (its only one) is our pid namespace: a sandbox's is its child.
+// In the kernel, not attached yet; its constant `outer_namespace` (its only one) is our pid
+// namespace: a sandbox's is its child.
 Result<BpfObject> load_bpf_object(std::string_view blob);
 // A descriptor that outlives the object it is of.
 Result<UniqueFd> keep_descriptor(int fd, std::string_view what);

@@ -37,7 +37,8 @@ Result<std::unique_ptr<ChildJob>> ChildJob::start(Poller& poller, Outbox& outbox
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // its listeners end with the worker
     const int out = write_end.get();
     work([out](wire::Type type, std::string payload) {
-      const std::string bytes = wire::encode_frame({static_cast<std::uint16_t>(type), 0, 0, std::move(payload)});
+      const std::string bytes =
+          wire::encode_frame({static_cast<std::uint16_t>(type), 0, 0, std::move(payload)});
       std::string_view rest = bytes;
       while (!rest.empty()) {
         const ssize_t n = ::write(out, rest.data(), rest.size());
@@ -75,7 +76,9 @@ void ChildJob::on_readable() {
   }
   if (!answered_) {
     for (const ReplyTo& to : listeners_) {
-      reply_error(outbox_, to, Error{Code::kInternal, "job_died", "the process that did this work died: retry", 0});
+      reply_error(
+          outbox_, to,
+          Error{Code::kInternal, "job_died", "the process that did this work died: retry", 0});
     }
   }
   const auto on_end = std::move(on_end_);

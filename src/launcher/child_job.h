@@ -1,5 +1,5 @@
-// ChildJob: long work (the default snapshot, probes) in a forked child, so that the loop goes on. The
-// child's answers are frames on a pipe; its end without a final frame is an error.
+// ChildJob: long work (the default snapshot, probes) in a forked child, so that the loop goes on.
+// The child's answers are frames on a pipe; its end without a final frame is an error.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,8 @@ class ChildJob {
   using Emit = std::function<void(wire::Type type, std::string payload)>;
   using Work = std::function<void(const Emit& emit)>;
 
-  // Forks and runs `work` there. `on_end` is called here once, from the loop; it may destroy the job.
+  // Forks and runs `work` there. `on_end` is called here once, from the loop; it may destroy the
+  // job.
   static Result<std::unique_ptr<ChildJob>> start(Poller& poller, Outbox& outbox, const Work& work,
                                                  std::function<void()> on_end);
   ~ChildJob();

@@ -14,8 +14,10 @@ namespace cay::launcher {
 
 using Progress = std::function<void(const std::string& sentence)>;
 
-// Builds or finds the `default` snapshot under the directory `layers`. Runs in a process of its own.
-using PrepareDefault = std::function<Result<wire::SnapshotMsg>(const std::string& layers, const wire::PrepareDefault& with, const Progress& progress)>;
+// Builds or finds the `default` snapshot under the directory `layers`. Runs in a process of its
+// own.
+using PrepareDefault = std::function<Result<wire::SnapshotMsg>(
+    const std::string& layers, const wire::PrepareDefault& with, const Progress& progress)>;
 
 struct Config {
   std::string data;      // the data directory, absolute
@@ -25,21 +27,23 @@ struct Config {
   gid_t daemon_gid = 0;  // may read the spools
   uid_t gate_uid = 0;    // whom keepers lend the sandboxes' sockets
   gid_t gate_gid = 0;
-  int socket_fd = -1;    // a listening socket; -1: made at DATA/run/launcher.sock
+  int socket_fd = -1;  // a listening socket; -1: made at DATA/run/launcher.sock
   std::string runtime_dir = "/run/cay";
-  std::string cgroup_parent;     // where sandboxes' groups lie in each hierarchy; empty: at the root
+  std::string cgroup_parent;  // where sandboxes' groups lie in each hierarchy; empty: at the root
   std::uint64_t pool_bytes = 0;  // of a new pool file; 0: min(80 % of the free space, 1 TiB)
   bool plain_disks = false;      // never use a pool
-  char* arguments = nullptr;     // our argv area: overwritten in keepers and inits, which the guest can see
+  char* arguments =
+      nullptr;  // our argv area: overwritten in keepers and inits, which the guest can see
   std::size_t arguments_size = 0;
   PrepareDefault prepare_default;
   std::function<void()> on_ready;  // called once in the guardian, when the socket listens
 
-  // The interval at which the guardian checks that its worker goes on. One that hangs is replaced (pulse.h). In all this is
-  // shorter than a daemon's wait for its launcher (20 s).
+  // The interval at which the guardian checks that its worker goes on. One that hangs is replaced
+  // (pulse.h). In all this is shorter than a daemon's wait for its launcher (20 s).
   std::chrono::milliseconds beat{3000};
 
-  // The time after which the caller of an end that is not over learns what it waits for. Below the daemon's own limit (60 s).
+  // The time after which the caller of an end that is not over learns what it waits for. Below the
+  // daemon's own limit (60 s).
   std::chrono::milliseconds patience{38'000};
 
   // Tests: the creation step of this name fails with EIO. Empty in the program.

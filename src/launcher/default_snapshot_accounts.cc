@@ -20,14 +20,61 @@ constexpr std::string_view kBasePasswd =
 constexpr std::string_view kBaseGroup =
     "root:*:0:\ndaemon:*:1:\ntty:*:5:\nsudo:*:27:\nshadow:*:42:\nutmp:*:43:\nstaff:*:50:\nusers:*:100:\nnogroup:*:65534:\n";
 
-// Accounts that packages make for themselves. The package database lists these packages as installed, so their maintainer
-// scripts expect the accounts. An account that is not here may be an admin's.
+// Accounts that packages make for themselves. The package database lists these packages as
+// installed, so their maintainer scripts expect the accounts. An account that is not here may be an
+// admin's.
 constexpr std::string_view kOfPackages[] = {
-    "_apt", "_chrony", "_dnsmasq", "_rpc", "_ssh", "avahi", "crontab", "dnsmasq", "fwupd-refresh", "geoclue", "git",
-    "haproxy", "input", "kvm", "man", "memcache", "messagebus", "mosquitto", "mysql", "netdev", "nginx", "ntp", "ntpsec",
-    "plocate", "polkitd", "postfix", "postdrop", "postgres", "pulse", "rabbitmq", "rdma", "redis", "render", "rtkit",
-    "sasl", "sgx", "ssh", "sshd", "ssl-cert", "statd", "syslog", "systemd-coredump", "systemd-journal",
-    "systemd-network", "systemd-oom", "systemd-resolve", "systemd-timesync", "tcpdump", "tss", "usbmux", "uuidd",
+    "_apt",
+    "_chrony",
+    "_dnsmasq",
+    "_rpc",
+    "_ssh",
+    "avahi",
+    "crontab",
+    "dnsmasq",
+    "fwupd-refresh",
+    "geoclue",
+    "git",
+    "haproxy",
+    "input",
+    "kvm",
+    "man",
+    "memcache",
+    "messagebus",
+    "mosquitto",
+    "mysql",
+    "netdev",
+    "nginx",
+    "ntp",
+    "ntpsec",
+    "plocate",
+    "polkitd",
+    "postfix",
+    "postdrop",
+    "postgres",
+    "pulse",
+    "rabbitmq",
+    "rdma",
+    "redis",
+    "render",
+    "rtkit",
+    "sasl",
+    "sgx",
+    "ssh",
+    "sshd",
+    "ssl-cert",
+    "statd",
+    "syslog",
+    "systemd-coredump",
+    "systemd-journal",
+    "systemd-network",
+    "systemd-oom",
+    "systemd-resolve",
+    "systemd-timesync",
+    "tcpdump",
+    "tss",
+    "usbmux",
+    "uuidd",
 };
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -60,15 +107,18 @@ void each_account(std::string_view base, std::string_view host, std::size_t fiel
 
 }  // namespace
 
-Accounts make_accounts(std::string_view base_passwd, std::string_view base_group, std::string_view host_passwd,
-                       std::string_view host_group) {
+Accounts make_accounts(std::string_view base_passwd, std::string_view base_group,
+                       std::string_view host_passwd, std::string_view host_group) {
   Accounts made;
   const auto field = [](std::string_view text) { return std::string(text) + ":"; };
-  each_account(base_passwd.empty() ? kBasePasswd : base_passwd, host_passwd, 7, [&](const auto& of) {
-    // The comment field may name people.
-    made.passwd += field(of[0]) + "x:" + field(of[2]) + field(of[3]) + field(of[0]) + field(of[5]) + std::string(of[6]) + "\n";
-    made.shadow += field(of[0]) + "*:19700:0:99999:7:::\n";  // locked; without a day of last change su would want a new one
-  });
+  each_account(
+      base_passwd.empty() ? kBasePasswd : base_passwd, host_passwd, 7, [&](const auto& of) {
+        // The comment field may name people.
+        made.passwd += field(of[0]) + "x:" + field(of[2]) + field(of[3]) + field(of[0]) +
+                       field(of[5]) + std::string(of[6]) + "\n";
+        made.shadow += field(of[0]) + "*:19700:0:99999:7:::\n";  // locked; without a day of last
+                                                                 // change su would want a new one
+      });
   each_account(base_group.empty() ? kBaseGroup : base_group, host_group, 4, [&](const auto& of) {
     const std::string_view members = of[0] == "sudo" ? kUser : "";
     made.group += field(of[0]) + "x:" + field(of[2]) + std::string(members) + "\n";

@@ -11,7 +11,7 @@ struct Accounts {
 };
 
 // From the distribution's lists (base-passwd; may be empty) and the host's files.
-Accounts make_accounts(std::string_view base_passwd, std::string_view base_group, std::string_view host_passwd,
-                       std::string_view host_group);
+Accounts make_accounts(std::string_view base_passwd, std::string_view base_group,
+                       std::string_view host_passwd, std::string_view host_group);
 
 }  // namespace cay::launcher

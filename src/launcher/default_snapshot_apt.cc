@@ -95,22 +95,27 @@ void read_stanzas(std::string_view text, std::vector<Entry>& out) {
       fields[last] += " " + std::string(line);
     } else if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
       last = std::string(line.substr(0, colon));
-      std::transform(last.begin(), last.end(), last.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      std::transform(last.begin(), last.end(), last.begin(),
+                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
       fields[last] = std::string(line.substr(colon + 1));
     }
   }
   add_stanza(fields, out);
 }
 
-bool is_any_of(const Words& words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool is_any_of(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 bool only_of(std::string_view text, std::string_view more) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [more](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           more.find(c) != std::string_view::npos;
   });
 }
 
-// Whether `uri` is a mirror of `archive` ("debian") by its path, and holds nothing that may be a secret.
+// Whether `uri` is a mirror of `archive` ("debian") by its path, and holds nothing that may be a
+// secret.
 bool is_mirror(std::string_view uri, std::string_view archive) {
   constexpr std::size_t kLongestPart = 16;
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -118,14 +123,17 @@ bool is_mirror(std::string_view uri, std::string_view archive) {
     uri.remove_prefix(scheme.size());
     while (uri.ends_with('/')) uri.remove_suffix(1);
     const std::size_t slash = uri.find('/');
-    if (slash == std::string_view::npos || !only_of(uri.substr(0, slash), ".-:[]")) return false;  // no '@': no user
+    if (slash == std::string_view::npos || !only_of(uri.substr(0, slash), ".-:[]"))
+      return false;  // no '@': no user
     std::string_view path = uri.substr(slash + 1);
     if (path != archive && !path.ends_with("/" + std::string(archive))) return false;
     path = path.substr(0, path.size() - archive.size());
     while (!path.empty()) {
       const std::size_t end = path.find('/');
       const std::string_view part = path.substr(0, end);
-      if (part.size() > kLongestPart || !only_of(part, "-_.") || part.find_first_of("0123456789") != std::string_view::npos) return false;
+      if (part.size() > kLongestPart || !only_of(part, "-_.") ||
+          part.find_first_of("0123456789") != std::string_view::npos)
+        return false;
       path.remove_prefix(end + 1);
     }
     return true;
@@ -133,13 +141,17 @@ bool is_mirror(std::string_view uri, std::string_view archive) {
   return false;
 }
 
-// Returns the host's mirror of `archive` for `suite`, if it has one whose address contains no secret.
-std::optional<Mirror> mirror_of(const std::vector<Entry>& entries, const std::string& suite, std::string_view archive,
-                                const std::string& key) {
+// Returns the host's mirror of `archive` for `suite`, if it has one whose address contains no
+// secret.
+std::optional<Mirror> mirror_of(const std::vector<Entry>& entries, const std::string& suite,
+                                std::string_view archive, const std::string& key) {
   for (const Entry& entry : entries) {
     const bool ours = entry.signed_by.empty() || entry.signed_by == "/usr/share/keyrings/" + key;
-    if (!entry.enabled || !ours || !is_any_of(entry.types, "deb") || !is_any_of(entry.suites, suite)) continue;
-    const bool plain = std::all_of(entry.components.begin(), entry.components.end(), [](const std::string& one) { return only_of(one, "-"); });
+    if (!entry.enabled || !ours || !is_any_of(entry.types, "deb") ||
+        !is_any_of(entry.suites, suite))
+      continue;
+    const bool plain = std::all_of(entry.components.begin(), entry.components.end(),
+                                   [](const std::string& one) { return only_of(one, "-"); });
     if (!plain || entry.components.empty()) continue;
     for (const std::string& uri : entry.uris) {
       if (is_mirror(uri, archive)) return Mirror{uri, joined(entry.components)};
@@ -148,10 +160,11 @@ std::optional<Mirror> mirror_of(const std::vector<Entry>& entries, const std::st
   return std::nullopt;
 }
 
-std::string stanza(const std::optional<Mirror>& mirror, const std::string& suites, const std::string& key) {
+std::string stanza(const std::optional<Mirror>& mirror, const std::string& suites,
+                   const std::string& key) {
   if (!mirror) return "";
-  return "Types: deb\nURIs: " + mirror->uri + "\nSuites: " + suites + "\nComponents: " + mirror->components +
-         "\nSigned-By: /usr/share/keyrings/" + key + "\n\n";
+  return "Types: deb\nURIs: " + mirror->uri + "\nSuites: " + suites +
+         "\nComponents: " + mirror->components + "\nSigned-By: /usr/share/keyrings/" + key + "\n\n";
 }
 
 constexpr const char* kNone =
@@ -170,8 +183,10 @@ std::string os_release_value(std::string_view os_release, std::string_view key) 
   return "";
 }
 
-std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host, const std::string& archive_url) {
-  const std::string id = os_release_value(os_release, "ID"), suite = os_release_value(os_release, "VERSION_CODENAME");
+std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host,
+                        const std::string& archive_url) {
+  const std::string id = os_release_value(os_release, "ID"),
+                    suite = os_release_value(os_release, "VERSION_CODENAME");
   if (!only_of(suite, "-")) return "";
   std::vector<Entry> entries;
   for (const AptFile& file : host) {
@@ -207,6 +222,8 @@ std::string apt_sources(std::string_view os_release, const std::vector<AptFile>&
   return sources.empty() ? kNone : sources;
 }
 
-bool names_a_mirror(std::string_view sources) { return sources.find("\nURIs: ") != std::string_view::npos; }
+bool names_a_mirror(std::string_view sources) {
+  return sources.find("\nURIs: ") != std::string_view::npos;
+}
 
 }  // namespace cay::launcher

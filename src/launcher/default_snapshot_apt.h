@@ -1,5 +1,5 @@
-// The package sources of apt inside the default snapshot: the distribution's archive for the host's release, from the mirror
-// that the host itself uses, if its address contains no secret.
+// The package sources of apt inside the default snapshot: the distribution's archive for the host's
+// release, from the mirror that the host itself uses, if its address contains no secret.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,16 +13,19 @@ struct AptFile {
   std::string text;
 };
 
-// Returns a deb822 sources file for the release that `os_release` names, or "" if it is neither Debian's nor Ubuntu's.
+// Returns a deb822 sources file for the release that `os_release` names, or "" if it is neither
+// Debian's nor Ubuntu's.
 //
-// Of the host's files it takes only the address and components of a mirror of that archive. It leaves out entries with a user
-// or password, a query, or a possible token in the path, entries that other keys sign (other people's repositories), and
-// everything but http and https. It does not replace what is then missing: the host decides which servers are used. If nothing
-// is left, the text is a comment with that reason.
+// Of the host's files it takes only the address and components of a mirror of that archive. It
+// leaves out entries with a user or password, a query, or a possible token in the path, entries
+// that other keys sign (other people's repositories), and everything but http and https. It does
+// not replace what is then missing: the host decides which servers are used. If nothing is left,
+// the text is a comment with that reason.
 //
-// `archive_url`, if any, is the operator's address of the archive itself and replaces the host's. Security updates stay where
-// the host has them.
-std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host, const std::string& archive_url = "");
+// `archive_url`, if any, is the operator's address of the archive itself and replaces the host's.
+// Security updates stay where the host has them.
+std::string apt_sources(std::string_view os_release, const std::vector<AptFile>& host,
+                        const std::string& archive_url = "");
 
 // Whether such a text has a mirror in it.
 bool names_a_mirror(std::string_view sources);

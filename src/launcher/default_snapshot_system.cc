@@ -20,24 +20,50 @@ struct Dir {
 };
 
 constexpr Dir kTop[] = {
-    {"proc", 0555}, {"sys", 0555}, {"dev", 0755}, {"run", 0755},   // mount points
+    {"proc", 0555}, {"sys", 0555},  {"dev", 0755},  {"run", 0755},  // mount points
     {"tmp", 01777}, {"root", 0700}, {"home", 0755}, {"home/user", 0755, kUser, kUser},
-    {"opt", 0755},  {"srv", 0755}, {"mnt", 0755}, {"media", 0755}, {"boot", 0755},
+    {"opt", 0755},  {"srv", 0755},  {"mnt", 0755},  {"media", 0755},
+    {"boot", 0755},
 };
 
 constexpr Dir kVar[] = {
-    {"var", 0755}, {"var/backups", 0755}, {"var/cache", 0755}, {"var/cache/apt", 0755},
-    {"var/cache/apt/archives", 0755}, {"var/cache/apt/archives/partial", 0700, kApt, 0}, {"var/cache/debconf", 0755},
-    {"var/cache/fontconfig", 0755}, {"var/cache/ldconfig", 0700}, {"var/cache/man", 0755}, {"var/lib", 0755},
-    {"var/lib/apt", 0755}, {"var/lib/apt/lists", 0755}, {"var/lib/apt/lists/auxfiles", 0755},
-    {"var/lib/apt/lists/partial", 0700, kApt, 0}, {"var/lib/apt/mirrors", 0755},
-    {"var/lib/apt/mirrors/partial", 0755}, {"var/lib/apt/periodic", 0755}, {"var/lib/dpkg", 0755},
-    {"var/lib/dpkg/parts", 0755}, {"var/lib/dpkg/updates", 0755}, {"var/lib/dpkg/info", 0755}, {"var/lib/misc", 0755}, {"var/lib/pam", 0755},
-    {"var/lib/systemd", 0755}, {"var/lib/ucf", 0755}, {"var/local", 02775, 0, 50}, {"var/log", 0755},
-    {"var/log/apt", 0755}, {"var/mail", 02775, 0, 8}, {"var/opt", 0755}, {"var/spool", 0755}, {"var/tmp", 01777},
+    {"var", 0755},
+    {"var/backups", 0755},
+    {"var/cache", 0755},
+    {"var/cache/apt", 0755},
+    {"var/cache/apt/archives", 0755},
+    {"var/cache/apt/archives/partial", 0700, kApt, 0},
+    {"var/cache/debconf", 0755},
+    {"var/cache/fontconfig", 0755},
+    {"var/cache/ldconfig", 0700},
+    {"var/cache/man", 0755},
+    {"var/lib", 0755},
+    {"var/lib/apt", 0755},
+    {"var/lib/apt/lists", 0755},
+    {"var/lib/apt/lists/auxfiles", 0755},
+    {"var/lib/apt/lists/partial", 0700, kApt, 0},
+    {"var/lib/apt/mirrors", 0755},
+    {"var/lib/apt/mirrors/partial", 0755},
+    {"var/lib/apt/periodic", 0755},
+    {"var/lib/dpkg", 0755},
+    {"var/lib/dpkg/parts", 0755},
+    {"var/lib/dpkg/updates", 0755},
+    {"var/lib/dpkg/info", 0755},
+    {"var/lib/misc", 0755},
+    {"var/lib/pam", 0755},
+    {"var/lib/systemd", 0755},
+    {"var/lib/ucf", 0755},
+    {"var/local", 02775, 0, 50},
+    {"var/log", 0755},
+    {"var/log/apt", 0755},
+    {"var/mail", 02775, 0, 8},
+    {"var/opt", 0755},
+    {"var/spool", 0755},
+    {"var/tmp", 01777},
 };
 
-// Files of packages whose writers replace them by rename, never in place: links are as good as copies.
+// Files of packages whose writers replace them by rename, never in place: links are as good as
+// copies.
 constexpr const char* kLinkedState[] = {"var/lib/texmf"};
 constexpr const char* kCopiedState[] = {
     "var/lib/sgml-base", "var/lib/xml-core",  // catalogs that /etc/sgml and /etc/xml point to
@@ -75,16 +101,20 @@ Result<void> write_python(TreeWriter& tree, const std::string& prefix) {
   return tree.make_file(bin + "pip", "#!/bin/sh\nexec python3 -m pip \"$@\"\n", 0755);
 }
 
-// Cargo has no settings for all users, but looks for some in every directory above the one it works in. A sparse index ends
-// with a slash.
+// Cargo has no settings for all users, but looks for some in every directory above the one it works
+// in. A sparse index ends with a slash.
 Result<void> write_cargo(TreeWriter& tree, std::string index) {
   if (index.empty()) return {};
   if (!index.ends_with('/')) index += '/';
   CAY_CHECK(tree.make_dir(".cargo", 0755));
-  return tree.make_file(".cargo/config.toml", "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+" + index + "\"\n");
+  return tree.make_file(
+      ".cargo/config.toml",
+      "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+" +
+          index + "\"\n");
 }
 
-// Writes Go's settings for every user. Modules that the mirror lacks come from their origin, as without a mirror.
+// Writes Go's settings for every user. Modules that the mirror lacks come from their origin, as
+// without a mirror.
 Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
   if (proxy.empty()) return {};
   struct Home {
@@ -93,13 +123,17 @@ Result<void> write_go(TreeWriter& tree, const std::string& proxy) {
   };
   for (const Home& home : {Home{"root", 0}, Home{"home/user", kUser}, Home{"etc/skel", 0}}) {
     const std::string config = std::string(home.path) + "/.config";
-    for (const std::string& dir : {config, config + "/go"}) { CAY_CHECK(tree.make_dir(dir, 0755, home.owner, home.owner)); }
-    CAY_CHECK(tree.make_file(config + "/go/env", "GOPROXY=" + proxy + ",direct\n", 0644, home.owner, home.owner));
+    for (const std::string& dir : {config, config + "/go"}) {
+      CAY_CHECK(tree.make_dir(dir, 0755, home.owner, home.owner));
+    }
+    CAY_CHECK(tree.make_file(config + "/go/env", "GOPROXY=" + proxy + ",direct\n", 0644, home.owner,
+                             home.owner));
   }
   return {};
 }
 
-// pip ignores an index in the clear that it does not trust (pip.conf(5), trusted-host). An operator who names one trusts it.
+// pip ignores an index in the clear that it does not trust (pip.conf(5), trusted-host). An operator
+// who names one trusts it.
 std::string pip_trust(std::string_view index) {
   constexpr std::string_view kClear = "http://";
   if (!index.starts_with(kClear)) return "";
@@ -111,9 +145,12 @@ std::string pip_trust(std::string_view index) {
 Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& with) {
   constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
   std::string pip = "[global]\ndisable-pip-version-check = true\n";
-  // By default npm retries after 10 and 60 s before it reports that a name is refused. Here after 1, 3 and 9.
-  std::string npm = "update-notifier=false\nfetch-retries=3\nfetch-retry-mintimeout=1000\nfetch-retry-factor=3\n";
-  if (!with.pip_index.empty()) pip += "index-url = " + with.pip_index + "\n" + pip_trust(with.pip_index);
+  // By default npm retries after 10 and 60 s before it reports that a name is refused. Here after
+  // 1, 3 and 9.
+  std::string npm =
+      "update-notifier=false\nfetch-retries=3\nfetch-retry-mintimeout=1000\nfetch-retry-factor=3\n";
+  if (!with.pip_index.empty())
+    pip += "index-url = " + with.pip_index + "\n" + pip_trust(with.pip_index);
   if (!with.npm_registry.empty()) npm += "registry=" + with.npm_registry + "\n";
   if (with.host_authorities) {
     pip += std::string("cert = ") + kBundle + "\n";
@@ -134,15 +171,23 @@ Result<void> write_package_tools(TreeWriter& tree, const wire::PrepareDefault& w
 
 Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with,
                           const Progress& progress) {
-  for (const Dir& dir : kTop) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
-  for (const Dir& dir : kVar) { CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid)); }
+  for (const Dir& dir : kTop) {
+    CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid));
+  }
+  for (const Dir& dir : kVar) {
+    CAY_CHECK(tree.make_dir(dir.path, dir.mode, dir.uid, dir.gid));
+  }
   CAY_CHECK(tree.make_link("var/run", "/run"));
   CAY_CHECK(tree.make_link("var/lock", "/run/lock"));
   CAY_CHECK(write_local(tree));
   CAY_CHECK(write_etc(tree, with));
   CAY_CHECK(write_package_tools(tree, with));
-  for (const char* path : kLinkedState) { CAY_CHECK(tree.link_tree(path)); }
-  for (const char* path : kCopiedState) { CAY_CHECK(tree.copy_tree(path)); }
+  for (const char* path : kLinkedState) {
+    CAY_CHECK(tree.link_tree(path));
+  }
+  for (const char* path : kCopiedState) {
+    CAY_CHECK(tree.copy_tree(path));
+  }
   CAY_CHECK(write_homes(tree));
   for (const char* prefix : {"usr", "usr/local"}) {
     CAY_CHECK(write_python(tree, prefix));

@@ -30,7 +30,7 @@ std::string slurp(const fs::path& path) {
 }
 
 struct stat look(const fs::path& path) {
-  struct stat info {};
+  struct stat info{};
   EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
   return info;
 }
@@ -76,10 +76,12 @@ class DefaultSnapshotTest : public ::testing::Test {
     fs::create_symlink("/etc/alternatives/editor", host_ / "usr/bin/editor");
     fs::create_symlink("/root/secret", host_ / "usr/share/to-root");
     mkfifo((host_ / "usr/share/fifo").c_str(), 0644);
-    for (const char* top : {"bin", "lib"}) fs::create_symlink("usr/" + std::string(top), host_ / top);
+    for (const char* top : {"bin", "lib"})
+      fs::create_symlink("usr/" + std::string(top), host_ / top);
 
-    put("etc/passwd", "root:x:0:0:The Boss,,,:/root:/bin/bash\nalice:x:1001:1001:Alice:/home/alice:/bin/zsh\n"
-                      "messagebus:x:100:102::/nonexistent:/usr/sbin/nologin\nbackupjob:x:990:990::/srv/backup:/bin/sh\n");
+    put("etc/passwd",
+        "root:x:0:0:The Boss,,,:/root:/bin/bash\nalice:x:1001:1001:Alice:/home/alice:/bin/zsh\n"
+        "messagebus:x:100:102::/nonexistent:/usr/sbin/nologin\nbackupjob:x:990:990::/srv/backup:/bin/sh\n");
     put("etc/group", "root:x:0:\nsudo:x:27:alice\nwheelies:x:1002:alice\nmessagebus:x:102:\n");
     put("etc/shadow", std::string("root:") + kSecret + ":1:::::\n", 0640);
     fs::create_symlink("../usr/lib/os-release", host_ / "etc/os-release");
@@ -91,21 +93,39 @@ class DefaultSnapshotTest : public ::testing::Test {
     put("etc/ssl/certs/java/cacerts", "certs");
     fs::create_symlink("/usr/share/ca-certificates/mozilla/A.crt", host_ / "etc/ssl/certs/A.pem");
     fs::create_symlink("A.pem", host_ / "etc/ssl/certs/aaaa.0");
-    fs::create_symlink("/usr/local/share/ca-certificates/corp.crt", host_ / "etc/ssl/certs/corp.pem");
+    fs::create_symlink("/usr/local/share/ca-certificates/corp.crt",
+                       host_ / "etc/ssl/certs/corp.pem");
     fs::create_symlink("corp.pem", host_ / "etc/ssl/certs/cccc.0");
     put("etc/ssl/certs/ca-certificates.crt", "CERT A\nCERT CORP\n");
     put("etc/ca-certificates.conf", "# list\nmozilla/A.crt\n!mozilla/B.crt\n");
-    for (const char* path : {"etc/machine-id", "etc/ssh/ssh_host_rsa_key.pub", "etc/environment", "etc/pip.conf", "etc/npmrc",
-                             "etc/fstab", "etc/crypttab", "etc/apt/auth.conf.d/x", "etc/apt/apt.conf.d/proxy",
-                             "etc/apt/sources.list.d/corp.list", "etc/profile.d/proxy.sh", "etc/NetworkManager/x", "etc/hosts",
-                             "etc/resolv.conf", "etc/maven/settings.xml", "etc/java-17-openjdk/management/jmxremote.password",
-                             "etc/python3.11/x.key", "root/secret", "home/alice/notes", "var/log/syslog",
+    for (const char* path : {"etc/machine-id",
+                             "etc/ssh/ssh_host_rsa_key.pub",
+                             "etc/environment",
+                             "etc/pip.conf",
+                             "etc/npmrc",
+                             "etc/fstab",
+                             "etc/crypttab",
+                             "etc/apt/auth.conf.d/x",
+                             "etc/apt/apt.conf.d/proxy",
+                             "etc/apt/sources.list.d/corp.list",
+                             "etc/profile.d/proxy.sh",
+                             "etc/NetworkManager/x",
+                             "etc/hosts",
+                             "etc/resolv.conf",
+                             "etc/maven/settings.xml",
+                             "etc/java-17-openjdk/management/jmxremote.password",
+                             "etc/python3.11/x.key",
+                             "root/secret",
+                             "home/alice/notes",
+                             "var/log/syslog",
                              "var/lib/dpkg/lock-frontend"}) {
       put(path, kSecret);
     }
-    put("etc/apt/sources.list", std::string("deb https://user:") + kSecret + "@corp.test/debian bookworm main\n"
-                                "deb http://mirror.test/debian bookworm main\n");
-    put("etc/apt/sources.list.d/closed.list", "deb http://closed.test/debian-security bookworm-security main\n", 0640);
+    put("etc/apt/sources.list", std::string("deb https://user:") + kSecret +
+                                    "@corp.test/debian bookworm main\n"
+                                    "deb http://mirror.test/debian bookworm main\n");
+    put("etc/apt/sources.list.d/closed.list",
+        "deb http://closed.test/debian-security bookworm-security main\n", 0640);
     put("etc/java-17-openjdk/security/java.security", "security");
     put("etc/maven/m2.conf", "m2");
     put("var/lib/dpkg/status",
@@ -115,7 +135,8 @@ class DefaultSnapshotTest : public ::testing::Test {
   }
 
   wire::SnapshotMsg build() {
-    auto made = build_default_snapshot(layers_.string(), [this](const std::string& line) { said_.push_back(line); },
+    auto made = build_default_snapshot(layers_.string(),
+                                       [this](const std::string& line) { said_.push_back(line); },
                                        {host_.string()});
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return made ? *made : wire::SnapshotMsg{};
@@ -132,7 +153,8 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
   EXPECT_EQ(made.status, "ready");
   const fs::path root = layers_ / made.id / "root";
   EXPECT_EQ(slurp(root / "usr/bin/tool"), "tool");
-  EXPECT_EQ(look(root / "usr/bin/tool").st_ino, look(host_ / "usr/bin/tool").st_ino);  // a link, not a copy
+  EXPECT_EQ(look(root / "usr/bin/tool").st_ino,
+            look(host_ / "usr/bin/tool").st_ino);  // a link, not a copy
   EXPECT_EQ(fs::read_symlink(root / "bin"), "usr/bin");
   EXPECT_EQ(fs::read_symlink(root / "usr/bin/python"), "python3");
   EXPECT_EQ(fs::read_symlink(root / "usr/bin/pip"), "pip3");
@@ -142,11 +164,14 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
   EXPECT_EQ(slurp(root / "etc/maven/m2.conf"), "m2");
   EXPECT_NE(slurp(root / "var/lib/dpkg/status").find("Package: tool"), std::string::npos);
   EXPECT_EQ(slurp(root / "var/lib/dpkg/info/tool.list"), "/usr/bin/tool\n");
-  EXPECT_NE(slurp(root / "etc/apt/sources.list.d/debian.sources").find("Suites: bookworm bookworm-updates"), std::string::npos);
+  EXPECT_NE(slurp(root / "etc/apt/sources.list.d/debian.sources")
+                .find("Suites: bookworm bookworm-updates"),
+            std::string::npos);
   const std::string sources = slurp(root / "etc/apt/sources.list.d/debian.sources");
   EXPECT_NE(sources.find("URIs: http://mirror.test/debian\n"), std::string::npos) << sources;
   EXPECT_EQ(sources.find("debian-security"), std::string::npos) << "a list that is not for all";
-  EXPECT_EQ(slurp(root / "etc/ssl/certs/ca-certificates.crt"), "CERT A\n");  // the distribution's, without the host's own
+  EXPECT_EQ(slurp(root / "etc/ssl/certs/ca-certificates.crt"),
+            "CERT A\n");  // the distribution's, without the host's own
   EXPECT_TRUE(fs::is_symlink(root / "etc/ssl/certs/aaaa.0"));
   EXPECT_FALSE(fs::is_symlink(root / "etc/ssl/certs/corp.pem"));
   EXPECT_FALSE(fs::is_symlink(root / "etc/ssl/certs/cccc.0"));
@@ -159,39 +184,52 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
   EXPECT_EQ(slurp(root / "home/user/.bashrc"), "bashrc");
   EXPECT_EQ(look(root / "etc/sudoers").st_mode & 07777, 0440u);
   EXPECT_EQ(look(root / "etc/sudoers.d/90-cay").st_mode & 07777, 0440u);
-  for (const char* dir : {"proc", "sys", "dev", "run", "opt", "srv", "mnt", "media", "var/lib/apt/lists/partial"})
+  for (const char* dir :
+       {"proc", "sys", "dev", "run", "opt", "srv", "mnt", "media", "var/lib/apt/lists/partial"})
     EXPECT_TRUE(fs::is_directory(root / dir)) << dir;
 }
 
 TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
   const fs::path plain = layers_ / build().id / "root";
   EXPECT_FALSE(fs::exists(plain / ".cargo") || fs::exists(plain / "root/.config"));
-  EXPECT_NE(slurp(plain / "usr/etc/npmrc").find("fetch-retry-mintimeout=1000\n"), std::string::npos);
+  EXPECT_NE(slurp(plain / "usr/etc/npmrc").find("fetch-retry-mintimeout=1000\n"),
+            std::string::npos);
   wire::PrepareDefault with;
   with.pip_index = "https://mirror.test/pip";
   with.npm_registry = "https://mirror.test/npm";
   with.cargo_index = "https://mirror.test/crates";
   with.go_proxy = "https://mirror.test/go";
   with.apt_archive = "http://archive.corp.test/v2/debian";
-  const auto made = build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
+  const auto made =
+      build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path root = layers_ / made->id / "root";
-  EXPECT_NE(slurp(root / "etc/pip.conf").find("index-url = https://mirror.test/pip\n"), std::string::npos);
+  EXPECT_NE(slurp(root / "etc/pip.conf").find("index-url = https://mirror.test/pip\n"),
+            std::string::npos);
   EXPECT_EQ(slurp(root / "etc/pip.conf").find("trusted-host"), std::string::npos);
-  EXPECT_NE(slurp(root / "usr/etc/npmrc").find("registry=https://mirror.test/npm\n"), std::string::npos);
-  EXPECT_EQ(slurp(root / ".cargo/config.toml"),
-            "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+https://mirror.test/crates/\"\n");
+  EXPECT_NE(slurp(root / "usr/etc/npmrc").find("registry=https://mirror.test/npm\n"),
+            std::string::npos);
+  EXPECT_EQ(
+      slurp(root / ".cargo/config.toml"),
+      "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+https://mirror.test/crates/\"\n");
   for (const char* home : {"root", "home/user", "etc/skel"}) {
-    EXPECT_EQ(slurp(root / home / ".config/go/env"), "GOPROXY=https://mirror.test/go,direct\n") << home;
+    EXPECT_EQ(slurp(root / home / ".config/go/env"), "GOPROXY=https://mirror.test/go,direct\n")
+        << home;
   }
   EXPECT_EQ(look(root / "home/user/.config/go/env").st_uid, 1000u);
   const std::string sources = slurp(root / "etc/apt/sources.list.d/debian.sources");
-  EXPECT_NE(sources.find("URIs: http://archive.corp.test/v2/debian\n"), std::string::npos) << sources;
+  EXPECT_NE(sources.find("URIs: http://archive.corp.test/v2/debian\n"), std::string::npos)
+      << sources;
   EXPECT_EQ(sources.find("mirror.test"), std::string::npos) << sources;
   with.pip_index = "http://mirror.test:8080/pip/simple";
-  const auto clear = build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
+  const auto clear =
+      build_default_snapshot(layers_.string(), [](const std::string&) {}, {host_.string(), with});
   ASSERT_TRUE(clear) << clear.error().message;
-  EXPECT_NE(slurp(layers_ / clear->id / "root/etc/pip.conf").find("index-url = http://mirror.test:8080/pip/simple\ntrusted-host = mirror.test:8080\n"), std::string::npos);
+  EXPECT_NE(
+      slurp(layers_ / clear->id / "root/etc/pip.conf")
+          .find(
+              "index-url = http://mirror.test:8080/pip/simple\ntrusted-host = mirror.test:8080\n"),
+      std::string::npos);
   // Settings that are turned back lead to the snapshot that was made with them.
   EXPECT_EQ(layers_ / build().id / "root", plain);
 }
@@ -202,7 +240,8 @@ TEST_F(DefaultSnapshotTest, LeaksNothing) {
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const std::string path = entry.path().string();
-    ASSERT_TRUE(entry.is_symlink() || entry.is_directory() || entry.is_regular_file()) << path << " is of a special kind";
+    ASSERT_TRUE(entry.is_symlink() || entry.is_directory() || entry.is_regular_file())
+        << path << " is of a special kind";
     if (!entry.is_regular_file() || entry.is_symlink()) continue;
     ++files;
     EXPECT_EQ(slurp(entry.path()).find(kSecret), std::string::npos) << path;
@@ -256,8 +295,11 @@ TEST_F(DefaultSnapshotTest, UsrLocalComesAlongAndAChangeInItMakesAnother) {
 }
 
 TEST_F(DefaultSnapshotTest, SetIdProgramsAreCopiesAndOnlyKnownOnesKeepTheBit) {
-  ASSERT_EQ(setxattr((host_ / "usr/bin/tool").c_str(), "security.capability",
-                     "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 20, 0), 0);
+  ASSERT_EQ(
+      setxattr((host_ / "usr/bin/tool").c_str(), "security.capability",
+               "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+               20, 0),
+      0);
   const wire::SnapshotMsg made = build();
   const fs::path root = layers_ / made.id / "root";
   EXPECT_EQ(look(root / "usr/bin/sudo").st_mode & 07777, 04755u);
@@ -276,7 +318,8 @@ TEST_F(DefaultSnapshotTest, IsMadeOncePerSetOfPackages) {
   EXPECT_EQ(again.id, first.id);
   EXPECT_EQ(again.used_bytes, first.used_bytes);
   EXPECT_EQ(again.created_at, first.created_at);
-  put("var/lib/dpkg/status", "Package: tool\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.1\n");
+  put("var/lib/dpkg/status",
+      "Package: tool\nStatus: install ok installed\nArchitecture: amd64\nVersion: 1.1\n");
   const wire::SnapshotMsg upgraded = build();
   EXPECT_NE(upgraded.id, first.id);
   EXPECT_NE(upgraded.fingerprint, first.fingerprint);
@@ -295,7 +338,8 @@ TEST_F(DefaultSnapshotTest, WhatACrashLeftIsRemoved) {
   std::ofstream(layers_ / ".building-x/root/usr/half") << "half";
   const wire::SnapshotMsg made = build();
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(layers_)) names.push_back(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(layers_))
+    names.push_back(entry.path().filename());
   EXPECT_EQ(names, std::vector<std::string>{made.id});
 }
 
@@ -308,26 +352,33 @@ TEST_F(DefaultSnapshotTest, AHostWithoutUsrIsToldSo) {
 }
 
 TEST_F(DefaultSnapshotTest, AnotherFileSystemIsCopied) {
-  struct stat shm {};
-  if (stat("/dev/shm", &shm) != 0 || shm.st_dev == look(host_).st_dev) GTEST_SKIP() << "/dev/shm is no other file system here";
+  struct stat shm{};
+  if (stat("/dev/shm", &shm) != 0 || shm.st_dev == look(host_).st_dev)
+    GTEST_SKIP() << "/dev/shm is no other file system here";
   const fs::path elsewhere = "/dev/shm/cay-snapshot-test-" + std::to_string(getpid());
   fs::create_directory(elsewhere);
-  auto made = build_default_snapshot(elsewhere.string(), [this](const std::string& line) { said_.push_back(line); }, {host_.string()});
+  auto made = build_default_snapshot(elsewhere.string(),
+                                     [this](const std::string& line) { said_.push_back(line); },
+                                     {host_.string()});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(slurp(elsewhere / made->id / "root/usr/bin/tool"), "tool");
   EXPECT_EQ(look(elsewhere / made->id / "root/usr/bin/tool").st_mode & 07777, 0755u);
-  EXPECT_TRUE(std::ranges::any_of(said_, [](const std::string& line) { return line.ends_with("copying"); }));
+  EXPECT_TRUE(std::ranges::any_of(
+      said_, [](const std::string& line) { return line.ends_with("copying"); }));
   fs::remove_all(elsewhere);
 }
 
 TEST(DefaultSnapshotAccountsTest, PeopleStayOut) {
-  const Accounts made = make_accounts("root:*:0:0:root:/root:/bin/bash\n", "root:*:0:\nsudo:*:27:\n",
-                                      "root:x:0:0:Boss:/root:/bin/zsh\nalice:x:1001:1001::/home/alice:/bin/sh\n"
-                                      "postgres:x:101:104:Admin:/var/lib/postgresql:/bin/bash\nuser:x:1000:1000::/h:/s\n"
-                                      "redis:x:5000:5000::/:/bin/sh\nbroken\n::::::\n",
-                                      "alice:x:1001:\npostgres:x:104:alice\n");
-  EXPECT_EQ(made.passwd, "root:x:0:0:root:/root:/bin/bash\npostgres:x:101:104:postgres:/var/lib/postgresql:/bin/bash\n"
-                         "user:x:1000:1000:user:/home/user:/bin/bash\n");
+  const Accounts made = make_accounts(
+      "root:*:0:0:root:/root:/bin/bash\n", "root:*:0:\nsudo:*:27:\n",
+      "root:x:0:0:Boss:/root:/bin/zsh\nalice:x:1001:1001::/home/alice:/bin/sh\n"
+      "postgres:x:101:104:Admin:/var/lib/postgresql:/bin/bash\nuser:x:1000:1000::/h:/s\n"
+      "redis:x:5000:5000::/:/bin/sh\nbroken\n::::::\n",
+      "alice:x:1001:\npostgres:x:104:alice\n");
+  EXPECT_EQ(
+      made.passwd,
+      "root:x:0:0:root:/root:/bin/bash\npostgres:x:101:104:postgres:/var/lib/postgresql:/bin/bash\n"
+      "user:x:1000:1000:user:/home/user:/bin/bash\n");
   EXPECT_EQ(made.group, "root:x:0:\nsudo:x:27:user\npostgres:x:104:\nuser:x:1000:\n");
   EXPECT_EQ(made.shadow.find("root:*:"), 0u);
 }
@@ -335,7 +386,8 @@ TEST(DefaultSnapshotAccountsTest, PeopleStayOut) {
 TEST(Sha256Test, AgreesWithTheStandardsExamples) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(sha256_hex(std::string(1'000'000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(sha256_hex(std::string(1'000'000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ UniqueFd open_in(int root, const std::string& path, int flags) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  return UniqueFd(static_cast<int>(::syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(), &how, sizeof how)));
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_openat2, root, path.empty() ? "." : path.c_str(), &how, sizeof how)));
 }
 
 std::string grouped(std::uint64_t number) {
@@ -48,7 +49,7 @@ std::string grouped(std::uint64_t number) {
 
 // An identity that also tells two mounts of one file system apart.
 std::uint64_t mount_id_of(int dir) {
-  struct statx info {};
+  struct statx info{};
   if (::statx(dir, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) != 0) return 0;
   return info.stx_mnt_id;
 }
@@ -90,9 +91,10 @@ bool readable_by_all(const struct stat& info) { return (info.st_mode & S_IROTH) 
 
 // Whether every user of the host may enter each directory on the way to `path`.
 bool reachable_by_all(int root, const std::string& path) {
-  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
     UniqueFd dir = open_in(root, path.substr(0, slash), O_PATH | O_DIRECTORY);
-    struct stat info {};
+    struct stat info{};
     if (!dir || ::fstat(dir.get(), &info) != 0 || (info.st_mode & S_IXOTH) == 0) return false;
   }
   return true;
@@ -100,8 +102,12 @@ bool reachable_by_all(int root, const std::string& path) {
 
 }  // namespace
 
-Result<void> TreeWriter::link_tree(const std::string& path, const Skip& skip) { return tree(path, How::kLink, skip); }
-Result<void> TreeWriter::copy_tree(const std::string& path, const Skip& skip) { return tree(path, How::kCopy, skip); }
+Result<void> TreeWriter::link_tree(const std::string& path, const Skip& skip) {
+  return tree(path, How::kLink, skip);
+}
+Result<void> TreeWriter::copy_tree(const std::string& path, const Skip& skip) {
+  return tree(path, How::kCopy, skip);
+}
 
 Result<void> TreeWriter::tree(const std::string& path, How how, const Skip& skip) {
   std::string name;
@@ -110,7 +116,8 @@ Result<void> TreeWriter::tree(const std::string& path, How how, const Skip& skip
   const UniqueFd from = *std::move(from_parent);
   CAY_TRY(UniqueFd to, parent_of(root_, path, name));
   std::size_t slash = path.find_last_of('/');
-  Walk walk{how, skip, slash == std::string::npos ? "" : path.substr(0, slash), mount_id_of(from.get())};
+  Walk walk{how, skip, slash == std::string::npos ? "" : path.substr(0, slash),
+            mount_id_of(from.get())};
   return entry(walk, from.get(), to.get(), name.c_str());
 }
 
@@ -135,7 +142,7 @@ Result<void> TreeWriter::entry(Walk& walk, int from, int to, const char* name) {
   if (!walk.path.empty()) walk.path += '/';
   walk.path += name;
   Result<void> result;
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(from, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno != ENOENT) result = failed("look at", walk.path);  // gone meanwhile: no entry
   } else if (!walk.skip || !walk.skip(walk.path)) {
@@ -145,7 +152,8 @@ Result<void> TreeWriter::entry(Walk& walk, int from, int to, const char* name) {
       std::string target(static_cast<std::size_t>(info.st_size) + 1, '\0');
       ssize_t n = ::readlinkat(from, name, target.data(), target.size());
       target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
-      if (n < 0 || (::symlinkat(target.c_str(), to, name) != 0 && errno != EEXIST)) result = failed("link", walk.path);
+      if (n < 0 || (::symlinkat(target.c_str(), to, name) != 0 && errno != EEXIST))
+        result = failed("link", walk.path);
       count(walk.path);
     }
   }
@@ -156,7 +164,7 @@ Result<void> TreeWriter::entry(Walk& walk, int from, int to, const char* name) {
 Result<void> TreeWriter::subdirectory(Walk& walk, int from, int to, const char* name) {
   UniqueFd inside(::openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!inside) return errno == ENOENT ? Result<void>() : failed("open", walk.path);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(inside.get(), &info) != 0) return failed("look at", walk.path);
   if ((info.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH)) return {};
   const bool other_mount = mount_id_of(inside.get()) != walk.mount_id;
@@ -169,18 +177,19 @@ Result<void> TreeWriter::subdirectory(Walk& walk, int from, int to, const char* 
     CAY_CHECK(fill(walk, inside.get(), made.get()));
   }
   const timespec times[2] = {info.st_mtim, info.st_mtim};
-  if (::fchown(made.get(), info.st_uid, info.st_gid) != 0 || ::fchmod(made.get(), info.st_mode & 07777) != 0 ||
-      ::futimens(made.get(), times) != 0) {
+  if (::fchown(made.get(), info.st_uid, info.st_gid) != 0 ||
+      ::fchmod(made.get(), info.st_mode & 07777) != 0 || ::futimens(made.get(), times) != 0) {
     return failed("set the owner of", walk.path);
   }
   count(walk.path);
   return {};
 }
 
-Result<void> TreeWriter::regular(Walk& walk, int from, int to, const char* name, const struct stat& info) {
+Result<void> TreeWriter::regular(Walk& walk, int from, int to, const char* name,
+                                 const struct stat& info) {
   if (!readable_by_all(info)) return {};
-  const bool privileged = (info.st_mode & kSetIds) != 0 ||
-                          ((info.st_mode & 0111) != 0 && has_capabilities(from, name));
+  const bool privileged =
+      (info.st_mode & kSetIds) != 0 || ((info.st_mode & 0111) != 0 && has_capabilities(from, name));
   if (walk.how == How::kLink && can_link_ && !privileged) {
     if (::linkat(from, name, to, name, 0) == 0 || errno == EEXIST || errno == ENOENT) {
       count(walk.path);
@@ -199,10 +208,11 @@ Result<void> TreeWriter::regular(Walk& walk, int from, int to, const char* name,
   return {};
 }
 
-Result<void> TreeWriter::copy_file(int from, int to, const char* name, const struct stat& info, mode_t mode) {
+Result<void> TreeWriter::copy_file(int from, int to, const char* name, const struct stat& info,
+                                   mode_t mode) {
   UniqueFd source(::openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!source) return errno == ENOENT ? Result<void>() : failed("open", name);
-  struct stat now {};  // of what was opened: it may be another file than the one looked at
+  struct stat now{};  // of what was opened: it may be another file than the one looked at
   if (::fstat(source.get(), &now) != 0) return failed("look at", name);
   if (!S_ISREG(now.st_mode) || !readable_by_all(now)) return {};
   UniqueFd made(::openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -220,7 +230,8 @@ Result<void> TreeWriter::copy_file(int from, int to, const char* name, const str
 Result<UniqueFd> TreeWriter::parent_of(int root, const std::string& path, std::string& name) {
   const std::size_t slash = path.find_last_of('/');
   name = slash == std::string::npos ? path : path.substr(slash + 1);
-  UniqueFd dir = open_in(root, slash == std::string::npos ? "" : path.substr(0, slash), O_PATH | O_DIRECTORY);
+  UniqueFd dir =
+      open_in(root, slash == std::string::npos ? "" : path.substr(0, slash), O_PATH | O_DIRECTORY);
   if (!dir) return failed("open the directory of", path);
   return dir;
 }
@@ -228,18 +239,24 @@ Result<UniqueFd> TreeWriter::parent_of(int root, const std::string& path, std::s
 Result<void> TreeWriter::make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
   std::string name;
   CAY_TRY(UniqueFd parent, parent_of(root_, path, name));
-  if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return failed("make directory", path);
-  UniqueFd made(::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!made || ::fchown(made.get(), uid, gid) != 0 || ::fchmod(made.get(), mode) != 0) return failed("make directory", path);
+  if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+    return failed("make directory", path);
+  UniqueFd made(
+      ::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!made || ::fchown(made.get(), uid, gid) != 0 || ::fchmod(made.get(), mode) != 0)
+    return failed("make directory", path);
   return {};
 }
 
-Result<void> TreeWriter::make_file(const std::string& path, std::string_view text, mode_t mode, uid_t uid, gid_t gid) {
+Result<void> TreeWriter::make_file(const std::string& path, std::string_view text, mode_t mode,
+                                   uid_t uid, gid_t gid) {
   std::string name;
   CAY_TRY(UniqueFd parent, parent_of(root_, path, name));
   // Removed first: the entry may be a link to the host's own file, which must not be written to.
-  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT) return failed("replace", path);
-  UniqueFd made(::openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return failed("replace", path);
+  UniqueFd made(::openat(parent.get(), name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!made) return failed("create", path);
   copied_bytes_ += text.size();
   while (!text.empty()) {
@@ -248,14 +265,16 @@ Result<void> TreeWriter::make_file(const std::string& path, std::string_view tex
     if (n < 0) return failed("write", path);
     text.remove_prefix(static_cast<std::size_t>(n));
   }
-  if (::fchown(made.get(), uid, gid) != 0 || ::fchmod(made.get(), mode) != 0) return failed("set the owner of", path);
+  if (::fchown(made.get(), uid, gid) != 0 || ::fchmod(made.get(), mode) != 0)
+    return failed("set the owner of", path);
   return {};
 }
 
 Result<void> TreeWriter::make_link(const std::string& path, const std::string& target) {
   std::string name;
   CAY_TRY(UniqueFd parent, parent_of(root_, path, name));
-  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT) return failed("replace", path);
+  if (::unlinkat(parent.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return failed("replace", path);
   if (::symlinkat(target.c_str(), parent.get(), name.c_str()) != 0) return failed("link", path);
   return {};
 }
@@ -264,7 +283,7 @@ Result<bool> TreeWriter::copy_with_mode(const std::string& path, mode_t mode) {
   std::string name;
   auto from = parent_of(host_, path, name);
   if (!from || !reachable_by_all(host_, path)) return false;
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(from->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (!S_ISREG(info.st_mode) || !readable_by_all(info)) return false;
   CAY_TRY(UniqueFd to, parent_of(root_, path, name));
@@ -276,18 +295,20 @@ Result<bool> TreeWriter::copy_with_mode(const std::string& path, mode_t mode) {
 std::string TreeWriter::host_text(const std::string& path) {
   if (!reachable_by_all(host_, path)) return "";
   UniqueFd file = open_in(host_, path, O_RDONLY | O_NONBLOCK);
-  struct stat info {};
-  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !readable_by_all(info)) return "";
+  struct stat info{};
+  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || !readable_by_all(info))
+    return "";
   std::string text;
   char buffer[64 * 1024];
-  for (ssize_t n; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n; (n = ::read(file.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
   return text;
 }
 
 std::vector<std::string> TreeWriter::host_names(const std::string& path) {
   if (!reachable_by_all(host_, path)) return {};
   const UniqueFd dir = open_in(host_, path, O_RDONLY | O_DIRECTORY);
-  struct stat info {};
+  struct stat info{};
   if (!dir || ::fstat(dir.get(), &info) != 0 || (info.st_mode & S_IROTH) == 0) return {};
   auto names = os::list_dir(dir.get());
   if (!names) return {};
@@ -342,7 +363,8 @@ std::string TreeWriter::text(const std::string& path) {
 void TreeWriter::count(std::string_view what) {
   if (++entries_ % kProgressEvery != 0) return;
   const std::string_view top = what.substr(0, what.find('/'));
-  progress_(std::string(can_link_ ? "linking" : "copying") + " /" + std::string(top) + ": " + grouped(entries_) + " files");
+  progress_(std::string(can_link_ ? "linking" : "copying") + " /" + std::string(top) + ": " +
+            grouped(entries_) + " files");
 }
 
 }  // namespace cay::launcher

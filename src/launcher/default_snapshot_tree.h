@@ -1,9 +1,9 @@
-// TreeWriter: fills a snapshot's root with hard links to, or copies of, a host's files, and with files
-// of our own. Follows no symbolic link of either tree.
+// TreeWriter: fills a snapshot's root with hard links to, or copies of, a host's files, and with
+// files of our own. Follows no symbolic link of either tree.
 //
-// Of the host only what every user of it may read is taken: regular files with o+r, directories with
-// o+rx, symbolic links. No sockets, devices, FIFOs; no other mounts. Set-id bits and file capabilities
-// never come along by themselves: such a file is copied without them.
+// Of the host only what every user of it may read is taken: regular files with o+r, directories
+// with o+rx, symbolic links. No sockets, devices, FIFOs; no other mounts. Set-id bits and file
+// capabilities never come along by themselves: such a file is copied without them.
 #pragma once
 #include <sys/stat.h>
 
@@ -26,7 +26,8 @@ class TreeWriter {
   using Skip = std::function<bool(std::string_view path)>;
 
   // `host` and `root` are open directories and must outlive this.
-  TreeWriter(int host, int root, Progress progress) : host_(host), root_(root), progress_(std::move(progress)) {}
+  TreeWriter(int host, int root, Progress progress)
+      : host_(host), root_(root), progress_(std::move(progress)) {}
 
   // The tree at `path` as hard links; files become copies where a link is impossible (another file
   // system, too many links) or would carry privilege. An absent or hidden path is no error.
@@ -37,15 +38,18 @@ class TreeWriter {
 
   // Our own entries. Parents must exist; an existing entry is replaced (a directory: kept).
   Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid = 0, gid_t gid = 0);
-  Result<void> make_file(const std::string& path, std::string_view text, mode_t mode = 0644, uid_t uid = 0, gid_t gid = 0);
+  Result<void> make_file(const std::string& path, std::string_view text, mode_t mode = 0644,
+                         uid_t uid = 0, gid_t gid = 0);
   Result<void> make_link(const std::string& path, const std::string& target);
 
-  // A copy of the host's file with these bits, if every user of the host may read it; true if it was there.
+  // A copy of the host's file with these bits, if every user of the host may read it; true if it
+  // was there.
   Result<bool> copy_with_mode(const std::string& path, mode_t mode);
 
   // Of the host: its text if every user may read it, else "".
   std::string host_text(const std::string& path);
-  std::vector<std::string> host_names(const std::string& path);  // in a directory, sorted; the same condition
+  std::vector<std::string> host_names(
+      const std::string& path);                    // in a directory, sorted; the same condition
   bool host_has(const std::string& path);          // without following a last link
   std::string host_link(const std::string& path);  // the target of a symbolic link, else ""
   std::optional<struct stat> host_entry(const std::string& path);  // without following a last link

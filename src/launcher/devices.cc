@@ -13,14 +13,20 @@
 namespace cay::launcher {
 
 Result<UniqueFd> make_devices() {
-  CAY_TRY(UniqueFd mount, os::new_mount("tmpfs", {{"source", "devices"}, {"size", "4096"}, {"nr_inodes", "16"}, {"mode", "0755"}},
-                                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
-  CAY_TRY(const UniqueFd root, os::open_dir(mount.get(), "."));  // a mount's own descriptor makes no files
+  CAY_TRY(
+      UniqueFd mount,
+      os::new_mount(
+          "tmpfs", {{"source", "devices"}, {"size", "4096"}, {"nr_inodes", "16"}, {"mode", "0755"}},
+          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  CAY_TRY(const UniqueFd root,
+          os::open_dir(mount.get(), "."));  // a mount's own descriptor makes no files
   for (const Device& device : kDevices) {
     // By a second call, whatever our umask is.
-    if (::mknodat(root.get(), device.name, S_IFCHR | 0666, makedev(device.major, device.minor)) != 0 ||
+    if (::mknodat(root.get(), device.name, S_IFCHR | 0666, makedev(device.major, device.minor)) !=
+            0 ||
         ::fchmodat(root.get(), device.name, 0666, 0) != 0) {
-      return Error::from_errno(errno, std::string("make device node ") + device.name + " (the launcher needs CAP_MKNOD)");
+      return Error::from_errno(errno, std::string("make device node ") + device.name +
+                                          " (the launcher needs CAP_MKNOD)");
     }
   }
   return mount;

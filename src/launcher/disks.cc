@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint64_t kMaxPool = std::uint64_t{1} << 40;
 constexpr std::uint64_t kMinPool = std::uint64_t{256} << 20;  // btrfs wants 109 MiB, and some room
-constexpr std::uint64_t kMountRoom = std::uint64_t{16} << 20;  // btrfs reserves far more than a directory takes
+constexpr std::uint64_t kMountRoom = std::uint64_t{16}
+                                     << 20;  // btrfs reserves far more than a directory takes
 constexpr std::uint64_t kNoHostRights = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr const char* kPoolFile = "pool.img";
 constexpr const char* kNewPoolFile = "pool.img.new";
@@ -32,7 +33,8 @@ Result<void> format(const std::string& device) {
     if (program == nullptr && ::access(path, X_OK) == 0) program = path;
   }
   if (program == nullptr) {
-    return Error{Code::kUnsupported, "no_mkfs_btrfs", "mkfs.btrfs is missing: apt-get install btrfs-progs", 0};
+    return Error{Code::kUnsupported, "no_mkfs_btrfs",
+                 "mkfs.btrfs is missing: apt-get install btrfs-progs", 0};
   }
   const pid_t pid = ::fork();
   if (pid < 0) return Error::from_errno(errno, "fork");
@@ -40,8 +42,10 @@ Result<void> format(const std::string& device) {
     const int null = ::open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
     char* const environment[] = {nullptr};
-    const char* arguments[] = {program, "-q", "-f", "-m", "single", "-L", "cay-pool", device.c_str(), nullptr};
-    ::execve(program, const_cast<char* const*>(arguments), environment);  // execve does not write to them
+    const char* arguments[] = {program, "-q",       "-f",           "-m",   "single",
+                               "-L",    "cay-pool", device.c_str(), nullptr};
+    ::execve(program, const_cast<char* const*>(arguments),
+             environment);  // execve does not write to them
     ::_exit(127);
   }
   int status = 0;
@@ -57,7 +61,8 @@ Result<void> format(const std::string& device) {
 Result<void> check_pool_file(int fd) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return Error::from_errno(errno, "stat pool.img");
-  if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & 077) != 0 || info.st_nlink != 1) {
+  if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & 077) != 0 ||
+      info.st_nlink != 1) {
     return Error{
         Code::kPermissionDenied, "unsafe_pool",
         "DATA/pool.img is not a plain file of root's with mode 0600: it was put there by somebody else; move it "
@@ -69,8 +74,8 @@ Result<void> check_pool_file(int fd) {
 
 Result<UniqueFd> mount_pool(int pool_fd) {
   CAY_TRY(const os::LoopDevice loop, os::attach_loop(pool_fd));
-  auto mount =
-      os::new_mount("btrfs", {{"source", loop.path}, {"discard", "async"}}, kNoHostRights | MOUNT_ATTR_NOATIME);
+  auto mount = os::new_mount("btrfs", {{"source", loop.path}, {"discard", "async"}},
+                             kNoHostRights | MOUNT_ATTR_NOATIME);
   if (!mount) return std::move(mount).error().while_doing("mount DATA/pool.img");
   return mount;
 }
@@ -78,24 +83,30 @@ Result<UniqueFd> mount_pool(int pool_fd) {
 Result<UniqueFd> make_pool(int data_dir, std::uint64_t bytes) {
   if (bytes == 0) {
     struct statvfs space{};
-    if (::fstatvfs(data_dir, &space) != 0) return Error::from_errno(errno, "measure the data directory");
+    if (::fstatvfs(data_dir, &space) != 0)
+      return Error::from_errno(errno, "measure the data directory");
     bytes = std::min(kMaxPool, std::uint64_t{space.f_bavail} * space.f_frsize / 10 * 8);
   }
   bytes &= ~std::uint64_t{4095};
   if (bytes < kMinPool) {
     return Error{Code::kExhausted, "no_space", "less than 320 MiB are free for a pool file", 0};
   }
-  const UniqueFd file(::openat(data_dir, kNewPoolFile, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd file(
+      ::openat(data_dir, kNewPoolFile, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return Error::from_errno(errno, "create pool.img");
-  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return Error::from_errno(errno, "size pool.img");
+  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    return Error::from_errno(errno, "size pool.img");
   {
     CAY_TRY(const os::LoopDevice loop, os::attach_loop(file.get()));
     CAY_CHECK(format(loop.path));
-    CAY_TRY(const UniqueFd mount, os::new_mount("btrfs", {{"source", loop.path}}, kNoHostRights | MOUNT_ATTR_NOATIME));
-    CAY_TRY(const UniqueFd root, os::open_dir(mount.get(), "."));  // a mount's own descriptor takes no ioctls
+    CAY_TRY(const UniqueFd mount,
+            os::new_mount("btrfs", {{"source", loop.path}}, kNoHostRights | MOUNT_ATTR_NOATIME));
+    CAY_TRY(const UniqueFd root,
+            os::open_dir(mount.get(), "."));  // a mount's own descriptor takes no ioctls
     CAY_CHECK(os::btrfs_enable_quota(root.get()));
   }
-  if (::renameat(data_dir, kNewPoolFile, data_dir, kPoolFile) != 0) return Error::from_errno(errno, "rename pool.img");
+  if (::renameat(data_dir, kNewPoolFile, data_dir, kPoolFile) != 0)
+    return Error::from_errno(errno, "rename pool.img");
   return mount_pool(file.get());
 }
 

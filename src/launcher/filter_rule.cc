@@ -31,10 +31,13 @@ std::uint64_t big64(std::uint64_t value) {
 
 }  // namespace
 
-std::uint16_t filter_message(int message) { return static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | message); }
+std::uint16_t filter_message(int message) {
+  return static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | message);
+}
 
 FilterRule::FilterRule(os::NetlinkBatch& batch, const char* chain) : batch_(batch) {
-  batch_.message(filter_message(NFT_MSG_NEWRULE), NLM_F_CREATE | NLM_F_APPEND, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
+  batch_.message(filter_message(NFT_MSG_NEWRULE), NLM_F_CREATE | NLM_F_APPEND,
+                 nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
   batch_.text(NFTA_RULE_TABLE, kFilterTable);
   batch_.text(NFTA_RULE_CHAIN, chain);
   batch_.open(NFTA_RULE_EXPRESSIONS);
@@ -46,14 +49,20 @@ FilterRule& FilterRule::family(std::uint8_t number) {
 FilterRule& FilterRule::protocol(std::uint8_t number) {
   return meta(NFT_META_L4PROTO).compare(NFT_CMP_EQ, bytes_of(number));
 }
-FilterRule& FilterRule::out_link(nft_cmp_ops how) { return meta(NFT_META_OIF).compare(how, bytes_of(kLoopback)); }
-FilterRule& FilterRule::in_link(nft_cmp_ops how) { return meta(NFT_META_IIF).compare(how, bytes_of(kLoopback)); }
+FilterRule& FilterRule::out_link(nft_cmp_ops how) {
+  return meta(NFT_META_OIF).compare(how, bytes_of(kLoopback));
+}
+FilterRule& FilterRule::in_link(nft_cmp_ops how) {
+  return meta(NFT_META_IIF).compare(how, bytes_of(kLoopback));
+}
 
 FilterRule& FilterRule::source_port(std::uint16_t port) {
-  return load(NFT_PAYLOAD_TRANSPORT_HEADER, kSourcePort, sizeof port).compare(NFT_CMP_EQ, bytes_of(htons(port)));
+  return load(NFT_PAYLOAD_TRANSPORT_HEADER, kSourcePort, sizeof port)
+      .compare(NFT_CMP_EQ, bytes_of(htons(port)));
 }
 FilterRule& FilterRule::destination_port(nft_cmp_ops how, std::uint16_t port) {
-  return load(NFT_PAYLOAD_TRANSPORT_HEADER, kDestinationPort, sizeof port).compare(how, bytes_of(htons(port)));
+  return load(NFT_PAYLOAD_TRANSPORT_HEADER, kDestinationPort, sizeof port)
+      .compare(how, bytes_of(htons(port)));
 }
 FilterRule& FilterRule::to_v4(nft_cmp_ops how, std::string_view prefix) {
   return load(NFT_PAYLOAD_NETWORK_HEADER, kV4Destination, static_cast<std::uint32_t>(prefix.size()))

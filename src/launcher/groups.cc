@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::uint64_t kPeriodUsec = 100'000;  // the kernel's default CFS period
 constexpr mode_t kMode = 0755;
-constexpr std::uint64_t kTcpShare = 4;           // TCP buffers: a quarter of the memory limit, beside it (cgroup v1)
+constexpr std::uint64_t kTcpShare =
+    4;  // TCP buffers: a quarter of the memory limit, beside it (cgroup v1)
 
 Result<UniqueFd> make_group(int parent, const std::string& name) {
   if (::mkdirat(parent, name.c_str(), kMode) != 0 && errno != EEXIST) {
@@ -30,7 +31,8 @@ Result<UniqueFd> make_group(int parent, const std::string& name) {
 }
 
 Result<void> give(int group, const char* file, uid_t uid) {
-  if (::fchownat(group, file, uid, static_cast<gid_t>(-1), *file == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW) != 0) {
+  if (::fchownat(group, file, uid, static_cast<gid_t>(-1),
+                 *file == '\0' ? AT_EMPTY_PATH : AT_SYMLINK_NOFOLLOW) != 0) {
     return Error::from_errno(errno, std::string("delegate cgroup ") + file);
   }
   return {};
@@ -39,7 +41,8 @@ Result<void> give(int group, const char* file, uid_t uid) {
 // Removes a group and its children, two levels deep. False: busy.
 Result<bool> remove_group(int parent, const std::string& name, int depth = 0) {
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
-  if (errno != EBUSY && errno != ENOTEMPTY) return Error::from_errno(errno, "remove cgroup " + name);
+  if (errno != EBUSY && errno != ENOTEMPTY)
+    return Error::from_errno(errno, "remove cgroup " + name);
   auto group = os::open_dir(parent, name);
   if (!group) return group.error().os_errno == ENOENT;
   if (depth < 3) {
@@ -61,7 +64,8 @@ Result<bool> remove_group(int parent, const std::string& name, int depth = 0) {
 }
 
 std::string cpu_quota(std::uint32_t millicores) {
-  return std::to_string(std::max<std::uint64_t>(1000, std::uint64_t{millicores} * kPeriodUsec / 1000));
+  return std::to_string(
+      std::max<std::uint64_t>(1000, std::uint64_t{millicores} * kPeriodUsec / 1000));
 }
 
 }  // namespace
@@ -72,7 +76,8 @@ std::string cpu_max_of(std::uint32_t millicores) {
 
 Result<void> Groups::open_v1(Tree& tree, const std::string& mount) {
   // A service manager delegates v1 hierarchies only where it uses them.
-  auto delegated = parent_.empty() ? Result<UniqueFd>(UniqueFd()) : os::open_dir(AT_FDCWD, mount + parent_);
+  auto delegated =
+      parent_.empty() ? Result<UniqueFd>(UniqueFd()) : os::open_dir(AT_FDCWD, mount + parent_);
   if (delegated && *delegated) {
     tree.root = std::move(*delegated);
     open_earlier(mount);
@@ -87,12 +92,14 @@ Result<void> Groups::open_v1(Tree& tree, const std::string& mount) {
 Result<void> Groups::open_v2(const std::string& mount) {
   if (mount.empty()) {
     // A host that uses v1 alone: the tree exists all the same, mounted for us only.
-    CAY_TRY(v2_.root, os::new_mount("cgroup2", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+    CAY_TRY(v2_.root,
+            os::new_mount("cgroup2", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   } else {
     auto root = os::open_dir(AT_FDCWD, mount + parent_);
     if (!root && !parent_.empty() && root.error().os_errno == ENOENT) {
       return Error{Code::kUnavailable, "no_cgroup_parent",
-                   "the cgroup " + mount + parent_ + " is not there: start the unit that holds sandboxes (systemctl start " +
+                   "the cgroup " + mount + parent_ +
+                       " is not there: start the unit that holds sandboxes (systemctl start " +
                        parent_.substr(parent_.rfind('/') + 1) + "), or leave --cgroup-parent out",
                    0};
     }
@@ -129,8 +136,10 @@ Result<Groups> Groups::open(const std::string& instance, const std::string& pare
   CAY_CHECK(groups.open_v2(layout.v2));
   CAY_TRY(const std::string available, os::read_file(groups.v2_.root.get(), "cgroup.controllers"));
   const std::vector<std::string> on_v2 = os::words_of(available);
-  const auto place = [&](const char* controller, const std::string& v1_mount, Tree& tree) -> Result<void> {
-    if (std::find(on_v2.begin(), on_v2.end(), controller) != on_v2.end()) return groups.enable_on_v2(controller);
+  const auto place = [&](const char* controller, const std::string& v1_mount,
+                         Tree& tree) -> Result<void> {
+    if (std::find(on_v2.begin(), on_v2.end(), controller) != on_v2.end())
+      return groups.enable_on_v2(controller);
     if (!v1_mount.empty()) return groups.open_v1(tree, v1_mount);
     return Error{Code::kUnsupported, "no_cgroup_controller",
                  std::string("this host has no cgroup controller '") + controller +
@@ -157,7 +166,8 @@ std::vector<const Groups::Tree*> Groups::trees() const {
   return all;
 }
 
-Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& limits, uid_t keeper_uid) {
+Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& limits,
+                                   uid_t keeper_uid) {
   SandboxGroups made;
   CAY_TRY(const UniqueFd whole, make_group(v2_.top.get(), id));
   const bool memory_on_v2 = memory_.mount.empty();
@@ -189,9 +199,11 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   if (memory_on_v2) {
     CAY_CHECK(os::write_file(cmds, "cgroup.subtree_control", "+memory"));
   }
-  // The kernel asks for cgroup.procs of the common ancestor of where a process is and where it goes.
+  // The kernel asks for cgroup.procs of the common ancestor of where a process is and where it
+  // goes.
   CAY_CHECK(give(whole.get(), "cgroup.procs", keeper_uid));
-  for (const char* file : {"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "cgroup.kill"}) {
+  for (const char* file :
+       {"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "cgroup.kill"}) {
     CAY_CHECK(give(cmds, file, keeper_uid));
   }
   const auto make_v1 = [&](const Tree& tree, UniqueFd& group) -> Result<void> {
@@ -209,8 +221,10 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
     CAY_CHECK(os::write_file(made.memory.get(), "memory.limit_in_bytes", bytes));
     auto swap = os::write_file(made.memory.get(), "memory.memsw.limit_in_bytes", bytes);
     if (!swap && swap.error().os_errno != ENOENT) return std::move(swap).error();
-    // v1 counts TCP's buffers apart, and only where it has a limit (Documentation/admin-guide/cgroup-v1/memory.rst, 2.7).
-    auto tcp = os::write_file(made.memory.get(), "memory.kmem.tcp.limit_in_bytes", std::to_string(limits.memory_bytes / kTcpShare));
+    // v1 counts TCP's buffers apart, and only where it has a limit
+    // (Documentation/admin-guide/cgroup-v1/memory.rst, 2.7).
+    auto tcp = os::write_file(made.memory.get(), "memory.kmem.tcp.limit_in_bytes",
+                              std::to_string(limits.memory_bytes / kTcpShare));
     if (!tcp && tcp.error().os_errno != ENOENT) return std::move(tcp).error();
   }
   if (made.pids) {
@@ -219,14 +233,16 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   if (made.cpu) {
     CAY_CHECK(os::write_file(made.cpu.get(), "cpu.cfs_quota_us", cpu_quota(limits.cpu_millicores)));
   }
-  if (cpuacct_is_cpu_ && made.cpu) made.cpuacct = UniqueFd(::fcntl(made.cpu.get(), F_DUPFD_CLOEXEC, 3));
+  if (cpuacct_is_cpu_ && made.cpu)
+    made.cpuacct = UniqueFd(::fcntl(made.cpu.get(), F_DUPFD_CLOEXEC, 3));
   return made;
 }
 
 void Groups::kill(const std::string& id) {
   for (const Tree* tree : trees()) {
     auto group = os::open_dir(tree->top.get(), id);
-    if (group) (void)os::write_file(group->get(), "cgroup.kill", "1");  // v1 groups have no such file
+    if (group)
+      (void)os::write_file(group->get(), "cgroup.kill", "1");  // v1 groups have no such file
   }
 }
 
@@ -246,8 +262,10 @@ Result<std::vector<std::string>> Groups::ids() const {
     for (const std::string& name : names) {
       struct stat info{};
       const bool is_dir =
-          ::fstatat(tree->top.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
-      if (is_dir && std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+          ::fstatat(tree->top.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+          S_ISDIR(info.st_mode);
+      if (is_dir && std::find(found.begin(), found.end(), name) == found.end())
+        found.push_back(name);
     }
   }
   return found;
@@ -278,8 +296,11 @@ bool Groups::limits_swap() const {
 }
 
 std::string Groups::description() const {
-  const auto where = [](const Tree& tree) { return tree.mount.empty() ? std::string("v2") : std::string("v1"); };
-  return std::string(pure_v2() ? "pure v2" : "hybrid") + ": memory " + where(memory_) + ", pids " + where(pids_) + ", cpu " + where(cpu_) + ", kill v2" +
+  const auto where = [](const Tree& tree) {
+    return tree.mount.empty() ? std::string("v2") : std::string("v1");
+  };
+  return std::string(pure_v2() ? "pure v2" : "hybrid") + ": memory " + where(memory_) + ", pids " +
+         where(pids_) + ", cpu " + where(cpu_) + ", kill v2" +
          (parent_.empty() ? "" : ", below " + parent_);
 }
 

@@ -1,9 +1,10 @@
-// Groups: the cgroups of this instance's sandboxes, on hybrid (v1 controllers, v2 for kill) and pure v2
-// hosts.
+// Groups: the cgroups of this instance's sandboxes, on hybrid (v1 controllers, v2 for kill) and
+// pure v2 hosts.
 //
 //   v2   cay-INSTANCE/ID/keeper     keeper and init: outside the commands' limits
 //        cay-INSTANCE/ID/cmds       delegated to the keeper's uid; its children are command slots
-//   v1   cay-INSTANCE/ID            in memory, pids, cpu, cpuacct: commands only, delegated likewise
+//   v1   cay-INSTANCE/ID            in memory, pids, cpu, cpuacct: commands only, delegated
+//   likewise
 //
 // They lie at the root of each hierarchy, or below a parent that a service manager delegated to Cay
 // (docs/decisions/0011-cgroups-under-systemd.md).
@@ -37,8 +38,9 @@ struct SandboxGroups {
 
 class Groups {
  public:
-  // Finds the hierarchies and makes this instance's top groups below `parent` (a path in the hierarchy, which
-  // exists; empty: the root). Fails with the missing controller's name, or kUnavailable (no_cgroup_parent).
+  // Finds the hierarchies and makes this instance's top groups below `parent` (a path in the
+  // hierarchy, which exists; empty: the root). Fails with the missing controller's name, or
+  // kUnavailable (no_cgroup_parent).
   static Result<Groups> open(const std::string& instance, const std::string& parent = {});
 
   Result<SandboxGroups> make(const std::string& id, const GroupLimits& limits, uid_t keeper_uid);
@@ -51,15 +53,18 @@ class Groups {
   std::uint64_t keeper_group(const std::string& id) const;
   // Every id that has a group in any hierarchy.
   Result<std::vector<std::string>> ids() const;
-  // Moves the calling process into the top groups of v1 hierarchies, and so all that it will fork: what a
-  // guest reads of init in /proc/1/cgroup is then relative to them, and does not show the host's groups.
+  // Moves the calling process into the top groups of v1 hierarchies, and so all that it will fork:
+  // what a guest reads of init in /proc/1/cgroup is then relative to them, and does not show the
+  // host's groups.
   Result<void> join_tops() const;
   // Removes the top groups if they are empty.
   void remove_tops();
 
   bool can_kill() const;  // the kernel has cgroup.kill (5.14)
   bool pure_v2() const { return memory_.mount.empty(); }
-  bool clones_into() const { return clones_into_; }  // a new group of ours, from where we are: clone_probe.h
+  bool clones_into() const {
+    return clones_into_;
+  }                          // a new group of ours, from where we are: clone_probe.h
   bool limits_swap() const;  // the kernel counts swap, so that a memory limit includes it
   // "pure v2: memory v2, …" or "hybrid: memory v1, …", for doctor.
   std::string description() const;
@@ -72,7 +77,8 @@ class Groups {
   Result<void> open_v1(Tree& tree, const std::string& mount);
   Result<void> open_v2(const std::string& mount);
   Result<void> enable_on_v2(const std::string& controller);
-  // What a launcher without a parent made: taken over, so that it is killed and removed like our own.
+  // What a launcher without a parent made: taken over, so that it is killed and removed like our
+  // own.
   void open_earlier(const std::string& mount);
   std::vector<const Tree*> trees() const;
 

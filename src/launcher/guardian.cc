@@ -29,7 +29,8 @@ namespace {
 
 constexpr int kFailed = 125;
 constexpr const char* kSocket = "launcher.sock";
-constexpr auto kHealthyLife = std::chrono::seconds(5);  // a worker that lived so long may be replaced at once
+constexpr auto kHealthyLife =
+    std::chrono::seconds(5);  // a worker that lived so long may be replaced at once
 constexpr int kMaxPauseMs = 5000;
 
 sigset_t guarded_signals() {
@@ -67,8 +68,10 @@ bool reap(pid_t worker) {
 
 // The signal that came first; -1: none until then.
 int wait_for_signal(const sigset_t& signals, std::chrono::steady_clock::time_point until) {
-  const auto left = std::max(std::chrono::nanoseconds(until - std::chrono::steady_clock::now()), std::chrono::nanoseconds(0));
-  const timespec pause{static_cast<time_t>(left.count() / 1'000'000'000), static_cast<long>(left.count() % 1'000'000'000)};
+  const auto left = std::max(std::chrono::nanoseconds(until - std::chrono::steady_clock::now()),
+                             std::chrono::nanoseconds(0));
+  const timespec pause{static_cast<time_t>(left.count() / 1'000'000'000),
+                       static_cast<long>(left.count() % 1'000'000'000)};
   return ::sigtimedwait(&signals, nullptr, &pause);
 }
 
@@ -80,7 +83,8 @@ int guard(Host& host, int listen_fd) {
     const auto born = std::chrono::steady_clock::now();
     auto ends = os::socket_pair();  // the worker sees ours close
     if (!ends) {
-      std::fprintf(stderr, "cay-launcher: no socket for the worker: %s\n", ends.error().message.c_str());
+      std::fprintf(stderr, "cay-launcher: no socket for the worker: %s\n",
+                   ends.error().message.c_str());
       return kFailed;
     }
     auto worker = os::clone_process(0);
@@ -141,7 +145,8 @@ void harden_process() {
 
 int run_guardian(Config config) {
   if (::geteuid() != 0) {
-    std::fprintf(stderr, "cay-launcher: must run as root: it makes namespaces, mounts and cgroups\n");
+    std::fprintf(stderr,
+                 "cay-launcher: must run as root: it makes namespaces, mounts and cgroups\n");
     return kFailed;
   }
   if (!os::give_up_all_but(capability_bits())) {
@@ -161,7 +166,8 @@ int run_guardian(Config config) {
     return kFailed;
   }
   if (!host->disks.why_plain().empty()) {
-    std::fprintf(stderr, "cay-launcher: disk limits are not enforced: %s\n", host->disks.why_plain().c_str());
+    std::fprintf(stderr, "cay-launcher: disk limits are not enforced: %s\n",
+                 host->disks.why_plain().c_str());
   }
   const Config& settings = host->config;
   if (own_socket) {
@@ -178,7 +184,8 @@ int run_guardian(Config config) {
   if (settings.on_ready) settings.on_ready();
   const int code = guard(*host, listener.get());
   host->groups.remove_tops();  // they stay while a sandbox lives in them
-  if (own_socket) (void)os::unlink_as(host->run.get(), kSocket, settings.daemon_uid, settings.daemon_gid);
+  if (own_socket)
+    (void)os::unlink_as(host->run.get(), kSocket, settings.daemon_uid, settings.daemon_gid);
   return code;
 }
 

@@ -44,10 +44,12 @@ Result<void> enter_own_clocks(const ClockStart& start) {
   if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set dumpable");
   if (::unshare(CLONE_NEWTIME) != 0) return Error::from_errno(errno, "make the time namespace");
   // Before anybody is in it: then they are fixed.
-  CAY_CHECK(os::write_file(AT_FDCWD, kOffsets,
-                           back_to_zero("monotonic", start.monotonic) + back_to_zero("boottime", start.boottime)));
+  CAY_CHECK(os::write_file(
+      AT_FDCWD, kOffsets,
+      back_to_zero("monotonic", start.monotonic) + back_to_zero("boottime", start.boottime)));
   const UniqueFd made(::open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC));
-  if (!made || ::setns(made.get(), CLONE_NEWTIME) != 0) return Error::from_errno(errno, "enter the time namespace");
+  if (!made || ::setns(made.get(), CLONE_NEWTIME) != 0)
+    return Error::from_errno(errno, "enter the time namespace");
   return {};
 }
 

@@ -27,8 +27,9 @@ constexpr int kNatPriority = -100;     // NF_IP_PRI_NAT_DST, where dnat belongs
 constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint8_t kRedirected[] = {IPPROTO_TCP, IPPROTO_UDP};
 
-// More than the gate takes of one sandbox (gate/door.h). An entry is about 400 bytes with its address translation. One without an
-// open connection lives for a minute at most (tracking_limits.h). That makes 19,456 entries, which is less than 8 MiB.
+// More than the gate takes of one sandbox (gate/door.h). An entry is about 400 bytes with its
+// address translation. One without an open connection lives for a minute at most
+// (tracking_limits.h). That makes 19,456 entries, which is less than 8 MiB.
 constexpr std::uint64_t kEntriesPerSecond = 256;
 constexpr std::uint32_t kEntriesAtOnce = 4096;
 
@@ -39,12 +40,14 @@ std::string raw(const char* address) {
 }
 
 void add_chain(os::NetlinkBatch& batch, const char* name) {
-  batch.message(filter_message(NFT_MSG_NEWCHAIN), NLM_F_CREATE, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
+  batch.message(filter_message(NFT_MSG_NEWCHAIN), NLM_F_CREATE,
+                nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
   batch.text(NFTA_CHAIN_TABLE, kFilterTable);
   batch.text(NFTA_CHAIN_NAME, name);
 }
 
-void add_base_chain(os::NetlinkBatch& batch, const char* name, const char* type, std::uint32_t hook, int priority) {
+void add_base_chain(os::NetlinkBatch& batch, const char* name, const char* type, std::uint32_t hook,
+                    int priority) {
   add_chain(batch, name);
   batch.open(NFTA_CHAIN_HOOK);
   batch.big32(NFTA_HOOK_HOOKNUM, hook);
@@ -67,12 +70,15 @@ void add_redirect(os::NetlinkBatch& batch) {
     FilterRule rule(batch, kRedirect);
     rule.family(NFPROTO_IPV6).protocol(protocol);
     if (protocol == IPPROTO_UDP) rule.destination_port(NFT_CMP_EQ, kDnsPort);
-    rule.to_v6(NFT_CMP_NEQ, loopback).to_v6(NFT_CMP_NEQ, v6).dnat(NFPROTO_IPV6, v6, wire::kGatePort);
+    rule.to_v6(NFT_CMP_NEQ, loopback)
+        .to_v6(NFT_CMP_NEQ, v6)
+        .dnat(NFPROTO_IPV6, v6, wire::kGatePort);
   }
 }
 
-// A packet that is not redirected needs no entry. An entry of a redirected one serves both ways: the gate's answers, which come
-// from its own port, keep theirs. Errors of ICMP belong to an existing entry.
+// A packet that is not redirected needs no entry. An entry of a redirected one serves both ways:
+// the gate's answers, which come from its own port, keep theirs. Errors of ICMP belong to an
+// existing entry.
 void add_untracked(os::NetlinkBatch& batch) {
   FilterRule(batch, kUntracked).out_link(NFT_CMP_NEQ).accept();
   FilterRule(batch, kUntracked).source_port(wire::kGatePort).accept();
@@ -80,10 +86,22 @@ void add_untracked(os::NetlinkBatch& batch) {
   FilterRule(batch, kUntracked).protocol(IPPROTO_ICMP).accept();
   FilterRule(batch, kUntracked).protocol(IPPROTO_ICMPV6).accept();
   FilterRule(batch, kUntracked).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x7f").leave_untracked();
-  FilterRule(batch, kUntracked).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).leave_untracked();
-  FilterRule(batch, kUntracked).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw("::1")).leave_untracked();
-  FilterRule(batch, kUntracked).family(NFPROTO_IPV6).to_v6(NFT_CMP_EQ, raw(wire::kGuestV6)).leave_untracked();
-  FilterRule(batch, kUntracked).protocol(IPPROTO_UDP).destination_port(NFT_CMP_NEQ, kDnsPort).leave_untracked();  // `out` rejects it
+  FilterRule(batch, kUntracked)
+      .family(NFPROTO_IPV4)
+      .to_v4(NFT_CMP_EQ, raw(wire::kGuestV4))
+      .leave_untracked();
+  FilterRule(batch, kUntracked)
+      .family(NFPROTO_IPV6)
+      .to_v6(NFT_CMP_EQ, raw("::1"))
+      .leave_untracked();
+  FilterRule(batch, kUntracked)
+      .family(NFPROTO_IPV6)
+      .to_v6(NFT_CMP_EQ, raw(wire::kGuestV6))
+      .leave_untracked();
+  FilterRule(batch, kUntracked)
+      .protocol(IPPROTO_UDP)
+      .destination_port(NFT_CMP_NEQ, kDnsPort)
+      .leave_untracked();  // `out` rejects it
 }
 
 void add_out(os::NetlinkBatch& batch, const char* chain) {
@@ -100,7 +118,11 @@ void add_in(os::NetlinkBatch& batch, const char* chain) {
   FilterRule(batch, chain).in_link(NFT_CMP_EQ).accept();
   FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, raw(wire::kGuestV4)).accept();
   FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\x0a").accept();
-  FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_GTE, "\xac\x10").to_v4(NFT_CMP_LTE, "\xac\x1f").accept();
+  FilterRule(batch, chain)
+      .family(NFPROTO_IPV4)
+      .to_v4(NFT_CMP_GTE, "\xac\x10")
+      .to_v4(NFT_CMP_LTE, "\xac\x1f")
+      .accept();
   FilterRule(batch, chain).family(NFPROTO_IPV4).to_v4(NFT_CMP_EQ, "\xc0\xa8").accept();
   FilterRule(batch, chain).family(NFPROTO_IPV6).to_v6(NFT_CMP_GTE, "\xfc").accept();
   FilterRule(batch, chain).reject();
@@ -110,8 +132,10 @@ void add_in(os::NetlinkBatch& batch, const char* chain) {
 
 std::string guest_filter() {
   os::NetlinkBatch batch;
-  batch.message(NFNL_MSG_BATCH_BEGIN, 0, nfgenmsg{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)});
-  batch.message(filter_message(NFT_MSG_NEWTABLE), NLM_F_CREATE, nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
+  batch.message(NFNL_MSG_BATCH_BEGIN, 0,
+                nfgenmsg{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)});
+  batch.message(filter_message(NFT_MSG_NEWTABLE), NLM_F_CREATE,
+                nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
   batch.text(NFTA_TABLE_NAME, kFilterTable);
   add_chain(batch, kRedirect);
   add_chain(batch, kBound);
@@ -123,14 +147,18 @@ std::string guest_filter() {
   add_base_chain(batch, "in", "filter", NF_INET_LOCAL_IN, 0);
   add_redirect(batch);
   add_untracked(batch);
-  FilterRule(batch, kBound).makes_an_entry().more_often_than(kEntriesPerSecond, kEntriesAtOnce).drop();
+  FilterRule(batch, kBound)
+      .makes_an_entry()
+      .more_often_than(kEntriesPerSecond, kEntriesAtOnce)
+      .drop();
   FilterRule(batch, "in_new").jump(kBound);
   FilterRule(batch, "out_nat").jump(kRedirect);
   FilterRule(batch, "in_nat").jump(kRedirect);
   add_out(batch, "out");
   add_in(batch, "in");
   batch.ask_for_answer();
-  batch.message(NFNL_MSG_BATCH_END, 0, nfgenmsg{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)});
+  batch.message(NFNL_MSG_BATCH_END, 0,
+                nfgenmsg{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)});
   return std::string(batch.bytes());
 }
 

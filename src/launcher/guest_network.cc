@@ -49,9 +49,10 @@ void add_address(os::NetlinkBatch& batch, const IpAddress& address) {
   batch.attribute(IFA_ADDRESS, bytes_of(address));
 }
 
-// RTN_LOCAL: delivered here, whatever the address. RTN_PROHIBIT: refused at once (EACCES). RTN_THROW: the rules behind this table
-// decide.
-void add_route(os::NetlinkBatch& batch, const Network& to, std::uint8_t type, const IpAddress& own, std::uint8_t table = RT_TABLE_MAIN) {
+// RTN_LOCAL: delivered here, whatever the address. RTN_PROHIBIT: refused at once (EACCES).
+// RTN_THROW: the rules behind this table decide.
+void add_route(os::NetlinkBatch& batch, const Network& to, std::uint8_t type, const IpAddress& own,
+               std::uint8_t table = RT_TABLE_MAIN) {
   rtmsg head{};
   head.rtm_family = family_of(to.address);
   head.rtm_dst_len = static_cast<std::uint8_t>(to.prefix);
@@ -91,17 +92,20 @@ void add_rule(os::NetlinkBatch& batch, bool v4, std::uint32_t priority, std::uin
   batch.message(RTM_NEWRULE, kMake, head);
   batch.host32(FRA_PRIORITY, priority);
   if (action != FR_ACT_TO_TBL) return;
-  batch.text(FRA_IIFNAME, "lo");  // what is sent here, and not what a network namespace inside sends through
+  batch.text(FRA_IIFNAME,
+             "lo");  // what is sent here, and not what a network namespace inside sends through
   const auto tcp = static_cast<char>(IPPROTO_TCP);
   batch.attribute(FRA_IP_PROTO, std::string_view(&tcp, 1));
 }
 
-// Of the addresses that `main` throws, TCP that begins here is local, and so redirected to the gate. The rest is refused.
+// Of the addresses that `main` throws, TCP that begins here is local, and so redirected to the
+// gate. The rest is refused.
 std::string rules_of(bool v4) {
   os::NetlinkBatch batch;
   add_rule(batch, v4, kToldPriority, FR_ACT_TO_TBL);
   add_rule(batch, v4, kRestPriority, FR_ACT_PROHIBIT);
-  add_route(batch, everything(v4), RTN_LOCAL, known(v4 ? wire::kGuestV4 : wire::kGuestV6), kToldTable);
+  add_route(batch, everything(v4), RTN_LOCAL, known(v4 ? wire::kGuestV4 : wire::kGuestV6),
+            kToldTable);
   batch.ask_for_answer();
   return std::string(batch.bytes());
 }
@@ -114,7 +118,8 @@ std::string routes_of(bool v4, const std::vector<Network>& allowed, std::uint8_t
   }
   if (v4) add_route(batch, {known(wire::kGuestResolver), 32}, RTN_LOCAL, own);
   for (const Network& network : allowed) {
-    if (network.address.is_v4() == v4 && network.prefix > 0) add_route(batch, network, RTN_LOCAL, own);
+    if (network.address.is_v4() == v4 && network.prefix > 0)
+      add_route(batch, network, RTN_LOCAL, own);
   }
   add_route(batch, everything(v4), RTN_LOCAL, own);
   batch.ask_for_answer();
@@ -139,7 +144,8 @@ Result<UniqueFd> listener(const IpAddress& address, int type) {
     done = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
   }
   if (done != 0) return Error::from_errno(errno, "bind the gate's socket");
-  if (type == SOCK_STREAM && ::listen(fd.get(), kBacklog) != 0) return Error::from_errno(errno, "listen for the gate");
+  if (type == SOCK_STREAM && ::listen(fd.get(), kBacklog) != 0)
+    return Error::from_errno(errno, "listen for the gate");
   return fd;
 }
 
@@ -152,8 +158,10 @@ Result<void> listen_on(const char* address, std::vector<UniqueFd>& out) {
 }
 
 Error unsupported(const Error& why) {
-  return Error{Code::kUnsupported, "network_unsupported",
-               std::string(kNoNetwork) + " (" + why.message + "): `cay doctor` tells what is missing", why.os_errno};
+  return Error{
+      Code::kUnsupported, "network_unsupported",
+      std::string(kNoNetwork) + " (" + why.message + "): `cay doctor` tells what is missing",
+      why.os_errno};
 }
 
 GuestNetwork::Routes all_routes(bool v4, const std::vector<Network>& allowed) {
@@ -165,7 +173,8 @@ Result<void> make_routes(int fd, const GuestNetwork::Routes& routes, std::string
   return os::send_netlink(fd, ruled ? routes.told : routes.silent, what);
 }
 
-// Rules of nf_tables before routes: without them a connection to any address would end at the sandbox's own servers.
+// Rules of nf_tables before routes: without them a connection to any address would end at the
+// sandbox's own servers.
 Result<std::vector<UniqueFd>> redirect(const GuestNetwork& plan) {
   CAY_TRY(const UniqueFd filters, os::open_netlink(NETLINK_NETFILTER));
   CAY_CHECK(os::send_netlink(filters.get(), plan.filter, "make the nf_tables rules"));
@@ -187,7 +196,9 @@ Result<GuestNetwork> plan_guest_network(const std::vector<std::string>& allowed)
   std::vector<Network> networks;
   for (const std::string& text : allowed) {
     const auto network = Network::parse(text);
-    if (!network) return Error{Code::kInvalidArgument, "bad_request", "'" + text.substr(0, 64) + "' is no network", 0};
+    if (!network)
+      return Error{Code::kInvalidArgument, "bad_request",
+                   "'" + text.substr(0, 64) + "' is no network", 0};
     networks.push_back(*network);
   }
   return GuestNetwork{all_routes(true, networks), all_routes(false, networks), guest_filter()};
@@ -196,7 +207,8 @@ Result<GuestNetwork> plan_guest_network(const std::vector<std::string>& allowed)
 Result<void> set_up_loopback() {
   CAY_TRY(const UniqueFd links, os::open_netlink(NETLINK_ROUTE));
   CAY_CHECK(os::send_netlink(links.get(), own_addresses(true), "bring lo up"));
-  static_cast<void>(os::send_netlink(links.get(), own_addresses(false), "give lo its IPv6 address"));  // where there is IPv6
+  static_cast<void>(os::send_netlink(links.get(), own_addresses(false),
+                                     "give lo its IPv6 address"));  // where there is IPv6
   return {};
 }
 

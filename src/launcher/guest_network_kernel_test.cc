@@ -1,4 +1,5 @@
-// The way out as the launcher makes it on this machine's kernel, and the reason where a kernel cannot make it.
+// The way out as the launcher makes it on this machine's kernel, and the reason where a kernel
+// cannot make it.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/netfilter/nf_tables.h>
@@ -51,7 +52,8 @@ class WayOutTest : public LauncherTest {
   static wire::Created created(Client& client, const wire::CreateSandbox& request) {
     auto answer = client.ask(Type::kCreate, request);
     EXPECT_EQ(type_of(answer), Type::kCreated) << error_of(answer);
-    return type_of(answer) == Type::kCreated ? *wire::decode<wire::Created>(answer->payload) : wire::Created{};
+    return type_of(answer) == Type::kCreated ? *wire::decode<wire::Created>(answer->payload)
+                                             : wire::Created{};
   }
   static bool lends(const RunningLauncher& launcher, const std::string& id) {
     return ::access((launcher.data + "/gate/" + id + ".sock").c_str(), F_OK) == 0;
@@ -67,7 +69,9 @@ TEST_F(WayOutTest, IsMadeOrTheAnswerSaysWhyNot) {
   EXPECT_EQ(got.policy, "packages");
   EXPECT_EQ(lends(launcher, id), got.no_network.empty());
   if (!got.no_network.empty()) GTEST_SKIP() << "SKIPPED: " << got.no_network;
-  EXPECT_NE(launcher.run(id, {"facts"}).find("etc_resolver=nameserver 192.0.0.1\n"), std::string::npos) << "an old snapshot's file is mended";
+  EXPECT_NE(launcher.run(id, {"facts"}).find("etc_resolver=nameserver 192.0.0.1\n"),
+            std::string::npos)
+      << "an old snapshot's file is mended";
   ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
   EXPECT_FALSE(lends(launcher, id));
 }
@@ -82,7 +86,8 @@ TEST_F(WayOutTest, OffHasNone) {
   EXPECT_FALSE(lends(launcher, id));
   const std::string facts = launcher.run(id, {"facts"});
   EXPECT_NE(facts.find("loopback=ok\n"), std::string::npos) << facts;
-  EXPECT_NE(facts.find("etc_resolver=nameserver 127.0.0.1\n"), std::string::npos) << "it is as the snapshot has it";
+  EXPECT_NE(facts.find("etc_resolver=nameserver 127.0.0.1\n"), std::string::npos)
+      << "it is as the snapshot has it";
 }
 
 TEST_F(WayOutTest, AHostThatCannotMakesASandboxWithoutAndSaysSo) {
@@ -95,7 +100,8 @@ TEST_F(WayOutTest, AHostThatCannotMakesASandboxWithoutAndSaysSo) {
   EXPECT_NE(got.no_network.find("way out"), std::string::npos) << got.no_network;
   EXPECT_FALSE(lends(launcher, id)) << "nobody is to ask for sockets that are not there";
   EXPECT_NE(launcher.run(id, {"facts"}).find("loopback=ok\n"), std::string::npos);
-  EXPECT_EQ(created(*client, request(id, "packages")).no_network, got.no_network) << "asked again, the answer is the same";
+  EXPECT_EQ(created(*client, request(id, "packages")).no_network, got.no_network)
+      << "asked again, the answer is the same";
   // And so it is from another launcher, which knows it from the record alone.
   const pid_t before = launcher.worker();
   ASSERT_GT(before, 0);
@@ -124,7 +130,8 @@ TEST_F(WayOutTest, WhoInsistsIsRefusedAndNothingIsLeft) {
   EXPECT_FALSE(lends(launcher, insisting.sandbox_id));
 }
 
-// Returns the errno of a connection to 10.0.0.1 in a network namespace made by `plan`, or 0 if it is accepted.
+// Returns the errno of a connection to 10.0.0.1 in a network namespace made by `plan`, or 0 if it
+// is accepted.
 int connect_to_special(const GuestNetwork& plan, int protocol) {
   return exit_status_of([&] {
     if (::unshare(CLONE_NEWNET) != 0 || !set_up_loopback()) return 255;
@@ -153,7 +160,8 @@ TEST_F(WayOutTest, OfASpecialRangeTcpComesToTheGateAndTheRestIsRefused) {
 }
 
 // The batch without the rules that have an expression of that name.
-std::string without_rules(std::string_view batch, const std::vector<std::string_view>& expressions) {
+std::string without_rules(std::string_view batch,
+                          const std::vector<std::string_view>& expressions) {
   std::string out;
   while (batch.size() >= sizeof(nlmsghdr)) {
     nlmsghdr head{};
@@ -161,13 +169,16 @@ std::string without_rules(std::string_view batch, const std::vector<std::string_
     const std::string_view one = batch.substr(0, NLMSG_ALIGN(head.nlmsg_len));
     batch.remove_prefix(one.size());
     const bool is_rule = head.nlmsg_type == (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE);
-    const bool has = std::ranges::any_of(expressions, [&](std::string_view name) { return one.find(std::string(name) + '\0') != std::string_view::npos; });
+    const bool has = std::ranges::any_of(expressions, [&](std::string_view name) {
+      return one.find(std::string(name) + '\0') != std::string_view::npos;
+    });
     if (!is_rule || !has) out += one;
   }
   return out;
 }
 
-// How many entries of connections `work` makes in a network namespace made by `filter`. Below zero: there is none.
+// How many entries of connections `work` makes in a network namespace made by `filter`. Below zero:
+// there is none.
 int entries_made(const std::string& filter, const std::function<void()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) return -1;
@@ -190,7 +201,8 @@ int entries_made(const std::string& filter, const std::function<void()>& work) {
 }
 
 // Empty datagrams from a few sockets, each to so many ports of the address.
-void send_around(std::uint32_t address, int sockets, int ports, std::uint16_t first = 1000, std::uint16_t from = 0) {
+void send_around(std::uint32_t address, int sockets, int ports, std::uint16_t first = 1000,
+                 std::uint16_t from = 0) {
   for (int one = 0; one < sockets; ++one) {
     const UniqueFd fd(::socket(AF_INET, SOCK_DGRAM, 0));
     if (from != 0) {
@@ -204,14 +216,15 @@ void send_around(std::uint32_t address, int sockets, int ports, std::uint16_t fi
       sockaddr_in to{};
       to.sin_family = AF_INET;
       to.sin_port = htons(static_cast<std::uint16_t>(first == 53 ? 53 : first + port));
-      to.sin_addr.s_addr = htonl(first == 53 ? address + static_cast<std::uint32_t>(port) : address);
+      to.sin_addr.s_addr =
+          htonl(first == 53 ? address + static_cast<std::uint32_t>(port) : address);
       ::sendto(fd.get(), "", 0, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
     }
   }
 }
 
 constexpr std::uint32_t kLoopback = 0x7f000001, kOwn = 0xc0000002, kOutside = 0x08080101;
-constexpr int kAtOnce = 4096;      // guest_filter.cc
+constexpr int kAtOnce = 4096;         // guest_filter.cc
 constexpr int kMostEntries = 19'456;  // ... of a minute
 
 class TrackingTest : public WayOutTest {
@@ -228,8 +241,10 @@ TEST_F(TrackingTest, WhatStaysInsideHasNoEntry) {
   for (const std::uint32_t address : {kLoopback, kOwn}) {
     const auto flood = [&] { send_around(address, 4, 5000); };
     EXPECT_EQ(entries_made(filter_, flood), 0);
-    EXPECT_GE(entries_made(without_rules(filter_, {"notrack", "limit"}), flood), 4 * 5000) << "the control";
-    EXPECT_LE(entries_made(without_rules(filter_, {"notrack"}), flood), kMostEntries) << "the bound holds them, too";
+    EXPECT_GE(entries_made(without_rules(filter_, {"notrack", "limit"}), flood), 4 * 5000)
+        << "the control";
+    EXPECT_LE(entries_made(without_rules(filter_, {"notrack"}), flood), kMostEntries)
+        << "the bound holds them, too";
   }
 }
 
@@ -256,10 +271,13 @@ TEST_F(TrackingTest, AnEntryOutlivesItsConnectionByAMinuteAtMost) {
   auto client = launcher.connect();
   ASSERT_TRUE(client);
   const std::string id = test_uuid(704);
-  if (!created(*client, request(id, "open")).no_network.empty()) GTEST_SKIP() << "SKIPPED: no way out here";
+  if (!created(*client, request(id, "open")).no_network.empty())
+    GTEST_SKIP() << "SKIPPED: no way out here";
   const std::string facts = launcher.run(id, {"facts"});
-  for (const char* state : {"tcp_timeout_syn_sent", "tcp_timeout_fin_wait", "tcp_timeout_time_wait", "udp_timeout_stream"}) {
-    EXPECT_NE(facts.find(std::string(state) + "=60\n"), std::string::npos) << state << "\n" << facts;
+  for (const char* state : {"tcp_timeout_syn_sent", "tcp_timeout_fin_wait", "tcp_timeout_time_wait",
+                            "udp_timeout_stream"}) {
+    EXPECT_NE(facts.find(std::string(state) + "=60\n"), std::string::npos) << state << "\n"
+                                                                           << facts;
   }
 }
 
@@ -271,7 +289,8 @@ TEST_F(WayOutTest, TheGatesDirectoryGoesToWhoeverIsTheGateNow) {
   std::ofstream(path + "/gate/lock") << "";
   std::ofstream(path + "/gate/box.net") << "kept";
   ASSERT_TRUE(open_gate_directory(data.get(), 61001, 61000));
-  EXPECT_EQ(::access((path + "/gate/lock").c_str(), F_OK), 0) << "the control: the same user keeps it";
+  EXPECT_EQ(::access((path + "/gate/lock").c_str(), F_OK), 0)
+      << "the control: the same user keeps it";
   ASSERT_TRUE(open_gate_directory(data.get(), 61002, 61000));
   struct stat info{};
   ASSERT_EQ(::stat((path + "/gate").c_str(), &info), 0);

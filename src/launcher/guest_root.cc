@@ -23,7 +23,8 @@
 namespace cay::launcher {
 namespace {
 
-// All terminals outside the host's own /dev/pts come out of one number (4096 - 1024): no sandbox takes them all.
+// All terminals outside the host's own /dev/pts come out of one number (4096 - 1024): no sandbox
+// takes them all.
 constexpr const char* kMaxTerminals = "128";
 
 constexpr std::size_t kStagingBytes = 128 << 10;  // at most: what is not used costs nothing
@@ -37,41 +38,46 @@ constexpr const char* kReadOnlyProc[] = {"sys", "sysrq-trigger"};
 Error failed(const char* what) { return Error::from_errno(errno, what); }
 
 Result<void> make_file(int dir, const char* name, mode_t mode) {
-  const UniqueFd fd(::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  const UniqueFd fd(
+      ::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd) return Error::from_errno(errno, std::string("create ") + name);
   return {};
 }
 
 Result<void> make_directory(int dir, const char* name, mode_t mode) {
-  if (::mkdirat(dir, name, mode) != 0) return Error::from_errno(errno, std::string("make directory ") + name);
+  if (::mkdirat(dir, name, mode) != 0)
+    return Error::from_errno(errno, std::string("make directory ") + name);
   return {};
 }
 
 // A tmpfs on `point`. Returns its root.
-Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode, std::uint64_t attributes) {
+Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode,
+                           std::uint64_t attributes) {
   // An inode costs about a kilobyte of kernel memory, which the memory group pays for.
   const std::uint64_t inodes = std::clamp<std::uint64_t>(bytes / 4096, 1024, 1 << 20);
-  CAY_TRY(
-      UniqueFd mount,
-      os::new_mount(
-          "tmpfs",
-          {{"source", "tmpfs"}, {"size", std::to_string(bytes)}, {"nr_inodes", std::to_string(inodes)}, {"mode", mode}},
-          attributes));
+  CAY_TRY(UniqueFd mount, os::new_mount("tmpfs",
+                                        {{"source", "tmpfs"},
+                                         {"size", std::to_string(bytes)},
+                                         {"nr_inodes", std::to_string(inodes)},
+                                         {"mode", mode}},
+                                        attributes));
   CAY_CHECK(os::attach_mount(mount.get(), point, ""));
   return mount;
 }
 
 bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os_errno == ENOTDIR; }
 
-// Snapshots from before there was a way out name the sandbox's own loopback as their resolver, which is never redirected. A file
-// that says something else is the guest's own and stays; what cannot be mended is the guest's own doing too.
+// Snapshots from before there was a way out name the sandbox's own loopback as their resolver,
+// which is never redirected. A file that says something else is the guest's own and stays; what
+// cannot be mended is the guest's own doing too.
 void mend_resolver(int etc) {
   constexpr std::string_view kOld = "nameserver 127.0.0.1\n";
   const UniqueFd file(::openat(etc, "resolv.conf", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   char text[kOld.size() + 1];
   const ssize_t size = file ? ::pread(file.get(), text, sizeof text, 0) : -1;
   if (size < 0 || std::string_view(text, static_cast<std::size_t>(size)) != kOld) return;
-  static_cast<void>(os::replace_file(etc, "resolv.conf", "nameserver " + std::string(wire::kGuestResolver) + "\n", 0644));
+  static_cast<void>(os::replace_file(
+      etc, "resolv.conf", "nameserver " + std::string(wire::kGuestResolver) + "\n", 0644));
 }
 
 }  // namespace
@@ -84,7 +90,8 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, Uniqu
     Result<void> (GuestRoot::*run)();
   };
   static constexpr Step kSteps[] = {
-      {"mount /proc", &GuestRoot::mount_proc},  // while the host's is still visible: the kernel asks for that
+      {"mount /proc",
+       &GuestRoot::mount_proc},  // while the host's is still visible: the kernel asks for that
       {"mount /sys", &GuestRoot::mount_sys},
       {"mount /dev", &GuestRoot::mount_dev},
       {"mount /run", &GuestRoot::mount_run},
@@ -110,7 +117,8 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, Uniqu
 
 Result<void> GuestRoot::make_staging() {
   // Nothing of ours may travel back to the host, nothing of the host's in.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("make mounts private");
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return failed("make mounts private");
   CAY_TRY(staging_,
           os::new_mount("tmpfs",
                         {{"source", "mask"},
@@ -183,16 +191,21 @@ Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd dis
   CAY_CHECK(os::attach_mount(disk.get(), staging_.get(), "disk"));
   if (::fchdir(staging_.get()) != 0) return failed("enter staging");
   // By relative path: kernel 6.1 takes no descriptors, and /proc/1/mounts shows these words inside.
-  const std::string options = "lowerdir=" + lower + ",upperdir=disk/upper,workdir=disk/work,userxattr";
-  if (::mount("overlay", "root", "overlay", MS_NODEV, options.c_str()) != 0) return failed("mount overlay");
+  const std::string options =
+      "lowerdir=" + lower + ",upperdir=disk/upper,workdir=disk/work,userxattr";
+  if (::mount("overlay", "root", "overlay", MS_NODEV, options.c_str()) != 0)
+    return failed("mount overlay");
   root_ = UniqueFd(::openat(staging_.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!root_) return failed("open the overlay");
-  // overlayfs does not fail where it cannot write: it mounts read-only, and the guest would find out.
+  // overlayfs does not fail where it cannot write: it mounts read-only, and the guest would find
+  // out.
   struct statfs facts{};
   if (::fstatfs(root_.get(), &facts) != 0) return failed("look at the overlay");
   if ((facts.f_flags & ST_RDONLY) != 0) {
-    return Error{Code::kExhausted, "disk_read_only",
-                 "the kernel gives the sandbox's disk read-only: is the data directory's file system full or broken?", EROFS};
+    return Error{
+        Code::kExhausted, "disk_read_only",
+        "the kernel gives the sandbox's disk read-only: is the data directory's file system full or broken?",
+        EROFS};
   }
   return {};
 }
@@ -220,7 +233,8 @@ Result<void> GuestRoot::mask(int tree, const char* path) {
   if (::fstatat(tree, path, &info, AT_SYMLINK_NOFOLLOW) != 0) {
     return errno == ENOENT ? Result<void>() : failed("look at what is masked");
   }
-  CAY_TRY(const UniqueFd cover, os::clone_mount(staging_.get(), S_ISDIR(info.st_mode) ? "void" : "empty"));
+  CAY_TRY(const UniqueFd cover,
+          os::clone_mount(staging_.get(), S_ISDIR(info.st_mode) ? "void" : "empty"));
   return os::attach_mount(cover.get(), tree, path);
 }
 
@@ -267,9 +281,10 @@ Result<void> GuestRoot::mount_sys() {
   return os::set_mount_attributes(frame.get(), MOUNT_ATTR_RDONLY | kData);
 }
 
-// A container inside mounts a procfs of its own, for its own pids. The kernel lets it if a procfs without covers is in its mount
-// namespace, reachable or not (fs/namespace.c, mnt_already_visible). So the sandbox's own /proc keeps its covers, and there
-// is another one that no path leads to: what lies over its parent directory can be taken off by nobody inside.
+// A container inside mounts a procfs of its own, for its own pids. The kernel lets it if a procfs
+// without covers is in its mount namespace, reachable or not (fs/namespace.c, mnt_already_visible).
+// So the sandbox's own /proc keeps its covers, and there is another one that no path leads to: what
+// lies over its parent directory can be taken off by nobody inside.
 Result<void> GuestRoot::show_kernel_a_whole_proc(int dev) {
   constexpr const char* kHidden = ".nested";
   CAY_CHECK(make_directory(dev, kHidden, 0755));
@@ -284,7 +299,8 @@ Result<void> GuestRoot::show_kernel_a_whole_proc(int dev) {
 Result<void> GuestRoot::mount_dev() {
   CAY_TRY(const UniqueFd point, mount_point("dev"));
   CAY_TRY(const UniqueFd devices, os::open_dir(staging_.get(), "devices"));
-  CAY_TRY(const UniqueFd dev, put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  CAY_TRY(const UniqueFd dev,
+          put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   for (const Device& device : kDevices) {
     CAY_TRY(const UniqueFd node, os::clone_mount(devices.get(), device.name));
     CAY_CHECK(make_file(dev.get(), device.name, 0666));
@@ -299,8 +315,9 @@ Result<void> GuestRoot::mount_dev() {
     if (::symlinkat(target, dev.get(), name) != 0) return failed("link in /dev");
   }
   CAY_CHECK(make_directory(dev.get(), "pts", 0755));
-  // devpts must not be nodev: its nodes are all it has. No uid: a terminal belongs to who opens it, and who owns one
-  // may open it by its name. A command's own is opened by its child as its user (keeper/terminal.h).
+  // devpts must not be nodev: its nodes are all it has. No uid: a terminal belongs to who opens it,
+  // and who owns one may open it by its name. A command's own is opened by its child as its user
+  // (keeper/terminal.h).
   CAY_TRY(const UniqueFd pts, os::new_mount("devpts",
                                             {{"source", "devpts"},
                                              {"mode", "0620"},
@@ -321,7 +338,8 @@ Result<void> GuestRoot::mount_dev() {
 
 Result<void> GuestRoot::mount_run() {
   CAY_TRY(const UniqueFd run, mount_point("run"));
-  const std::uint64_t run_bytes = std::min<std::uint64_t>(plan_.memory_bytes / 8, std::uint64_t{64} << 20);
+  const std::uint64_t run_bytes =
+      std::min<std::uint64_t>(plan_.memory_bytes / 8, std::uint64_t{64} << 20);
   CAY_TRY(const UniqueFd in_run, put_tmpfs(run.get(), run_bytes, "0755", kPlain));
   return make_directory(in_run.get(), "lock", 01777);
 }
@@ -386,8 +404,9 @@ Result<void> GuestRoot::name_host() {
   CAY_CHECK(os::replace_file(etc.get(), "hostname", plan_.hostname + "\n", 0644));
   const std::string own = " " + plan_.hostname + "\n";
   return os::replace_file(etc.get(), "hosts",
-                          "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" + (wire::kGuestV4 + own) +
-                              (wire::kGuestV6 + own), 0644);
+                          "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" +
+                              (wire::kGuestV4 + own) + (wire::kGuestV6 + own),
+                          0644);
 }
 
 Result<void> GuestRoot::pivot() {

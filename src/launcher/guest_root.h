@@ -1,6 +1,6 @@
-// GuestRoot: the file system that a sandbox sees, made by its init from inside its own user, mount, pid
-// and network namespaces. Every object used is one we opened; nothing is resolved through what the
-// guest may have left on its disk.
+// GuestRoot: the file system that a sandbox sees, made by its init from inside its own user, mount,
+// pid and network namespaces. Every object used is one we opened; nothing is resolved through what
+// the guest may have left on its disk.
 #pragma once
 #include <string>
 #include <string_view>

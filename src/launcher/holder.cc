@@ -26,9 +26,11 @@ Result<void> enter_leaf() {
   CAY_TRY(const std::string own, os::read_file(AT_FDCWD, "/proc/self/cgroup"));
   const std::string mount = os::cgroup_layout_of(mountinfo).v2;
   const std::string path = os::v2_path_of(own);
-  if (mount.empty() || path.empty() || path == "/") return {};  // v1 alone: processes may be anywhere
+  if (mount.empty() || path.empty() || path == "/")
+    return {};  // v1 alone: processes may be anywhere
   CAY_TRY(const UniqueFd group, os::open_dir(AT_FDCWD, mount + path));
-  if (::mkdirat(group.get(), kLeaf, 0755) != 0 && errno != EEXIST) return Error::from_errno(errno, "make the holder's cgroup");
+  if (::mkdirat(group.get(), kLeaf, 0755) != 0 && errno != EEXIST)
+    return Error::from_errno(errno, "make the holder's cgroup");
   CAY_TRY(const UniqueFd leaf, os::open_dir(group.get(), kLeaf));
   return os::write_file(leaf.get(), "cgroup.procs", "0");
 }

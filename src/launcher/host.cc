@@ -21,7 +21,8 @@ namespace {
 Result<UniqueFd> open_runtime_dir(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0) {
-    return Error{Code::kInvalidArgument, "bad_runtime_dir", "the runtime directory must be two levels deep", 0};
+    return Error{Code::kInvalidArgument, "bad_runtime_dir",
+                 "the runtime directory must be two levels deep", 0};
   }
   CAY_TRY(const UniqueFd parent, os::open_dir(AT_FDCWD, path.substr(0, slash)));
   return os::ensure_dir(parent.get(), path.substr(slash + 1), 0, 0, 0711);
@@ -35,11 +36,12 @@ Result<void> open_data(Host& host) {
   if (::fstat(host.data.get(), &info) != 0) return Error::from_errno(errno, "stat " + config.data);
   if (info.st_uid != config.daemon_uid && info.st_uid != 0) {
     return Error{Code::kPermissionDenied, "unsafe_directory",
-                 config.data + " belongs to uid " + std::to_string(info.st_uid) + ", not to the daemon's uid " +
-                     std::to_string(config.daemon_uid),
+                 config.data + " belongs to uid " + std::to_string(info.st_uid) +
+                     ", not to the daemon's uid " + std::to_string(config.daemon_uid),
                  0};
   }
-  CAY_TRY(host.run, os::ensure_dir(host.data.get(), "run", config.daemon_uid, config.daemon_gid, 0700));
+  CAY_TRY(host.run,
+          os::ensure_dir(host.data.get(), "run", config.daemon_uid, config.daemon_gid, 0700));
   CAY_TRY(host.gate, open_gate_directory(host.data.get(), config.gate_uid, config.daemon_gid));
   CAY_TRY(host.sandboxes, os::ensure_dir(host.data.get(), "sandboxes", 0, 0, 0700));
   CAY_TRY(host.layers, os::ensure_dir(host.data.get(), "layers", 0, 0, 0700));
@@ -48,11 +50,13 @@ Result<void> open_data(Host& host) {
 }
 
 Result<void> take_lock(Host& host) {
-  host.lock = UniqueFd(::openat(host.sandboxes.get(), ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  host.lock = UniqueFd(
+      ::openat(host.sandboxes.get(), ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!host.lock) return Error::from_errno(errno, "open the launcher's lock");
   if (::flock(host.lock.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return Error::from_errno(errno, "lock the data directory");
-  return Error{Code::kAlreadyExists, "launcher_runs", "another launcher serves " + host.config.data, 0};
+  return Error{Code::kAlreadyExists, "launcher_runs", "another launcher serves " + host.config.data,
+               0};
 }
 
 Result<void> leave_mount_namespace() {
@@ -68,10 +72,12 @@ Result<void> leave_mount_namespace() {
 Result<UniqueFd> make_empty_network() {
   const UniqueFd own(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!own) return Error::from_errno(errno, "open our network namespace");
-  if (::unshare(CLONE_NEWNET) != 0) return Error::from_errno(errno, "make a network namespace for keepers");
+  if (::unshare(CLONE_NEWNET) != 0)
+    return Error::from_errno(errno, "make a network namespace for keepers");
   UniqueFd made(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   const int err = errno;
-  if (::setns(own.get(), CLONE_NEWNET) != 0) return Error::from_errno(errno, "go back to our network namespace");
+  if (::setns(own.get(), CLONE_NEWNET) != 0)
+    return Error::from_errno(errno, "go back to our network namespace");
   if (!made) return Error::from_errno(err, "open the network namespace for keepers");
   return made;
 }

@@ -1,5 +1,5 @@
-// Host: everything of this machine that the launcher holds open. The guardian opens it once; workers
-// inherit it.
+// Host: everything of this machine that the launcher holds open. The guardian opens it once;
+// workers inherit it.
 #pragma once
 #include <string>
 #include <vector>
@@ -23,11 +23,11 @@ struct Host {
   HostCpus cpus;
 
   UniqueFd data, run, gate, spool, sandboxes, layers;  // directories of DATA
-  UniqueFd empty;                                // an empty directory of root's: keepers are chrooted into it
-  std::string empty_path;                        // the same, by name
-  UniqueFd null;                                 // /dev/null, read-write
-  UniqueFd no_network;                           // a network namespace with nothing in it, which keepers live in
-  UniqueFd lock;                                 // held while this instance's launcher lives
+  UniqueFd empty;          // an empty directory of root's: keepers are chrooted into it
+  std::string empty_path;  // the same, by name
+  UniqueFd null;           // /dev/null, read-write
+  UniqueFd no_network;     // a network namespace with nothing in it, which keepers live in
+  UniqueFd lock;           // held while this instance's launcher lives
   Slots slots;
   Groups groups;
   Disks disks;

@@ -4,8 +4,9 @@
 
 namespace cay::launcher {
 
-// Loads the filter for the calling thread, which must have no_new_privs. Any other call than waiting for
-// children, polling, reading and ending kills the process from then on, and with init its sandbox.
+// Loads the filter for the calling thread, which must have no_new_privs. Any other call than
+// waiting for children, polling, reading and ending kills the process from then on, and with init
+// its sandbox.
 Result<void> load_init_filter();
 
 }  // namespace cay::launcher

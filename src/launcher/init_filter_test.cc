@@ -21,7 +21,8 @@ int status_of(bool filtered, Work work) {
     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (filtered && !load_init_filter()) ::_exit(99);
     work();
-    ::syscall(SYS_exit_group, 7);  // not _exit(): under a sanitizer it makes more calls than init may
+    ::syscall(SYS_exit_group,
+              7);  // not _exit(): under a sanitizer it makes more calls than init may
   }
   int status = 0;
   ::waitpid(pid, &status, 0);
@@ -39,7 +40,9 @@ TEST(InitFilterTest, WhatInitDoesGoesOn) {
   expect_ended(status_of(true, [&] {
     pollfd item{ends[0], POLLIN, 0};
     char byte = 0;
-    if (::poll(&item, 1, 0) != 0 || ::read(ends[0], &byte, 1) != -1 || ::waitpid(-1, nullptr, WNOHANG) != -1) ::syscall(SYS_exit_group, 1);
+    if (::poll(&item, 1, 0) != 0 || ::read(ends[0], &byte, 1) != -1 ||
+        ::waitpid(-1, nullptr, WNOHANG) != -1)
+      ::syscall(SYS_exit_group, 1);
   }));
   ::close(ends[0]);
   ::close(ends[1]);

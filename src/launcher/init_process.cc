@@ -32,13 +32,15 @@ namespace cay::launcher {
 namespace {
 
 Result<void> set_names(const InitPlan& plan) {
-  if (::sethostname(plan.hostname.data(), plan.hostname.size()) != 0) return Error::from_errno(errno, "sethostname");
+  if (::sethostname(plan.hostname.data(), plan.hostname.size()) != 0)
+    return Error::from_errno(errno, "sethostname");
   if (::setdomainname("", 0) != 0) return Error::from_errno(errno, "setdomainname");
   return {};
 }
 
 Result<void> drop_everything() {
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set no_new_privs");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return Error::from_errno(errno, "set no_new_privs");
   if (!os::drop_bounding_set()) return Error::from_errno(errno, "empty the bounding set");
   if (!os::set_capabilities(0)) return Error::from_errno(errno, "drop capabilities");
   if (::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "set dumpable");
@@ -48,33 +50,39 @@ Result<void> drop_everything() {
 // While our ids are the keeper's still: what is written for it in /proc is that user's.
 Result<void> make_clocks(const InitPlan& plan) {
   if (!plan.own_clocks) return {};
-  if (plan.fail_step == "make the time namespace") return Error::from_errno(EIO, "make the time namespace");
+  if (plan.fail_step == "make the time namespace")
+    return Error::from_errno(EIO, "make the time namespace");
   return enter_own_clocks(plan.clocks_from);
 }
 
-// The sockets that the gate answers on. None, and `missing` says why: the host cannot give them, and nobody insists.
+// The sockets that the gate answers on. None, and `missing` says why: the host cannot give them,
+// and nobody insists.
 Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& missing) {
   CAY_CHECK(set_up_loopback());
   if (plan.network == nullptr) return std::vector<UniqueFd>();
   const bool injected = plan.fail_step == "make the way out";
-  auto lent = injected ? Error{Code::kUnsupported, "network_unsupported", std::string(kNoNetwork) + " (a test)", EIO}
+  auto lent = injected ? Error{Code::kUnsupported, "network_unsupported",
+                               std::string(kNoNetwork) + " (a test)", EIO}
                        : set_up_guest_network(*plan.network);
   if (lent || plan.network_required) return lent;
   missing = lent.error().message;
   return std::vector<UniqueFd>();
 }
 
-// A counter at its most, which can be written to once it was read: init has no call left to say that its filter holds it, but it reads.
+// A counter at its most, which can be written to once it was read: init has no call left to say
+// that its filter holds it, but it reads.
 Result<UniqueFd> full_counter() {
   UniqueFd counter(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const std::uint64_t most = ~std::uint64_t{0} - 1;
-  if (!counter || ::write(counter.get(), &most, sizeof most) != sizeof most) return Error::from_errno(errno, "make a counter");
+  if (!counter || ::write(counter.get(), &most, sizeof most) != sizeof most)
+    return Error::from_errno(errno, "make a counter");
   return counter;
 }
 
 // What is read once the filter holds us.
 Result<UniqueFd> become_init(const InitPlan& plan) {
-  // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it would be lost in their sending.
+  // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it
+  // would be lost in their sending.
   auto clocks = make_clocks(plan);
   std::string missing;
   auto network = make_network(plan, missing);
@@ -159,7 +167,8 @@ void run_init(const InitPlan& plan) {
   ::umask(0);
   auto up = become_init(plan);
   if (!up) {
-    (void)os::send_message(plan.launcher_fd, std::to_string(up.error().os_errno) + " " + up.error().message);
+    (void)os::send_message(plan.launcher_fd,
+                           std::to_string(up.error().os_errno) + " " + up.error().message);
     ::_exit(1);
   }
   os::close_all_but({plan.lifeline_fd, up->get()});

@@ -1,11 +1,13 @@
-// Init: PID 1 of a sandbox. Forked by the keeper without exec. It waits for its id maps and mounts, makes
-// the sandbox's root file system (guest_root.h), hands the keeper what it needs, drops everything, and
-// from then on only reaps; it ends when the keeper's lifeline closes, and the sandbox with it.
+// Init: PID 1 of a sandbox. Forked by the keeper without exec. It waits for its id maps and mounts,
+// makes the sandbox's root file system (guest_root.h), hands the keeper what it needs, drops
+// everything, and from then on only reaps; it ends when the keeper's lifeline closes, and the
+// sandbox with it.
 //
-// It keeps the keeper's host uid, which no id inside maps to: nothing inside can become that uid, so
-// nothing inside can trace it, change its limits or read it (no process inside has CAP_SYS_PTRACE or
-// CAP_SYS_RESOURCE), and signals from inside never reach a PID 1 that has no handlers. It is dumpable
-// on purpose: setns(pidfd) asks for trace access, and the keeper, of the same uid, has no capability.
+// It keeps the keeper's host uid, which no id inside maps to: nothing inside can become that uid,
+// so nothing inside can trace it, change its limits or read it (no process inside has
+// CAP_SYS_PTRACE or CAP_SYS_RESOURCE), and signals from inside never reach a PID 1 that has no
+// handlers. It is dumpable on purpose: setns(pidfd) asks for trace access, and the keeper, of the
+// same uid, has no capability.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,20 +27,21 @@ struct GuestNetwork;
 
 struct InitPlan {
   std::string hostname;
-  std::uint64_t memory_bytes = 0;  // tmpfs sizes follow from it
+  std::uint64_t memory_bytes = 0;       // tmpfs sizes follow from it
   std::vector<wire::TmpfsMount> tmpfs;  // parents first
   Profile profile = Profile::kDefault;  // of commands: init itself is held the same in each
   bool nested_networks = false;         // namespace_limits.h
   bool own_clocks = false;              // guest_clocks.h
   ClockStart clocks_from;               // likewise
-  bool fresh_disk = false;         // the first boot: /etc/hostname and /etc/hosts are written
+  bool fresh_disk = false;              // the first boot: /etc/hostname and /etc/hosts are written
   const GuestNetwork* network = nullptr;  // null: lo alone
-  bool network_required = false;          // else a host that cannot give it is no failure, and is told to the keeper
+  bool network_required =
+      false;  // else a host that cannot give it is no failure, and is told to the keeper
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
   GuestCpus cpus;
   GuestGroups groups;
-  std::string staging;             // an empty directory of the host's: mounts are put together there
-  char* arguments = nullptr;       // /proc/1/cmdline, readable inside
+  std::string staging;        // an empty directory of the host's: mounts are put together there
+  char* arguments = nullptr;  // /proc/1/cmdline, readable inside
   std::size_t arguments_size = 0;
   std::string fail_step;  // tests
 

@@ -41,14 +41,20 @@ TEST_F(LauncherTest, ClocksBootAndKeyringAreTheSandboxsOwn) {
   }
   const double lived = millis_since(begin) / 1000 + 0.02;
   const std::string again = launcher.run(test_uuid(70), {"facts"});
-  const std::string own_keyring = std::to_string(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0));
+  const std::string own_keyring =
+      std::to_string(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0));
   char host_clocks[64] = {};
-  const bool time_namespaces = ::readlink("/proc/self/ns/time", host_clocks, sizeof host_clocks - 1) > 0;
+  const bool time_namespaces =
+      ::readlink("/proc/self/ns/time", host_clocks, sizeof host_clocks - 1) > 0;
   const std::pair<const char*, std::string> kinds[] = {
-      {"boot_id", line_of("/proc/sys/kernel/random/boot_id")}, {"session_keyring", own_keyring}, {"clocks_namespace", host_clocks}};
+      {"boot_id", line_of("/proc/sys/kernel/random/boot_id")},
+      {"session_keyring", own_keyring},
+      {"clocks_namespace", host_clocks}};
   for (const auto& [name, host] : kinds) {
     if (host == "-1" || host.empty()) continue;  // this kernel has none
-    EXPECT_EQ(std::set<std::string>({fact(facts[0], name), fact(facts[1], name), host, ""}).size(), 4U) << name << facts[0];
+    EXPECT_EQ(std::set<std::string>({fact(facts[0], name), fact(facts[1], name), host, ""}).size(),
+              4U)
+        << name << facts[0];
     EXPECT_EQ(fact(again, name), fact(facts[0], name)) << "one for all in it";
   }
   if (!time_namespaces) return;
@@ -64,11 +70,14 @@ TEST_F(LauncherTest, LimitsHold) {
   ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
   EXPECT_NE(launcher.run(id, {"eat", "16"}).find("ate=all"), std::string::npos) << "control";
   EXPECT_EQ(launcher.run(id, {"eat", "200"}).find("ate=all"), std::string::npos) << "memory";
-  EXPECT_NE(launcher.run(id, {"fill", "/small", "8"}).find("filled=ok"), std::string::npos) << "control";
+  EXPECT_NE(launcher.run(id, {"fill", "/small", "8"}).find("filled=ok"), std::string::npos)
+      << "control";
   const std::string big = launcher.run(id, {"fill", "/big", "100"});
   EXPECT_NE(big.find("filled=Disk quota exceeded"), std::string::npos) << big;
-  EXPECT_NE(launcher.run(id, {"fill", "/small", "16"}).find("filled=ok"), std::string::npos) << "freed space is usable";
-  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos) << "the sandbox survived both";
+  EXPECT_NE(launcher.run(id, {"fill", "/small", "16"}).find("filled=ok"), std::string::npos)
+      << "freed space is usable";
+  EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos)
+      << "the sandbox survived both";
 }
 
 TEST_F(LauncherTest, InitCannotBeTouchedFromInside) {
@@ -79,14 +88,15 @@ TEST_F(LauncherTest, InitCannotBeTouchedFromInside) {
   ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
   const std::string out = launcher.run(id, {"attack-init"});
   EXPECT_NE(out.find("control_ptrace=ok\n"), std::string::npos) << out;
-  for (const char* what :
-       {"ptrace", "prlimit", "ptrace_as_65534", "prlimit_as_65534", "ptrace_as_65535", "prlimit_as_65535", "nice"}) {
+  for (const char* what : {"ptrace", "prlimit", "ptrace_as_65534", "prlimit_as_65534",
+                           "ptrace_as_65535", "prlimit_as_65535", "nice"}) {
     const std::string line = std::string("\n") + what + "=";
     EXPECT_NE(out.find(line), std::string::npos) << what << " was not tried: " << out;
     EXPECT_EQ(out.find(line + "ok"), std::string::npos) << what << ": " << out;
   }
   for (const char* what : {"mem", "environ", "exe", "fd"}) {
-    EXPECT_NE(out.find(std::string("\n") + what + "=Permission denied"), std::string::npos) << what << out;
+    EXPECT_NE(out.find(std::string("\n") + what + "=Permission denied"), std::string::npos)
+        << what << out;
   }
   EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos) << "init lives";
 }
@@ -102,13 +112,17 @@ TEST_F(LauncherTest, NoNamespacesAreMadeInsideByTheKernelsOwnCount) {
     request.profile = profile;
     const auto created = client->ask(Type::kCreate, request);
     ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
-    EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, *profile != 0 ? profile : "default");
+    EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile,
+              *profile != 0 ? profile : "default");
     const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
     EXPECT_NE(told.find("users=No space left on device\n"), std::string::npos) << profile << told;
-    EXPECT_NE(told.find("own_tmpfs=No space left on device\n"), std::string::npos) << profile << told;
+    EXPECT_NE(told.find("own_tmpfs=No space left on device\n"), std::string::npos)
+        << profile << told;
     EXPECT_NE(told.find("mount_namespaces=-1\n"), std::string::npos) << profile << told;
-    EXPECT_NE(told.find("hidden=!No such file"), std::string::npos) << "nested alone has it: " << told;
-    ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{request.sandbox_id})), Type::kOk);
+    EXPECT_NE(told.find("hidden=!No such file"), std::string::npos)
+        << "nested alone has it: " << told;
+    ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{request.sandbox_id})),
+              Type::kOk);
   }
 }
 
@@ -124,31 +138,37 @@ TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   EXPECT_EQ(wire::decode<wire::Created>(created->payload)->profile, "nested");
   EXPECT_TRUE(wire::decode<wire::Created>(created->payload)->knows_networks);
   const std::string told = launcher.run(request.sandbox_id, {"namespaces"});
-  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(told.find(works), std::string::npos) << works << told;
+  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"})
+    EXPECT_NE(told.find(works), std::string::npos) << works << told;
   for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
-    EXPECT_NE(told.find(std::string("uncover:") + cover + "=Invalid argument\n"), std::string::npos) << "locked by the kernel: " << cover << told;
+    EXPECT_NE(told.find(std::string("uncover:") + cover + "=Invalid argument\n"), std::string::npos)
+        << "locked by the kernel: " << cover << told;
   }
   EXPECT_NE(told.find("own_sysfs=Operation not permitted\n"), std::string::npos) << told;
   EXPECT_EQ(told.find("write_sysctl=ok"), std::string::npos) << told;
   EXPECT_NE(told.find("write_own_sysctl=Permission denied\n"), std::string::npos) << told;
   EXPECT_EQ(told.find("sysrq=ok"), std::string::npos) << told;  // a kernel may have none
-  EXPECT_NE(told.find("hidden=\n"), std::string::npos) << "no path leads to what is below: " << told;
+  EXPECT_NE(told.find("hidden=\n"), std::string::npos)
+      << "no path leads to what is below: " << told;
   EXPECT_NE(told.find("mount_namespaces=256\n"), std::string::npos) << "bounded: " << told;
   const std::string facts = launcher.run(request.sandbox_id, {"facts"});
-  EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "its own /proc is masked as ever: " << facts;
+  EXPECT_NE(facts.find("keys=\n"), std::string::npos)
+      << "its own /proc is masked as ever: " << facts;
 
   // Without the operator's setting it has no networks of its own.
   request.sandbox_id = test_uuid(72);
   request.nested_networks = false;
   ASSERT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kCreated);
   const std::string without = launcher.run(request.sandbox_id, {"namespaces"});
-  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"}) EXPECT_NE(without.find(works), std::string::npos) << works << without;
+  for (const char* works : {"users=ok\n", "own_proc=ok\n", "own_tmpfs=ok\n"})
+    EXPECT_NE(without.find(works), std::string::npos) << works << without;
   EXPECT_NE(told.find("own_network=ok\n"), std::string::npos) << "the control: " << told;
   EXPECT_NE(without.find("own_network=No space left on device\n"), std::string::npos) << without;
 
   request.sandbox_id = test_uuid(71);
   request.profile = "wider";
-  EXPECT_NE(error_of(client->ask(Type::kCreate, request)).find("profile_unsupported"), std::string::npos);
+  EXPECT_NE(error_of(client->ask(Type::kCreate, request)).find("profile_unsupported"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -28,8 +28,8 @@
 namespace cay::launcher {
 namespace {
 
-constexpr std::uint64_t kNamespaces =
-    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP;
+constexpr std::uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
+                                      CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP;
 
 void reset_process(const Host& host, const KeeperPlan& plan) {
   ::prctl(PR_SET_NAME, "cay-keeper", 0, 0, 0);
@@ -37,8 +37,19 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   // The launcher's terminal or log must not be held open by every sandbox.
   for (int fd = 0; fd < 3; ++fd) ::dup2(host.null.get(), fd);
   const SandboxGroups& groups = *plan.groups;
-  std::vector<int> kept{0, 1, 2, host.empty.get(), plan.slot_fd, plan.listen_fd, plan.spool_fd, plan.control_fd,
-                        plan.init_fd, groups.cmds.get(), groups.memory.get(), groups.pids.get(), groups.cpu.get(),
+  std::vector<int> kept{0,
+                        1,
+                        2,
+                        host.empty.get(),
+                        plan.slot_fd,
+                        plan.listen_fd,
+                        plan.spool_fd,
+                        plan.control_fd,
+                        plan.init_fd,
+                        groups.cmds.get(),
+                        groups.memory.get(),
+                        groups.pids.get(),
+                        groups.cpu.get(),
                         groups.cpuacct.get()};
   if (plan.gate_fd >= 0) kept.push_back(plan.gate_fd);
   if (host.oom.victims() >= 0) {
@@ -53,8 +64,9 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   }
   os::close_all_but(std::move(kept));
   ::setsid();
-  // Keyrings are in no namespace. The filter refuses all calls for them; behind it lies none of the launcher's. Where the kernel has none, or
-  // a container's filter refuses it, there is nothing to inherit or reach.
+  // Keyrings are in no namespace. The filter refuses all calls for them; behind it lies none of the
+  // launcher's. Where the kernel has none, or a container's filter refuses it, there is nothing to
+  // inherit or reach.
   ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
   ::umask(022);
   struct sigaction standard{};
@@ -67,20 +79,26 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   ::setrlimit(RLIMIT_CORE, &no_core);
 }
 
-// The launcher may be protected from the kernel's out-of-memory killer. A keeper is not: what it forks is the
-// guest's, and a process may always go back to the lowest value that root gave it (proc(5), oom_score_adj).
-Result<void> be_an_ordinary_victim() { return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0"); }
+// The launcher may be protected from the kernel's out-of-memory killer. A keeper is not: what it
+// forks is the guest's, and a process may always go back to the lowest value that root gave it
+// (proc(5), oom_score_adj).
+Result<void> be_an_ordinary_victim() {
+  return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0");
+}
 
 // Of init's answer: up, without the way out that was wanted, and why.
 constexpr std::string_view kUpWithout = "up ";
 
 Result<void> become(uid_t uid) {
   if (::setgroups(0, nullptr) != 0) return Error::from_errno(errno, "setgroups");
-  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return Error::from_errno(errno, "keep capabilities");
+  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
+    return Error::from_errno(errno, "keep capabilities");
   if (::setresgid(uid, uid, uid) != 0) return Error::from_errno(errno, "setresgid");
   if (::setresuid(uid, uid, uid) != 0) return Error::from_errno(errno, "setresuid");
-  // CAP_SYS_ADMIN only for the clone: hosts that deny user namespaces to the unprivileged allow it so.
-  if (!os::set_capabilities(os::cap_bit(CAP_SYS_ADMIN) | os::cap_bit(CAP_SYS_CHROOT) | os::cap_bit(CAP_SETPCAP))) {
+  // CAP_SYS_ADMIN only for the clone: hosts that deny user namespaces to the unprivileged allow it
+  // so.
+  if (!os::set_capabilities(os::cap_bit(CAP_SYS_ADMIN) | os::cap_bit(CAP_SYS_CHROOT) |
+                            os::cap_bit(CAP_SETPCAP))) {
     return Error::from_errno(errno, "reduce capabilities");
   }
   if (!os::drop_bounding_set()) return Error::from_errno(errno, "empty the bounding set");
@@ -96,7 +114,8 @@ Result<void> jail(const Host& host) {
   return {};
 }
 
-// Until init is held by its filter (`held`: init_process.cc). What the kernel takes no filter of is told here, not found as a dead sandbox.
+// Until init is held by its filter (`held`: init_process.cc). What the kernel takes no filter of is
+// told here, not found as a dead sandbox.
 Result<void> wait_until_held(const os::Cloned& init, int held) {
   pollfd items[2] = {{held, POLLOUT, 0}, {init.pidfd.get(), POLLIN, 0}};
   while (::poll(items, 2, -1) < 0) {
@@ -104,7 +123,9 @@ Result<void> wait_until_held(const os::Cloned& init, int held) {
   }
   if (items[0].revents != 0) return {};
   int status = 0;
-  if (::waitpid(init.pid, &status, 0) == init.pid && WIFEXITED(status) && WEXITSTATUS(status) == kNoFilter) return keeper::no_filter_room();
+  if (::waitpid(init.pid, &status, 0) == init.pid && WIFEXITED(status) &&
+      WEXITSTATUS(status) == kNoFilter)
+    return keeper::no_filter_room();
   return Error{Code::kInternal, "boot_failed", "init ended before the sandbox was up", 0};
 }
 
@@ -119,8 +140,10 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (plan.joins_group) {
     CAY_CHECK(os::write_file(plan.groups->keeper.get(), "cgroup.procs", "0"));
   }
-  // What it speaks through are sockets by path and descriptors that it was given: a keeper that was taken over reaches no port of the host.
-  if (::setns(host.no_network.get(), CLONE_NEWNET) != 0) return Error::from_errno(errno, "enter the empty network namespace");
+  // What it speaks through are sockets by path and descriptors that it was given: a keeper that was
+  // taken over reaches no port of the host.
+  if (::setns(host.no_network.get(), CLONE_NEWNET) != 0)
+    return Error::from_errno(errno, "enter the empty network namespace");
   reset_process(host, plan);
   CAY_CHECK(be_an_ordinary_victim());
   CAY_CHECK(become(plan.uid));
@@ -142,7 +165,8 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   auto init = os::clone_process(kNamespaces);
   if (!init) return std::move(init).error().while_doing("make the namespaces");
   if (init->pid == 0) run_init(plan.init);
-  if (!os::set_capabilities(os::cap_bit(CAP_SYS_CHROOT))) return Error::from_errno(errno, "reduce capabilities");
+  if (!os::set_capabilities(os::cap_bit(CAP_SYS_CHROOT)))
+    return Error::from_errno(errno, "reduce capabilities");
   up.theirs.reset();
   lifeline_read.reset();
   ::close(plan.init_fd);
@@ -178,7 +202,8 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   }
   context.cpus = plan.init.cpus.ids;
   context.memory_bytes = plan.init.memory_bytes;
-  if (message.bytes.starts_with(kUpWithout)) plan.no_network = message.bytes.substr(kUpWithout.size());
+  if (message.bytes.starts_with(kUpWithout))
+    plan.no_network = message.bytes.substr(kUpWithout.size());
   if (plan.gate_fd >= 0 && !plan.no_network.empty()) {
     ::close(plan.gate_fd);  // nobody waits for sockets that are not there
   } else if (plan.gate_fd >= 0) {
@@ -215,7 +240,8 @@ void run_keeper(const Host& host, KeeperPlan plan) {
     (void)os::send_message(plan.control_fd, context.error().message);
     ::_exit(1);
   }
-  (void)os::send_message(plan.control_fd, plan.no_network.empty() ? "ready" : "ready " + plan.no_network);
+  (void)os::send_message(plan.control_fd,
+                         plan.no_network.empty() ? "ready" : "ready " + plan.no_network);
   ::close(plan.control_fd);
   keeper::run(*context);
 }

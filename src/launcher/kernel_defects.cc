@@ -12,10 +12,20 @@ struct Range {
 };
 
 // Versions as the CVE records give them (cve.org, nvd.nist.gov).
-constexpr Range kStackRot[] = {{{6, 1, 0}, {6, 1, 37}}, {{6, 2, 0}, {6, 3, 11}}, {{6, 4, 0}, {6, 4, 1}}};
-constexpr Range kUnixOutOfBand[] = {{{6, 1, 0}, {6, 1, 143}}, {{6, 2, 0}, {6, 6, 96}}, {{6, 7, 0}, {6, 12, 36}}, {{6, 13, 0}, {6, 15, 5}}};
-constexpr Range kUnixCollector[] = {{{6, 1, 141}, {6, 2, 0}}, {{6, 6, 93}, {6, 7, 0}}, {{6, 10, 0}, {6, 18, 23}}, {{6, 19, 0}, {6, 19, 10}}};
-constexpr Range kEventPoll[] = {{{6, 4, 0}, {6, 6, 136}}, {{6, 7, 0}, {6, 12, 83}}, {{6, 13, 0}, {6, 18, 24}}, {{6, 19, 0}, {6, 19, 14}}};
+constexpr Range kStackRot[] = {
+    {{6, 1, 0}, {6, 1, 37}}, {{6, 2, 0}, {6, 3, 11}}, {{6, 4, 0}, {6, 4, 1}}};
+constexpr Range kUnixOutOfBand[] = {{{6, 1, 0}, {6, 1, 143}},
+                                    {{6, 2, 0}, {6, 6, 96}},
+                                    {{6, 7, 0}, {6, 12, 36}},
+                                    {{6, 13, 0}, {6, 15, 5}}};
+constexpr Range kUnixCollector[] = {{{6, 1, 141}, {6, 2, 0}},
+                                    {{6, 6, 93}, {6, 7, 0}},
+                                    {{6, 10, 0}, {6, 18, 23}},
+                                    {{6, 19, 0}, {6, 19, 10}}};
+constexpr Range kEventPoll[] = {{{6, 4, 0}, {6, 6, 136}},
+                                {{6, 7, 0}, {6, 12, 83}},
+                                {{6, 13, 0}, {6, 18, 24}},
+                                {{6, 19, 0}, {6, 19, 14}}};
 
 struct Known {
   std::string_view id, what;
@@ -46,15 +56,18 @@ std::optional<KernelVersion> numbers(std::string_view text) {
 
 }  // namespace
 
-std::optional<KernelVersion> upstream_version(std::string_view release, std::string_view version, std::string_view signature) {
+std::optional<KernelVersion> upstream_version(std::string_view release, std::string_view version,
+                                              std::string_view signature) {
   // "Ubuntu 6.8.0-49.49-generic 6.8.12": its last word.
   if (!signature.empty()) return numbers(signature.substr(signature.rfind(' ') + 1));
   // "#1 SMP PREEMPT_DYNAMIC Debian 6.1.153-1 (2025-09-20)"
   constexpr std::string_view kDebian = " Debian ";
-  if (const std::size_t debian = version.find(kDebian); debian != std::string_view::npos) return numbers(version.substr(debian + kDebian.size()));
+  if (const std::size_t debian = version.find(kDebian); debian != std::string_view::npos)
+    return numbers(version.substr(debian + kDebian.size()));
   auto found = numbers(release);
   // "6.12.0-124.el10": the patches that a distribution took are not in its number.
-  if (found && found->patch == 0 && release.find('-') != std::string_view::npos) return std::nullopt;
+  if (found && found->patch == 0 && release.find('-') != std::string_view::npos)
+    return std::nullopt;
   return found;
 }
 

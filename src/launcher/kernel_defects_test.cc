@@ -7,19 +7,27 @@
 namespace cay::launcher {
 namespace {
 
-std::string told(std::string_view release, std::string_view version = "#1 SMP", std::string_view signature = "") {
+std::string told(std::string_view release, std::string_view version = "#1 SMP",
+                 std::string_view signature = "") {
   const auto found = upstream_version(release, version, signature);
-  return found ? std::to_string(found->major) + "." + std::to_string(found->minor) + "." + std::to_string(found->patch) : "none";
+  return found ? std::to_string(found->major) + "." + std::to_string(found->minor) + "." +
+                     std::to_string(found->patch)
+               : "none";
 }
 
 TEST(UpstreamVersionTest, IsKernelOrgsWhereItCanBeKnown) {
   EXPECT_EQ(told("6.18.44-fc-v595"), "6.18.44");
   EXPECT_EQ(told("6.12.1"), "6.12.1");
   EXPECT_EQ(told("6.12.0"), "6.12.0");
-  EXPECT_EQ(told("6.1.0-40-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.153-1 (2025-09-20)"), "6.1.153") << "Debian's release names its interface";
-  EXPECT_EQ(told("6.8.0-49-generic", "#49-Ubuntu SMP", "Ubuntu 6.8.0-49.49-generic 6.8.12"), "6.8.12");
-  EXPECT_EQ(told("6.12.0-124.8.1.el10_1.x86_64"), "none") << "what it was patched with is not in there";
-  for (const char* odd : {"", "6", "6.1", "6.1-rc2", "linux", "6..1", "6.x.1"}) EXPECT_EQ(told(odd), "none") << odd;
+  EXPECT_EQ(told("6.1.0-40-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.153-1 (2025-09-20)"),
+            "6.1.153")
+      << "Debian's release names its interface";
+  EXPECT_EQ(told("6.8.0-49-generic", "#49-Ubuntu SMP", "Ubuntu 6.8.0-49.49-generic 6.8.12"),
+            "6.8.12");
+  EXPECT_EQ(told("6.12.0-124.8.1.el10_1.x86_64"), "none")
+      << "what it was patched with is not in there";
+  for (const char* odd : {"", "6", "6.1", "6.1-rc2", "linux", "6..1", "6.x.1"})
+    EXPECT_EQ(told(odd), "none") << odd;
 }
 
 std::string defects(const KernelVersion& version) {

@@ -1,8 +1,10 @@
-/* What the kernel parts know of process numbers: a struct pid has one for each pid namespace that it is seen from, the
- * outermost first. As in programs.bpf.c: this file may also be used under the GNU General Public License, version 2. */
+/* What the kernel parts know of process numbers: a struct pid has one for each pid namespace that
+ * it is seen from, the outermost first. As in programs.bpf.c: this file may also be used under the
+ * GNU General Public License, version 2. */
 #pragma once
 
-/* Of the kernel's structures, what is read here; libbpf puts in the offsets of the kernel that runs. */
+/* Of the kernel's structures, what is read here; libbpf puts in the offsets of the kernel that
+ * runs. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct ns_common {
   unsigned int inum;
@@ -12,7 +14,7 @@ struct pid_namespace {
 };
 struct upid {
   int nr;
-  struct pid_namespace *ns;
+  struct pid_namespace* ns;
 };
 struct pid {
   unsigned int level;

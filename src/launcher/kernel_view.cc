@@ -18,16 +18,22 @@ namespace {
 // ps, top, free, the C library and language runtimes open these. GuestRoot covers some with files
 // of Cay's. Others, such as loadavg and vmstat, show numbers of the whole machine (SECURITY.md).
 constexpr std::string_view kAllowedProc[] = {
-    "cgroups", "cpuinfo", "devices", "filesystems", "loadavg", "meminfo",     "mounts", "net",     "self",
-    "stat",    "sys",     "sysvipc", "thread-self", "tty",     "uptime",      "version", "vmstat",
+    "cgroups",     "cpuinfo", "devices", "filesystems", "loadavg", "meminfo",
+    "mounts",      "net",     "self",    "stat",        "sys",     "sysvipc",
+    "thread-self", "tty",     "uptime",  "version",     "vmstat",
 };
 
-// Covered even where this kernel, or this boot, does not show them yet: a module may add them later.
-constexpr const char* kCoveredProc[] = {"acpi", "asound", "driver", "kcore", "keys", "scsi", "sched_debug"};
+// Covered even where this kernel, or this boot, does not show them yet: a module may add them
+// later.
+constexpr const char* kCoveredProc[] = {"acpi", "asound", "driver",     "kcore",
+                                        "keys", "scsi",   "sched_debug"};
 
-bool is_number(std::string_view name) { return name.find_first_not_of("0123456789") == std::string_view::npos; }
+bool is_number(std::string_view name) {
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
 
-// Of sysfs: how many processors and memory nodes there are, page sizes, and the sandbox's own loopback.
+// Of sysfs: how many processors and memory nodes there are, page sizes, and the sandbox's own
+// loopback.
 constexpr const char* kAllowedSys[] = {"class/net", "devices/system/node", "devices/virtual/net",
                                        "kernel/mm/hugepages", "kernel/mm/transparent_hugepage"};
 constexpr const char* kCpus = "devices/system/cpu";
@@ -100,18 +106,23 @@ Result<std::vector<std::string>> covered_proc_names(int proc_dir) {
   std::vector<std::string> covered(std::begin(kCoveredProc), std::end(kCoveredProc));
   CAY_TRY(const auto names, os::list_dir(proc_dir));
   for (const std::string& name : names) {
-    const bool allowed = std::find(std::begin(kAllowedProc), std::end(kAllowedProc), name) != std::end(kAllowedProc);
-    if (allowed || is_number(name) || std::find(covered.begin(), covered.end(), name) != covered.end()) continue;
+    const bool allowed =
+        std::find(std::begin(kAllowedProc), std::end(kAllowedProc), name) != std::end(kAllowedProc);
+    if (allowed || is_number(name) ||
+        std::find(covered.begin(), covered.end(), name) != covered.end())
+      continue;
     struct stat info{};
     if (::fstatat(proc_dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if ((info.st_mode & 0007) != 0) covered.push_back(name);  // else of the host's root alone: no id inside is it
+    if ((info.st_mode & 0007) != 0)
+      covered.push_back(name);  // else of the host's root alone: no id inside is it
   }
   return covered;
 }
 
 Result<void> build_sys(int sysfs, int to, const GuestCpus& cpus) {
   for (const char* name : kSysDirectories) {
-    if (::mkdirat(to, name, 0555) != 0) return Error::from_errno(errno, std::string("make /sys/") + name);
+    if (::mkdirat(to, name, 0555) != 0)
+      return Error::from_errno(errno, std::string("make /sys/") + name);
   }
   for (const char* name : kAllowedSys) {
     CAY_CHECK(attach_part(sysfs, to, name));

@@ -31,13 +31,16 @@ TEST_F(LauncherTest, CreateRunStopStartDestroy) {
   EXPECT_NE(facts.find("tty=5:0\n"), std::string::npos);
   EXPECT_NE(facts.find("keys=\n"), std::string::npos) << "masked" << facts;
   EXPECT_NE(facts.find("firmware=\n"), std::string::npos) << "masked";
-  EXPECT_NE(facts.find("pid1_cmdline=cay-init\n"), std::string::npos) << "tells nothing of the host";
+  EXPECT_NE(facts.find("pid1_cmdline=cay-init\n"), std::string::npos)
+      << "tells nothing of the host";
   EXPECT_NE(facts.find("write_sysctl=Read-only file system\n"), std::string::npos);
   EXPECT_NE(facts.find(" /sys /sys ro,"), std::string::npos) << facts;
-  for (const char* works : {"write_root=ok\n", "write_tmp=ok\n", "ptmx=ok\n", "read_null=ok\n", "loopback=ok\n"}) {
+  for (const char* works :
+       {"write_root=ok\n", "write_tmp=ok\n", "ptmx=ok\n", "read_null=ok\n", "loopback=ok\n"}) {
     EXPECT_NE(facts.find(works), std::string::npos) << works << facts;
   }
-  EXPECT_EQ(facts.find(launcher.data), std::string::npos) << "a path of the host is seen inside: " << facts;
+  EXPECT_EQ(facts.find(launcher.data), std::string::npos)
+      << "a path of the host is seen inside: " << facts;
 
   // Stopped: nothing runs, the disk stays.
   ASSERT_EQ(type_of(client->ask(Type::kStop, wire::SandboxRef{id})), Type::kOk);
@@ -51,7 +54,8 @@ TEST_F(LauncherTest, CreateRunStopStartDestroy) {
 
   created = client->ask(Type::kCreate, request_for(id));
   ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
-  EXPECT_NE(launcher.run(id, {"facts"}).find("made-inside"), std::string::npos) << "the disk was kept";
+  EXPECT_NE(launcher.run(id, {"facts"}).find("made-inside"), std::string::npos)
+      << "the disk was kept";
   ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
   EXPECT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk) << "idempotent";
   expect_nothing_left(launcher);
@@ -75,8 +79,8 @@ TEST_F(LauncherTest, FiftySandboxesLeaveNothing) {
   }
   std::sort(creates.begin(), creates.end());
   std::sort(destroys.begin(), destroys.end());
-  std::printf("create p50 %.2f ms, max %.2f ms; destroy p50 %.2f ms, max %.2f ms\n", creates[25], creates[49],
-              destroys[25], destroys[49]);
+  std::printf("create p50 %.2f ms, max %.2f ms; destroy p50 %.2f ms, max %.2f ms\n", creates[25],
+              creates[49], destroys[25], destroys[49]);
   expect_nothing_left(launcher);
   EXPECT_EQ(launcher.mounts(), mounts);
 }
@@ -86,7 +90,8 @@ TEST_F(LauncherTest, ManyAtOnce) {
   auto client = launcher.connect();
   ASSERT_TRUE(client);
   constexpr unsigned kCount = 40;
-  for (unsigned i = 1; i <= kCount; ++i) ASSERT_TRUE(client->send(Type::kCreate, i, request_for(test_uuid(200 + i))));
+  for (unsigned i = 1; i <= kCount; ++i)
+    ASSERT_TRUE(client->send(Type::kCreate, i, request_for(test_uuid(200 + i))));
   for (unsigned i = 0; i < kCount; ++i) {
     auto frame = client->next();
     ASSERT_EQ(type_of(frame), Type::kCreated) << error_of(frame);
@@ -172,7 +177,8 @@ void keep_many_commands(const RunningLauncher& launcher, const std::string& id) 
   for (unsigned i = 0; i < 1'000; ++i) {
     const std::string command = "c" + std::to_string(i);
     ASSERT_EQ(::mkdirat(spool->get(), command.c_str(), 0700), 0);
-    ASSERT_TRUE(UniqueFd(::openat(spool->get(), (command + "/record").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
+    ASSERT_TRUE(UniqueFd(::openat(spool->get(), (command + "/record").c_str(),
+                                  O_CREAT | O_WRONLY | O_CLOEXEC, 0600)));
   }
 }
 
@@ -235,7 +241,8 @@ TEST_F(LauncherTest, ARemovalEndsWithItsLauncherAndTheNextOneTakesItUp) {
   ASSERT_TRUE(launcher.is_ready);
   client = launcher.connect();
   ASSERT_TRUE(client);
-  EXPECT_TRUE(RunningLauncher::list(*client).empty()) << "half of a sandbox is none, and no stopped one";
+  EXPECT_TRUE(RunningLauncher::list(*client).empty())
+      << "half of a sandbox is none, and no stopped one";
   wait_until_gone(launcher, "record");
   expect_nothing_left(launcher);
 }
@@ -265,7 +272,9 @@ TEST_F(LauncherTest, AKilledKeeperEndsItsSandbox) {
   const std::string id = test_uuid(6);
   auto created = client->ask(Type::kCreate, request_for(id));
   ASSERT_EQ(type_of(created), Type::kCreated);
-  ASSERT_EQ(::kill(static_cast<pid_t>(wire::decode<wire::Created>(created->payload)->keeper_pid), SIGKILL), 0);
+  ASSERT_EQ(::kill(static_cast<pid_t>(wire::decode<wire::Created>(created->payload)->keeper_pid),
+                   SIGKILL),
+            0);
   auto died = client->next();
   ASSERT_EQ(type_of(died), Type::kDied);
   const auto entry = wire::decode<wire::SandboxEntry>(died->payload);
@@ -305,7 +314,8 @@ TEST_F(LauncherTest, BadRequestsMakeNothing) {
   bad[5].cpu_millicores = 0;
   bad[6].disk_bytes = ~std::uint64_t{0};
   bad[7].snapshot_id = test_uuid(8);  // well-formed, not in the store
-  for (const auto& request : bad) EXPECT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kError);
+  for (const auto& request : bad)
+    EXPECT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kError);
   EXPECT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{"../x"})), Type::kError);
   EXPECT_EQ(type_of(client->ask(static_cast<Type>(999), wire::Empty{})), Type::kError);
   expect_nothing_left(launcher);
@@ -335,7 +345,8 @@ TEST_F(LauncherTest, DestroyedWhileItIsBeingMade) {
   for (std::uint32_t i = 0; i < 20; ++i) {
     const std::string id = test_uuid(400 + i);
     ASSERT_TRUE(client->send(Type::kCreate, 2 * i + 1, request_for(id)));
-    ASSERT_TRUE(client->send(i % 2 == 0 ? Type::kDestroy : Type::kStop, 2 * i + 2, wire::SandboxRef{id}));
+    ASSERT_TRUE(
+        client->send(i % 2 == 0 ? Type::kDestroy : Type::kStop, 2 * i + 2, wire::SandboxRef{id}));
     std::vector<Type> answers = {type_of(client->next()), type_of(client->next())};
     EXPECT_EQ(std::count(answers.begin(), answers.end(), Type::kOk), 1) << "the end is confirmed";
   }
@@ -353,8 +364,8 @@ TEST_F(LauncherTest, WhatTheGuestLeftOnItsDiskIsNotFollowed) {
   // Symbolic links where the next boot mounts and writes; a file for a directory.
   const std::string victim = launcher.data + "/victim";
   ASSERT_EQ(::mkdir(victim.c_str(), 0777), 0);
-  const std::string upper =
-      "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/";
+  const std::string upper = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data +
+                            "/store/" + id + "/upper/";
   for (const char* name : {"proc", "dev", "tmp", "etc"}) {
     (void)os::remove_tree(AT_FDCWD, upper + name);
     ASSERT_EQ(::symlink(victim.c_str(), (upper + name).c_str()), 0) << name;
@@ -365,7 +376,8 @@ TEST_F(LauncherTest, WhatTheGuestLeftOnItsDiskIsNotFollowed) {
   const std::string facts = launcher.run(id, {"facts"});
   EXPECT_NE(facts.find("ptmx=ok\n"), std::string::npos) << facts;
   EXPECT_NE(facts.find("write_tmp=ok\n"), std::string::npos);
-  EXPECT_EQ(os::list_dir(os::open_dir(AT_FDCWD, victim)->get())->size(), 0U) << "the host was written to";
+  EXPECT_EQ(os::list_dir(os::open_dir(AT_FDCWD, victim)->get())->size(), 0U)
+      << "the host was written to";
 }
 
 TEST_F(LauncherTest, AHalfMadeSandboxIsRemovedAtTheNextStart) {
@@ -392,7 +404,8 @@ TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
   RunningLauncher launcher;
   auto client = launcher.connect();
   ASSERT_TRUE(client);
-  const std::vector<std::pair<std::string, std::string>> broken = {{test_uuid(26), ""}, {test_uuid(27), "\xff\xff nonsense"}};
+  const std::vector<std::pair<std::string, std::string>> broken = {
+      {test_uuid(26), ""}, {test_uuid(27), "\xff\xff nonsense"}};
   for (const auto& [id, bytes] : broken) {
     ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
     EXPECT_NE(launcher.run(id, {"fill", "/kept", "1"}).find("filled=ok"), std::string::npos);
@@ -408,7 +421,8 @@ TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
     auto created = client->ask(Type::kCreate, request_for(id));
     ASSERT_EQ(type_of(created), Type::kCreated) << error_of(created);
     struct stat info{};
-    const std::string kept = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data + "/store/" + id + "/upper/kept";
+    const std::string kept = "/proc/" + std::to_string(launcher.guardian) + "/root" +
+                             launcher.data + "/store/" + id + "/upper/kept";
     EXPECT_EQ(::stat(kept.c_str(), &info), 0) << "the disk was thrown away";
     ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
   }
@@ -418,7 +432,8 @@ TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
 // A directory in every hierarchy, as a service manager delegates one.
 struct DelegatedCgroup {
   explicit DelegatedCgroup(std::string name) : path("/" + std::move(name)) {
-    for (const std::string& root : RunningLauncher::cgroup_roots()) ::mkdir((root + path).c_str(), 0755);
+    for (const std::string& root : RunningLauncher::cgroup_roots())
+      ::mkdir((root + path).c_str(), 0755);
   }
   ~DelegatedCgroup() {
     for (const std::string& root : RunningLauncher::cgroup_roots()) ::rmdir((root + path).c_str());
@@ -439,7 +454,9 @@ TEST_F(LauncherTest, SandboxesLieBelowTheDelegatedCgroup) {
   const auto keeper = wire::decode<wire::Created>(created->payload)->keeper_pid;
   std::ifstream in("/proc/" + std::to_string(keeper) + "/cgroup");
   const std::string groups((std::istreambuf_iterator<char>(in)), {});
-  EXPECT_NE(groups.find(":" + parent.path + "/cay-" + launcher.instance + "/" + id + "/keeper\n"), std::string::npos) << groups;
+  EXPECT_NE(groups.find(":" + parent.path + "/cay-" + launcher.instance + "/" + id + "/keeper\n"),
+            std::string::npos)
+      << groups;
   EXPECT_FALSE(launcher.traces()["cgroup"].empty()) << "positive control";
   EXPECT_NE(launcher.run(id, {"facts"}).find("exit 0"), std::string::npos);
   ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
@@ -479,7 +496,9 @@ TEST_F(LauncherTest, DeathsWhileNoLauncherLookedAreTold) {
   auto created = client->ask(Type::kCreate, request_for(id));
   ASSERT_EQ(type_of(created), Type::kCreated);
   launcher.end();
-  ASSERT_EQ(::kill(static_cast<pid_t>(wire::decode<wire::Created>(created->payload)->keeper_pid), SIGKILL), 0);
+  ASSERT_EQ(::kill(static_cast<pid_t>(wire::decode<wire::Created>(created->payload)->keeper_pid),
+                   SIGKILL),
+            0);
   launcher.start();
   client = launcher.connect();
   ASSERT_TRUE(client);
@@ -515,8 +534,8 @@ TEST_F(LauncherTest, ProbeTellsWhatTheHostHas) {
   std::size_t features = 0;
   while (type_of(frame) == Type::kFeature) {
     const auto feature = wire::decode<wire::FeatureMsg>(frame->payload);
-    std::printf("%-26s %-4s %s %s %s\n", feature->name.c_str(), feature->ok ? "ok" : "no", feature->found.c_str(),
-                feature->fallback.c_str(), feature->remedy.c_str());
+    std::printf("%-26s %-4s %s %s %s\n", feature->name.c_str(), feature->ok ? "ok" : "no",
+                feature->found.c_str(), feature->fallback.c_str(), feature->remedy.c_str());
     ++features;
     frame = client->answer(client->last_channel());
   }

@@ -31,9 +31,11 @@ struct Part {
 };
 
 Result<Part> load() {
-  CAY_TRY(const BpfObject object, load_bpf_object({cay_oom_victims_blob, cay_oom_victims_blob_end}));
+  CAY_TRY(const BpfObject object,
+          load_bpf_object({cay_oom_victims_blob, cay_oom_victims_blob_end}));
   Part part;
-  CAY_TRY(part.victims, keep_descriptor(bpf_object__find_map_fd_by_name(object.get(), "cay_victims"), "a map"));
+  CAY_TRY(part.victims,
+          keep_descriptor(bpf_object__find_map_fd_by_name(object.get(), "cay_victims"), "a map"));
   // Only the kernel part writes from here on, whoever holds a descriptor.
   if (bpf_map_freeze(part.victims.get()) != 0) return bpf_error(errno, "freeze the map");
   CAY_TRY(part.link, attach(bpf_object__next_program(object.get(), nullptr)));
@@ -44,7 +46,8 @@ Result<Part> load() {
   os::close_all_but({0, 1, 2, socket});
   const auto part = load();
   if (part) {
-    (void)os::send_message(socket, "the tracepoint oom:mark_victim", {part->victims.get(), part->link.get()});
+    (void)os::send_message(socket, "the tracepoint oom:mark_victim",
+                           {part->victims.get(), part->link.get()});
   } else {
     (void)os::send_message(socket, part.error().message);
   }
@@ -96,7 +99,8 @@ void OomWatch::finish() {
   how_ = "loading the kernel part took too long";
   if (ready > 0) {
     auto message = os::receive_message(from_child_.get());
-    how_ = message && !message->bytes.empty() ? message->bytes : "the process that loads the kernel part died";
+    how_ = message && !message->bytes.empty() ? message->bytes
+                                              : "the process that loads the kernel part died";
     if (message && message->fds.size() == 2) {
       victims_ = std::move(message->fds[0]);
       link_ = std::move(message->fds[1]);
@@ -116,9 +120,11 @@ bool OomWatch::chose(pid_t pid, std::uint64_t group) const {
   const auto& all = *static_cast<const cay_oom_victims*>(at);
   const std::uint64_t last = __atomic_load_n(&all.count, __ATOMIC_ACQUIRE);
   bool found = false;
-  for (std::uint64_t number = wire::oom_victims_gone(last) + 1; number <= last && !found; ++number) {
+  for (std::uint64_t number = wire::oom_victims_gone(last) + 1; number <= last && !found;
+       ++number) {
     cay_oom_victim victim{};
-    found = wire::read_oom_victim(all, number, victim) && victim.group == group && victim.pid == static_cast<std::uint32_t>(pid);
+    found = wire::read_oom_victim(all, number, victim) && victim.group == group &&
+            victim.pid == static_cast<std::uint32_t>(pid);
   }
   ::munmap(at, sizeof(cay_oom_victims));
   return found;

@@ -1,4 +1,5 @@
-// Outbox: where answers go. A connection may be gone by the time its answer is ready; then it is dropped.
+// Outbox: where answers go. A connection may be gone by the time its answer is ready; then it is
+// dropped.
 #pragma once
 #include <cstdint>
 
@@ -27,7 +28,8 @@ wire::Frame frame_of(wire::Type type, std::uint32_t channel, const M& message) {
 
 inline wire::Frame error_frame(std::uint32_t channel, const Error& error) {
   return frame_of(wire::Type::kError, channel,
-                  wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason, error.message, error.os_errno});
+                  wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason,
+                                 error.message, error.os_errno});
 }
 
 template <class M>

@@ -1,4 +1,5 @@
-// Poller: epoll with callbacks, for one thread. Callbacks may watch and forget anything, themselves too.
+// Poller: epoll with callbacks, for one thread. Callbacks may watch and forget anything, themselves
+// too.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,7 +24,8 @@ class Poller {
 
  private:
   struct Watch {
-    std::uint64_t tag;  // distinguishes a reused descriptor number from the one that an event was for
+    std::uint64_t
+        tag;  // distinguishes a reused descriptor number from the one that an event was for
     std::shared_ptr<Callback> callback;
   };
   UniqueFd epoll_;

@@ -44,8 +44,10 @@ class ProbeExposureTest : public ::testing::Test {
     return fd;
   }
   wire::FeatureMsg feature(const std::string& name) {
-    for (auto& one : probe_exposure(
-             {.data = data_.string(), .daemon_uid = kDaemon, .daemon_gid = kDaemon, .root = root_.string()})) {
+    for (auto& one : probe_exposure({.data = data_.string(),
+                                     .daemon_uid = kDaemon,
+                                     .daemon_gid = kDaemon,
+                                     .root = root_.string()})) {
       if (one.name == name) return one;
     }
     return {};
@@ -63,7 +65,8 @@ TEST_F(ProbeExposureTest, CryptoSocketsAreToldAndNotLoaded) {
   auto told = feature("crypto sockets");
   EXPECT_TRUE(told.found.starts_with("AF_ALG is loaded for whoever asks")) << told.found;
   EXPECT_NE(told.remedy.find("modprobe.d"), std::string::npos);
-  for (const char* line : {"install af_alg /bin/false", "blacklist af_alg", "alias net-pf-38 off"}) {
+  for (const char* line :
+       {"install af_alg /bin/false", "blacklist af_alg", "alias net-pf-38 off"}) {
     put("etc/modprobe.d/x.conf", "# a remark\n" + std::string(line) + "\n");
     EXPECT_EQ(feature("crypto sockets").found, "AF_ALG is not loaded, and may not be") << line;
   }
@@ -78,9 +81,11 @@ TEST_F(ProbeExposureTest, CryptoSocketsAreToldAndNotLoaded) {
 TEST_F(ProbeExposureTest, WhatLooksForModulesIsTold) {
   EXPECT_EQ(feature("module requests").found, "the kernel runs no program to look for modules");
   put("proc/sys/kernel/modprobe", "/sbin/modprobe\n");
-  EXPECT_TRUE(feature("module requests").found.starts_with("the kernel runs /sbin/modprobe where")) << feature("module requests").found;
+  EXPECT_TRUE(feature("module requests").found.starts_with("the kernel runs /sbin/modprobe where"))
+      << feature("module requests").found;
   for (const char* way : {"route netlink", "files of no known format", "every profile"}) {
-    EXPECT_NE(feature("module requests").found.find(way), std::string::npos) << feature("module requests").found;
+    EXPECT_NE(feature("module requests").found.find(way), std::string::npos)
+        << feature("module requests").found;
   }
   EXPECT_NE(feature("module requests").remedy.find("kernel.modprobe=''"), std::string::npos);
   put("proc/sys/kernel/modules_disabled", "1\n");
@@ -96,7 +101,8 @@ TEST_F(ProbeExposureTest, ASocketOfAContainerEngineThatTheDaemonReachesIsTold) {
   const UniqueFd engine = listen("run/docker.sock", 0660);
   auto told = feature("container engines");
   EXPECT_TRUE(told.ok) << told.found;
-  EXPECT_NE(told.found.find("docker.sock is not for the daemon's user"), std::string::npos) << told.found;
+  EXPECT_NE(told.found.find("docker.sock is not for the daemon's user"), std::string::npos)
+      << told.found;
   ASSERT_EQ(::chown((root_ / "run/docker.sock").c_str(), 0, kDaemon), 0);
   told = feature("container engines");
   EXPECT_FALSE(told.ok);
@@ -120,7 +126,8 @@ TEST_F(ProbeExposureTest, ASocketOfAContainerEngineThatTheDaemonReachesIsTold) {
 
 TEST_F(ProbeExposureTest, WhatEverybodyMayWriteIsToldByName) {
   put("state/cay/state.db");
-  ASSERT_TRUE(::symlink("/dev/null", (data_ / "link").c_str()) == 0);  // its own mode is everybody's, always
+  ASSERT_TRUE(::symlink("/dev/null", (data_ / "link").c_str()) ==
+              0);  // its own mode is everybody's, always
   EXPECT_TRUE(feature("data directory").ok) << feature("data directory").found;
   for (const fs::path& open : {data_, data_ / "state.db", root_ / "state"}) {
     struct stat before{};
@@ -131,7 +138,8 @@ TEST_F(ProbeExposureTest, WhatEverybodyMayWriteIsToldByName) {
     EXPECT_EQ(told.remedy, "chmod o-w " + fs::canonical(open).string());
     ASSERT_EQ(::chmod(open.c_str(), before.st_mode), 0);
   }
-  ASSERT_EQ(::chmod((root_ / "state").c_str(), 01777), 0);  // as /tmp is: nobody renames there what is another's
+  ASSERT_EQ(::chmod((root_ / "state").c_str(), 01777),
+            0);  // as /tmp is: nobody renames there what is another's
   EXPECT_TRUE(feature("data directory").ok);
 }
 

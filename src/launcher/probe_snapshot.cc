@@ -24,7 +24,8 @@ Feature links(int layers) {
   if (ok) ::unlinkat(layers, name.c_str(), 0);
   Feature feature{"default snapshot", true, "hard links to the files of /usr", "", ""};
   if (ok) return feature;
-  feature.found = why == EXDEV ? "/usr is on another file system than the data directory" : "no links to /usr: " + std::string(std::strerror(why));
+  feature.found = why == EXDEV ? "/usr is on another file system than the data directory"
+                               : "no links to /usr: " + std::string(std::strerror(why));
   feature.fallback = "its files are copied, once: takes space and a longer first start";
   return feature;
 }
@@ -39,11 +40,16 @@ Feature programs(TreeWriter& host, bool with_local) {
     const char *name, *path, *package;
   };
   constexpr Program kWanted[] = {
-      {"python3", "usr/bin/python3", "python3"}, {"pip", "usr/bin/pip3", "python3-pip"},
-      {"venv", "usr/share/python-wheels", "python3-venv"}, {"git", "usr/bin/git", "git"},
-      {"node", "usr/bin/node", "nodejs"}, {"npm", "usr/bin/npm", "npm"},
-      {"gcc", "usr/bin/gcc", "build-essential"}, {"make", "usr/bin/make", "build-essential"},
-      {"curl", "usr/bin/curl", "curl"}, {"sudo", "usr/bin/sudo", "sudo"},
+      {"python3", "usr/bin/python3", "python3"},
+      {"pip", "usr/bin/pip3", "python3-pip"},
+      {"venv", "usr/share/python-wheels", "python3-venv"},
+      {"git", "usr/bin/git", "git"},
+      {"node", "usr/bin/node", "nodejs"},
+      {"npm", "usr/bin/npm", "npm"},
+      {"gcc", "usr/bin/gcc", "build-essential"},
+      {"make", "usr/bin/make", "build-essential"},
+      {"curl", "usr/bin/curl", "curl"},
+      {"sudo", "usr/bin/sudo", "sudo"},
   };
   Feature feature{"programs", true, "", "", ""};
   std::string lacking, packages;
@@ -55,14 +61,16 @@ Feature programs(TreeWriter& host, bool with_local) {
       continue;
     }
     lacking = joined(lacking, program.name, ", ");
-    if ((" " + packages + " ").find(" " + std::string(program.package) + " ") == std::string::npos) {
+    if ((" " + packages + " ").find(" " + std::string(program.package) + " ") ==
+        std::string::npos) {
       packages = joined(packages, program.package, " ");
     }
   }
   if (feature.found.empty()) feature.found = "none of those that agents use most";
   if (lacking.empty()) return feature;
   feature.fallback = "sandboxes have no " + lacking + ", as the host has none";
-  feature.remedy = host.host_has("usr/bin/apt-get") ? "apt-get install " + packages : "install on the host: " + packages;
+  feature.remedy = host.host_has("usr/bin/apt-get") ? "apt-get install " + packages
+                                                    : "install on the host: " + packages;
   feature.remedy += "; then restart the daemon, for new sandboxes";
   return feature;
 }
@@ -95,8 +103,10 @@ Feature local(TreeWriter& host, const std::string& why_not) {
 Feature package_sources(TreeWriter& host) {
   const std::string sources = apt_sources(host.host_text("etc/os-release"), apt_files(host));
   if (names_a_mirror(sources)) return {"package sources", true, "the host's own mirror", "", ""};
-  return {"package sources", true, "none of the host's that may be told", "apt-get inside has no server to ask",
-          "name the distribution's mirror in mirrors.apt, or in /etc/apt/sources.list, without a password; then restart the daemon"};
+  return {
+      "package sources", true, "none of the host's that may be told",
+      "apt-get inside has no server to ask",
+      "name the distribution's mirror in mirrors.apt, or in /etc/apt/sources.list, without a password; then restart the daemon"};
 }
 
 }  // namespace

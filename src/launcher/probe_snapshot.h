@@ -1,4 +1,5 @@
-// What the host has for the default snapshot: how its files come there, which programs, which mirror.
+// What the host has for the default snapshot: how its files come there, which programs, which
+// mirror.
 #pragma once
 #include <string>
 #include <vector>

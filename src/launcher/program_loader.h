@@ -1,6 +1,6 @@
-// Loads the kernel part of the program record (programs.bpf.c) and attaches it. Reading the kernel's type
-// information takes tens of milliseconds and as many megabytes: this is for a forked child, which hands the
-// descriptors on.
+// Loads the kernel part of the program record (programs.bpf.c) and attaches it. Reading the
+// kernel's type information takes tens of milliseconds and as many megabytes: this is for a forked
+// child, which hands the descriptors on.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace cay::launcher {
 
 struct ProgramPart {
-  UniqueFd rings, states;       // maps by the id of a sandbox's cgroup: of its ring, of its counters
+  UniqueFd rings, states;  // maps by the id of a sandbox's cgroup: of its ring, of its counters
   std::vector<UniqueFd> links;  // the tracepoints: attached as long as one process holds them
 };
 

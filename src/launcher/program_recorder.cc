@@ -28,7 +28,8 @@ constexpr std::size_t kMaps = 2;  // sent before the links
 Result<bpf_map_info> info_of(int map) {
   bpf_map_info info{};
   std::uint32_t size = sizeof info;
-  if (bpf_obj_get_info_by_fd(map, &info, &size) != 0) return Error::from_errno(errno, "ask for a map's id");
+  if (bpf_obj_get_info_by_fd(map, &info, &size) != 0)
+    return Error::from_errno(errno, "ask for a map's id");
   return info;
 }
 
@@ -45,8 +46,9 @@ void remove_key(std::uint32_t map_id, const char* name, std::uint64_t key) {
   auto part = load_program_part();
   if (!part) {
     const Error& error = part.error();
-    (void)os::send_message(socket, wire::encode(wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason,
-                                                              error.message, error.os_errno}));
+    (void)os::send_message(
+        socket, wire::encode(wire::ErrorMsg{static_cast<std::uint32_t>(error.code), error.reason,
+                                            error.message, error.os_errno}));
     ::_exit(1);
   }
   std::vector<int> fds{part->rings.get(), part->states.get()};
@@ -98,13 +100,17 @@ void ProgramRecorder::on_loaded() {
   }
   if (message->fds.size() <= kMaps) {
     const auto said = wire::decode<wire::ErrorMsg>(message->bytes);
-    if (!said) return settle(Error{Code::kInternal, "programs_loader_died", "the program record could not be loaded", 0});
-    return settle(Error{static_cast<Code>(said->code), said->reason, said->message, static_cast<int>(said->os_errno)});
+    if (!said)
+      return settle(Error{Code::kInternal, "programs_loader_died",
+                          "the program record could not be loaded", 0});
+    return settle(Error{static_cast<Code>(said->code), said->reason, said->message,
+                        static_cast<int>(said->os_errno)});
   }
   ProgramPart part;
   part.rings = std::move(message->fds[0]);
   part.states = std::move(message->fds[1]);
-  for (std::size_t i = kMaps; i < message->fds.size(); ++i) part.links.push_back(std::move(message->fds[i]));
+  for (std::size_t i = kMaps; i < message->fds.size(); ++i)
+    part.links.push_back(std::move(message->fds[i]));
   const auto rings = info_of(part.rings.get());
   const auto states = info_of(part.states.get());
   if (!rings || !states) return settle(rings ? states.error() : rings.error());
@@ -125,12 +131,14 @@ Result<ProgramTap> ProgramRecorder::tap(int cmds) {
   ProgramTap tap;
   // kernfs: on 64-bit machines the inode number is the cgroup's id.
   tap.id = {info.st_ino, rings_id_, states_id_};
-  tap.ring = UniqueFd(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cay_ring", 0, 0, CAY_PROGRAM_RING, nullptr));
+  tap.ring =
+      UniqueFd(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "cay_ring", 0, 0, CAY_PROGRAM_RING, nullptr));
   if (!tap.ring) return Error::from_errno(errno, "make the ring of the program record");
   bpf_map_create_opts shared{};
   shared.sz = sizeof shared;
   shared.map_flags = BPF_F_MMAPABLE;
-  tap.state = UniqueFd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "cay_state", sizeof(cay_u32), sizeof(cay_program_state), 1, &shared));
+  tap.state = UniqueFd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "cay_state", sizeof(cay_u32),
+                                      sizeof(cay_program_state), 1, &shared));
   if (!tap.state) return Error::from_errno(errno, "make the counters of the program record");
   for (const UniqueFd& link : part_->links) tap.links.push_back(link.get());
   const int ring = tap.ring.get();
@@ -156,7 +164,8 @@ void ProgramRecorder::untap(const ProgramTapId& id) {
 int ProgramRecorder::tick() {
   if (!part_ || !taps_.empty()) return -1;
   const auto rest = idle_since_ + kLinger - Clock::now();
-  if (rest > Clock::duration::zero()) return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(rest).count());
+  if (rest > Clock::duration::zero())
+    return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(rest).count());
   part_.reset();
   rings_id_ = states_id_ = 0;
   return -1;

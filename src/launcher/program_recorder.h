@@ -1,8 +1,9 @@
-// ProgramRecorder: the launcher's half of the program record (docs/decisions/0012-program-record.md). A child loads the kernel
-// part when a sandbox first needs it. Each such sandbox gets a ring, and all goes a while after the last one ended.
+// ProgramRecorder: the launcher's half of the program record
+// (docs/decisions/0012-program-record.md). A child loads the kernel part when a sandbox first needs
+// it. Each such sandbox gets a ring, and all goes a while after the last one ended.
 //
-// Keepers hold the tracepoints too, so recording goes on when this worker dies. Its successor knows a tap by the ids in the
-// sandbox's record, and loads a part of its own for new ones.
+// Keepers hold the tracepoints too, so recording goes on when this worker dies. Its successor knows
+// a tap by the ids in the sandbox's record, and loads a part of its own for new ones.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -45,7 +46,8 @@ class ProgramRecorder {
   // Idempotent; of any worker's part.
   void untap(const ProgramTapId& id);
 
-  // Lets go of what was not used for a while. Milliseconds until it wants to be called again; -1: never.
+  // Lets go of what was not used for a while. Milliseconds until it wants to be called again; -1:
+  // never.
   int tick();
 
  private:

@@ -30,7 +30,8 @@ Result<void> forget_record(int sandboxes_dir, const std::string& id) {
   auto dir = os::open_dir(sandboxes_dir, id);
   if (!dir && dir.error().os_errno == ENOENT) return {};
   if (!dir) return std::move(dir).error();
-  if (::unlinkat(dir->get(), "record", 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove the record of " + id);
+  if (::unlinkat(dir->get(), "record", 0) != 0 && errno != ENOENT)
+    return Error::from_errno(errno, "remove the record of " + id);
   return {};
 }
 

@@ -1,6 +1,8 @@
-// Record: the facts about a sandbox that the launcher needs after a crash of its own, DATA/sandboxes/ID/record (wire/tlv.h). The
-// directory is made before anything else of the sandbox. A directory without a record is a creation that was never confirmed, and
-// everything of that id is removed. All names on the host (cgroups, disk, spool, socket) follow from the id and the instance alone.
+// Record: the facts about a sandbox that the launcher needs after a crash of its own,
+// DATA/sandboxes/ID/record (wire/tlv.h). The directory is made before anything else of the sandbox.
+// A directory without a record is a creation that was never confirmed, and everything of that id is
+// removed. All names on the host (cgroups, disk, spool, socket) follow from the id and the instance
+// alone.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -42,8 +44,8 @@ struct Record {
   }
 };
 
-// Returns nullopt if there is none, and an error if there is one that cannot be read. A host that lost power may leave an empty one
-// of a record that was written shortly before.
+// Returns nullopt if there is none, and an error if there is one that cannot be read. A host that
+// lost power may leave an empty one of a record that was written shortly before.
 Result<std::optional<Record>> read_record(int sandboxes_dir, const std::string& id);
 Result<void> write_record(int sandboxes_dir, const std::string& id, const Record& record);
 // Removes the record: the rest is then a creation that was never confirmed. No record is success.

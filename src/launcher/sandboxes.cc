@@ -21,10 +21,12 @@
 namespace cay::launcher {
 namespace {
 
-constexpr const char* kStarved = "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the group that Cay runs in";
+constexpr const char* kStarved =
+    "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the group that Cay runs in";
 constexpr auto kBirthLimit = std::chrono::seconds(20);
 constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
-constexpr std::uint64_t kQuickBytes = 64 << 20;  // more takes the file system's time to free: the same
+constexpr std::uint64_t kQuickBytes = 64
+                                      << 20;  // more takes the file system's time to free: the same
 constexpr int kSlowRetryMs = 20;
 constexpr std::size_t kMostNetworkPlans = 16;
 
@@ -35,12 +37,14 @@ bool is_big(int spool) {
   std::uint64_t bytes = 0;
   for (const std::string& name : *names) {
     struct stat entry{};
-    if (::fstatat(spool, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(entry.st_mode)) {
+    if (::fstatat(spool, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(entry.st_mode)) {
       bytes += static_cast<std::uint64_t>(entry.st_blocks) * 512;
       continue;
     }
     const auto command = os::open_dir(spool, name);
-    const auto files = command ? os::list_dir(command->get()) : Result<std::vector<std::string>>(std::vector<std::string>());
+    const auto files = command ? os::list_dir(command->get())
+                               : Result<std::vector<std::string>>(std::vector<std::string>());
     if (!files || files->size() > kQuickEntries) return true;
     for (const std::string& file : *files) {
       struct stat info{};
@@ -74,23 +78,26 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
     const Sandbox& known = *found->second;
     if (known.phase == Phase::kAlive) return answer_created(to, known);
     if (known.phase != Phase::kStopped) {
-      return reply_error(
-          outbox_, to,
-          Error{Code::kNotReady, "sandbox_busy", "sandbox " + known.id + " is being started or stopped: retry", 0});
+      return reply_error(outbox_, to,
+                         Error{Code::kNotReady, "sandbox_busy",
+                               "sandbox " + known.id + " is being started or stopped: retry", 0});
     }
     // Unknown where the record was lost: then the daemon's word is all there is.
     if (!known.record.snapshot_id.empty() && known.record.snapshot_id != request.snapshot_id) {
-      return reply_error(
-          outbox_, to,
-          Error{Code::kConflict, "other_snapshot",
-                "the disk of sandbox " + known.id + " belongs to snapshot " + known.record.snapshot_id, 0});
+      return reply_error(outbox_, to,
+                         Error{Code::kConflict, "other_snapshot",
+                               "the disk of sandbox " + known.id + " belongs to snapshot " +
+                                   known.record.snapshot_id,
+                               0});
     }
   }
-  if (found != sandboxes_.end() && found->second->has_record && !host_.disks.exists(request.sandbox_id)) {
+  if (found != sandboxes_.end() && found->second->has_record &&
+      !host_.disks.exists(request.sandbox_id)) {
     return reply_error(outbox_, to,
                        Error{Code::kLost, "disk_lost",
-                             "the disk of sandbox " + request.sandbox_id + " is gone from DATA/store, and nobody deleted the sandbox: "
-                             "restore a backup, or delete it",
+                             "the disk of sandbox " + request.sandbox_id +
+                                 " is gone from DATA/store, and nobody deleted the sandbox: "
+                                 "restore a backup, or delete it",
                              0});
   }
   auto& sandbox = sandboxes_[request.sandbox_id];
@@ -106,7 +113,8 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
 }
 
 Result<const GuestNetwork*> Sandboxes::network_for(const wire::CreateSandbox& request) {
-  if (request.policy.empty() || request.policy == "off") return static_cast<const GuestNetwork*>(nullptr);
+  if (request.policy.empty() || request.policy == "off")
+    return static_cast<const GuestNetwork*>(nullptr);
   const auto known = networks_.find(request.networks);
   if (known != networks_.end()) return &known->second;
   CAY_TRY(GuestNetwork made, plan_guest_network(request.networks));
@@ -120,7 +128,8 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   }
   CAY_CHECK(host_.step("record"));
   // A restart likes its old range: its spool already belongs to that keeper's uid.
-  Result<Slot> slot = sandbox.has_record ? host_.slots.take(sandbox.record.slot) : host_.slots.take();
+  Result<Slot> slot =
+      sandbox.has_record ? host_.slots.take(sandbox.record.slot) : host_.slots.take();
   if (!slot && slot.error().reason == "slot_taken") slot = host_.slots.take();
   if (!slot) return std::move(slot).error();
   sandbox.slot = std::move(*slot);
@@ -157,7 +166,8 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   CAY_TRY(sandbox.birth, Birth::begin(host_, plan, *sandbox.slot));
   sandbox.pidfd = std::move(sandbox.birth->pidfd());
   sandbox.child = sandbox.birth->pid();
-  poller_.watch(sandbox.birth->fd(), EPOLLIN, [this, id = sandbox.id](std::uint32_t) { on_birth(id); });
+  poller_.watch(sandbox.birth->fd(), EPOLLIN,
+                [this, id = sandbox.id](std::uint32_t) { on_birth(id); });
   return host_.step("fork the keeper");
 }
 
@@ -172,7 +182,8 @@ void Sandboxes::confirm(Sandbox& sandbox) {
   poller_.forget(sandbox.birth->fd());
   sandbox.record.no_network = sandbox.birth->no_network();
   if (!sandbox.record.no_network.empty()) {  // or the gate would request sockets again and again
-    (void)os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid, host_.config.gate_gid);
+    (void)os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid,
+                        host_.config.gate_gid);
   }
   sandbox.birth.reset();
   sandbox.record.alive = true;
@@ -197,7 +208,8 @@ void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {
-  poller_.watch(sandbox.pidfd.get(), EPOLLIN, [this, id = sandbox.id](std::uint32_t) { on_keeper_end(id); });
+  poller_.watch(sandbox.pidfd.get(), EPOLLIN,
+                [this, id = sandbox.id](std::uint32_t) { on_keeper_end(id); });
 }
 
 void Sandboxes::on_keeper_end(const std::string& id) {
@@ -208,9 +220,11 @@ void Sandboxes::on_keeper_end(const std::string& id) {
     return;
   }
   int status = 0;
-  const bool known = sandbox.child != 0 && ::waitpid(sandbox.child, &status, WNOHANG) == sandbox.child;
+  const bool known =
+      sandbox.child != 0 && ::waitpid(sandbox.child, &status, WNOHANG) == sandbox.child;
   if (known) sandbox.child = 0;
-  const bool starved = host_.oom.chose(static_cast<pid_t>(sandbox.record.keeper_pid), host_.groups.keeper_group(id));
+  const bool starved =
+      host_.oom.chose(static_cast<pid_t>(sandbox.record.keeper_pid), host_.groups.keeper_group(id));
   const std::string reason = starved ? kStarved : end_reason(status, known);
   end(sandbox, Keep::kDisk);
   wire::SandboxEntry entry;
@@ -235,7 +249,8 @@ void Sandboxes::stop(const ReplyTo& to, const std::string& id) {
   sandbox.enders.push_back(to);
   if (sandbox.phase == Phase::kEnding) return;
   if (sandbox.phase == Phase::kStarting) {
-    return fail(sandbox, Error{Code::kCancelled, "stopped", "the sandbox was stopped before it was up", 0});
+    return fail(sandbox,
+                Error{Code::kCancelled, "stopped", "the sandbox was stopped before it was up", 0});
   }
   end(sandbox, Keep::kDisk);
 }
@@ -248,7 +263,8 @@ void Sandboxes::destroy(const ReplyTo& to, const std::string& id) {
   }
   sandbox->enders.push_back(to);
   if (sandbox->phase == Phase::kStarting) {
-    sandbox->failed = Error{Code::kCancelled, "destroyed", "the sandbox was deleted before it was up", 0};
+    sandbox->failed =
+        Error{Code::kCancelled, "destroyed", "the sandbox was deleted before it was up", 0};
   }
   end(*sandbox, Keep::kNothing);
 }
@@ -274,8 +290,10 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
 }
 
 bool Sandboxes::try_finish(Sandbox& sandbox) {
-  // At first every millisecond; one that hangs in the kernel, or has much to remove, must not cost a CPU.
-  sandbox.deadline = Clock::now() + std::chrono::milliseconds(++sandbox.tries < 100 ? 1 : kSlowRetryMs);
+  // At first every millisecond; one that hangs in the kernel, or has much to remove, must not cost
+  // a CPU.
+  sandbox.deadline =
+      Clock::now() + std::chrono::milliseconds(++sandbox.tries < 100 ? 1 : kSlowRetryMs);
   auto left = remove_traces(sandbox);
   if (left && *left == Left::kNothing) {
     finish(sandbox);
@@ -284,7 +302,8 @@ bool Sandboxes::try_finish(Sandbox& sandbox) {
   if (Clock::now() >= sandbox.speak_at) {
     sandbox.speak_at = Clock::now() + host_.config.patience;
     const Error why = left ? why_unfinished(sandbox.id, *left) : std::move(left).error();
-    std::fprintf(stderr, "cay-launcher: the end of sandbox %s is not over: %s\n", sandbox.id.c_str(), why.message.c_str());
+    std::fprintf(stderr, "cay-launcher: the end of sandbox %s is not over: %s\n",
+                 sandbox.id.c_str(), why.message.c_str());
     for (const ReplyTo& to : std::exchange(sandbox.enders, {})) reply_error(outbox_, to, why);
   }
   return false;
@@ -293,7 +312,9 @@ bool Sandboxes::try_finish(Sandbox& sandbox) {
 Error Sandboxes::why_unfinished(const std::string& id, Left left) {
   if (left == Left::kFiles) {
     return {Code::kDeadlineExceeded, "removal_takes_long",
-            "nothing of sandbox " + id + " runs any more, and its files are still being removed: that goes on by itself", 0};
+            "nothing of sandbox " + id +
+                " runs any more, and its files are still being removed: that goes on by itself",
+            0};
   }
   return {Code::kDeadlineExceeded, "end_takes_long",
           "sandbox " + id + " is killed, but the kernel still holds processes of it: retry", 0};
@@ -311,8 +332,10 @@ Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
     return Left::kProcesses;
   }
   stop_recording(sandbox);
-  CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid, host_.config.daemon_gid));
-  CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid, host_.config.gate_gid));
+  CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid,
+                          host_.config.daemon_gid));
+  CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid,
+                          host_.config.gate_gid));
   if (sandbox.keep == Keep::kDisk) {
     if (!sandbox.record.alive) return Left::kNothing;
     sandbox.record.alive = false;
@@ -320,7 +343,8 @@ Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
     return Left::kNothing;
   }
   if (sandbox.has_record) {
-    // From here on its files are no sandbox's: a launcher that starts amid this takes none for a stopped one, and goes on.
+    // From here on its files are no sandbox's: a launcher that starts amid this takes none for a
+    // stopped one, and goes on.
     CAY_CHECK(forget_record(host_.sandboxes.get(), sandbox.id));
     sandbox.has_record = false;
   }
@@ -329,10 +353,12 @@ Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
     int status = 0;
     const bool known = ::waitpid(sandbox.remover_pid, &status, WNOHANG) == sandbox.remover_pid;
     sandbox.remover.reset();
-    if (known && WIFSIGNALED(status)) return Left::kFiles;  // much may be left: the next try starts another
+    if (known && WIFSIGNALED(status))
+      return Left::kFiles;  // much may be left: the next try starts another
   } else {
     const auto spool = os::open_dir(host_.spool.get(), sandbox.id);
-    const bool big = (spool && is_big(spool->get())) || (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
+    const bool big = (spool && is_big(spool->get())) ||
+                     (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
     if (big) {
       CAY_CHECK(start_remover(sandbox));
       return Left::kFiles;
@@ -340,10 +366,12 @@ Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
   }
   CAY_CHECK(host_.disks.remove(sandbox.id));
   for (const char* kind : {".net", ".net.new", ".log", ".log.new", ".log.old"}) {
-    CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid, host_.config.gate_gid));
+    CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid,
+                            host_.config.gate_gid));
   }
   CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
-  CAY_CHECK(os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
+  CAY_CHECK(
+      os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
   return Left::kNothing;
 }
 
@@ -351,8 +379,8 @@ Result<void> Sandboxes::start_remover(Sandbox& sandbox) {
   const pid_t worker = ::getpid();
   CAY_TRY(os::Cloned child, os::clone_process(0));
   if (child.pid == 0) {
-    // It ends with us: who ends the launcher finds nothing of it at work, and the next one starts its own. No change of
-    // the effective uid, which would undo this, lies on its way.
+    // It ends with us: who ends the launcher finds nothing of it at work, and the next one starts
+    // its own. No change of the effective uid, which would undo this, lies on its way.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != worker) ::_exit(1);
     (void)host_.disks.remove(sandbox.id);
@@ -379,10 +407,13 @@ void Sandboxes::finish(Sandbox& sandbox) {
   const auto enders = std::exchange(sandbox.enders, {});
   const auto failed = std::exchange(sandbox.failed, std::nullopt);
   sandbox.phase = Phase::kStopped;
-  if (sandbox.keep == Keep::kNothing) sandboxes_.erase(sandbox.id);  // `sandbox` is gone from here on
+  if (sandbox.keep == Keep::kNothing)
+    sandboxes_.erase(sandbox.id);  // `sandbox` is gone from here on
   if (creator) {
-    reply_error(outbox_, *creator,
-                failed ? *failed : Error{Code::kCancelled, "stopped", "the sandbox was stopped before it was up", 0});
+    reply_error(
+        outbox_, *creator,
+        failed ? *failed
+               : Error{Code::kCancelled, "stopped", "the sandbox was stopped before it was up", 0});
   }
   for (const ReplyTo& to : enders) reply(outbox_, to, wire::Type::kOk, wire::Empty{});
 }
@@ -415,9 +446,9 @@ void Sandboxes::tell_deaths(std::uint64_t connection) {
 }
 
 std::size_t Sandboxes::users_of_snapshot(const std::string& snapshot_id) const {
-  return static_cast<std::size_t>(std::count_if(sandboxes_.begin(), sandboxes_.end(), [&](const auto& item) {
-    return item.second->record.snapshot_id == snapshot_id;
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      sandboxes_.begin(), sandboxes_.end(),
+      [&](const auto& item) { return item.second->record.snapshot_id == snapshot_id; }));
 }
 
 int Sandboxes::tick() {
@@ -440,12 +471,14 @@ int Sandboxes::tick() {
     if (sandbox.phase == Phase::kEnding) {
       (void)try_finish(sandbox);
     } else if (sandbox.phase == Phase::kStarting) {
-      fail(sandbox, Error{Code::kDeadlineExceeded, "boot_deadline", "the sandbox did not come up in 20 s", 0});
+      fail(sandbox, Error{Code::kDeadlineExceeded, "boot_deadline",
+                          "the sandbox did not come up in 20 s", 0});
     }
   }
   if (!due.empty()) return 1;
   if (!next) return programs;
-  const int own = static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
+  const int own =
+      static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
   return programs < 0 ? own : std::min(own, programs);
 }
 
@@ -464,7 +497,8 @@ Result<void> Sandboxes::adopt() {
     sandbox->has_record = true;
     if (!found) {
       // It was confirmed: its disk is somebody's, and is not thrown away for a record that is lost.
-      std::fprintf(stderr, "cay-launcher: %s: its sandbox is taken as stopped\n", found.error().message.c_str());
+      std::fprintf(stderr, "cay-launcher: %s: its sandbox is taken as stopped\n",
+                   found.error().message.c_str());
       deaths_[id] = "its record was lost";
       end(*sandbox, Keep::kDisk);
       continue;
@@ -482,7 +516,8 @@ Result<void> Sandboxes::adopt() {
         continue;
       }
     }
-    if (record->alive) deaths_[id] = record->boot_id == host_.boot_id ? "keeper lost" : "the host was restarted";
+    if (record->alive)
+      deaths_[id] = record->boot_id == host_.boot_id ? "keeper lost" : "the host was restarted";
     end(*sandbox, Keep::kDisk);
   }
   remove_unknown();

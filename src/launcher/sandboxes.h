@@ -1,7 +1,8 @@
 // Sandboxes: the state of each one, and the verbs. Long waits (a birth, an end) are events, so one
 // sandbox never holds another up.
 //
-//   absent --create--> kStarting --ready--> kAlive --keeper ends / stop / destroy--> kEnding --> kStopped or absent
+//   absent --create--> kStarting --ready--> kAlive --keeper ends / stop / destroy--> kEnding -->
+//   kStopped or absent
 #pragma once
 #include <chrono>
 #include <map>
@@ -22,17 +23,19 @@ namespace cay::launcher {
 
 class Sandboxes {
  public:
-  Sandboxes(Host& host, Poller& poller, Outbox& outbox) :
-      host_(host), poller_(poller), outbox_(outbox), programs_(poller) {}
+  Sandboxes(Host& host, Poller& poller, Outbox& outbox)
+      : host_(host), poller_(poller), outbox_(outbox), programs_(poller) {}
 
   // At start: takes back what lives, finishes what was cut short, removes what nobody knows.
   Result<void> adopt();
 
-  void create(const ReplyTo& to, const wire::CreateSandbox& request);  // idempotent while it is alive
+  void create(const ReplyTo& to,
+              const wire::CreateSandbox& request);  // idempotent while it is alive
   void stop(const ReplyTo& to, const std::string& id);
   void destroy(const ReplyTo& to, const std::string& id);
   void list(const ReplyTo& to);
-  // Reports the sandboxes that died while no launcher looked, to a connection that has just sent HELLO.
+  // Reports the sandboxes that died while no launcher looked, to a connection that has just sent
+  // HELLO.
   void tell_deaths(std::uint64_t connection);
   std::size_t users_of_snapshot(const std::string& snapshot_id) const;
 

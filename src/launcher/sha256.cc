@@ -48,18 +48,21 @@ void absorb(State& state, Block block) {
 }  // namespace
 
 std::string sha256_hex(std::string_view bytes) {
-  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::string padded(bytes);
   padded.push_back('\x80');
   while (padded.size() % 64 != 56) padded.push_back('\0');
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
-  for (int shift = 56; shift >= 0; shift -= 8) padded.push_back(static_cast<char>((bits >> shift) & 0xff));
+  for (int shift = 56; shift >= 0; shift -= 8)
+    padded.push_back(static_cast<char>((bits >> shift) & 0xff));
   for (std::size_t at = 0; at < padded.size(); at += 64) {
     absorb(state, reinterpret_cast<Block>(padded.data() + at));
   }
   std::string hex;
   for (std::uint32_t word : state)
-    for (int shift = 28; shift >= 0; shift -= 4) hex.push_back("0123456789abcdef"[(word >> shift) & 15]);
+    for (int shift = 28; shift >= 0; shift -= 4)
+      hex.push_back("0123456789abcdef"[(word >> shift) & 15]);
   return hex;
 }
 

@@ -9,8 +9,8 @@ namespace cay::launcher {
 
 namespace {
 
-// One file for all slots, one byte of it for each (fcntl(2), open file description locks). A file for each slot would stay behind
-// for every number that was ever used.
+// One file for all slots, one byte of it for each (fcntl(2), open file description locks). A file
+// for each slot would stay behind for every number that was ever used.
 constexpr const char* kLocks = "locks";
 
 struct flock byte_of(std::uint32_t number) {
@@ -28,7 +28,8 @@ Result<Slot> Slots::take(std::uint32_t number) {
   Slot slot;
   slot.number = number;
   // A description of its own: the lock goes with the last descriptor of it.
-  slot.lock = UniqueFd(::openat(directory_.get(), kLocks, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  slot.lock =
+      UniqueFd(::openat(directory_.get(), kLocks, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!slot.lock) return Error::from_errno(errno, "open the slots' locks");
   struct flock lock = byte_of(number);
   if (::fcntl(slot.lock.get(), F_OFD_SETLK, &lock) == 0) return slot;
@@ -45,7 +46,9 @@ Result<Slot> Slots::take() {
     if (slot || slot.error().reason != "slot_taken") return slot;
   }
   return Error{Code::kExhausted, "no_slot",
-               "all " + std::to_string(kSlotCount) + " uid ranges of this host are in use: stop some sandboxes", 0};
+               "all " + std::to_string(kSlotCount) +
+                   " uid ranges of this host are in use: stop some sandboxes",
+               0};
 }
 
 std::uint32_t Slots::count_free() {

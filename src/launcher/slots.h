@@ -1,6 +1,7 @@
-// Slots: ranges of host uids. A slot is 65,536 uids for the inside of one sandbox and one uid for its keeper. A lock on byte N of
-// RUNTIME_DIR/slots/locks holds it. All instances of a host share the file, and the kernel frees the slot when the last holder of
-// the descriptor (launcher, keeper) is gone.
+// Slots: ranges of host uids. A slot is 65,536 uids for the inside of one sandbox and one uid for
+// its keeper. A lock on byte N of RUNTIME_DIR/slots/locks holds it. All instances of a host share
+// the file, and the kernel frees the slot when the last holder of the descriptor (launcher, keeper)
+// is gone.
 #pragma once
 #include <sys/types.h>
 

@@ -9,7 +9,9 @@ namespace {
 bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 bool is_hex(char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); }
 
-Error invalid(std::string message) { return Error{Code::kInvalidArgument, "bad_request", std::move(message), 0}; }
+Error invalid(std::string message) {
+  return Error{Code::kInvalidArgument, "bad_request", std::move(message), 0};
+}
 
 constexpr std::size_t kMostPolicy = 64;
 constexpr std::size_t kMostNetworks = 64;
@@ -17,11 +19,15 @@ constexpr std::size_t kMostUrl = 1024;
 constexpr std::size_t kMostTmpfs = 16;
 constexpr std::size_t kMostPath = 4095;
 
-// It becomes a line of a file inside, which everybody there may read: no line breaks, no user and password.
+// It becomes a line of a file inside, which everybody there may read: no line breaks, no user and
+// password.
 bool is_plain_url(std::string_view text) {
   if (text.empty()) return true;
-  if (text.size() > kMostUrl || !(text.starts_with("https://") || text.starts_with("http://"))) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\'; });
+  if (text.size() > kMostUrl || !(text.starts_with("https://") || text.starts_with("http://")))
+    return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\';
+  });
 }
 
 // Init opens it part by part; what Cay itself mounts stays uncovered.
@@ -38,8 +44,8 @@ bool is_tmpfs_path(std::string_view path) {
 template <class T>
 Result<void> in_range(T value, T low, T high, const char* name) {
   if (value >= low && value <= high) return {};
-  return invalid(std::string(name) + " is " + std::to_string(value) + "; allowed are " + std::to_string(low) + " to " +
-                 std::to_string(high));
+  return invalid(std::string(name) + " is " + std::to_string(value) + "; allowed are " +
+                 std::to_string(low) + " to " + std::to_string(high));
 }
 
 }  // namespace
@@ -55,12 +61,14 @@ bool is_uuid(std::string_view text) {
 
 bool is_hostname(std::string_view text) {
   if (text.empty() || text.size() > 63 || text.front() == '-' || text.back() == '-') return false;
-  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alnum(c) || c == '-'; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_lower_alnum(c) || c == '-'; });
 }
 
 bool is_instance(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alnum(c) || c == '-'; });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_lower_alnum(c) || c == '-'; });
 }
 
 bool is_cgroup_parent(std::string_view text) {
@@ -78,14 +86,17 @@ bool is_cgroup_parent(std::string_view text) {
 Result<void> check(const wire::CreateSandbox& request) {
   if (!is_uuid(request.sandbox_id)) return invalid("sandbox_id is not a lower-case UUID");
   if (!is_uuid(request.snapshot_id)) return invalid("snapshot_id is not a lower-case UUID");
-  if (!is_hostname(request.hostname)) return invalid("hostname must be 1-63 of a-z, 0-9 and inner dashes");
+  if (!is_hostname(request.hostname))
+    return invalid("hostname must be 1-63 of a-z, 0-9 and inner dashes");
   CAY_CHECK(in_range<std::uint64_t>(request.cpu_millicores, 10, 10'000'000, "cpu_millicores"));
-  CAY_CHECK(
-      in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20, std::uint64_t{1} << 50, "memory_bytes"));
-  CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20, std::uint64_t{1} << 60, "disk_bytes"));
+  CAY_CHECK(in_range<std::uint64_t>(request.memory_bytes, std::uint64_t{8} << 20,
+                                    std::uint64_t{1} << 50, "memory_bytes"));
+  CAY_CHECK(in_range<std::uint64_t>(request.disk_bytes, std::uint64_t{1} << 20,
+                                    std::uint64_t{1} << 60, "disk_bytes"));
   CAY_CHECK(in_range<std::uint64_t>(request.pids, 4, 4'000'000, "pids"));
   if (!request.profile.empty() && !profile_from(request.profile)) {
-    return Error{Code::kUnsupported, "profile_unsupported", "the launcher is older than this daemon and knows no such profile: restart it", 0};
+    return Error{Code::kUnsupported, "profile_unsupported",
+                 "the launcher is older than this daemon and knows no such profile: restart it", 0};
   }
   if (request.policy.size() > kMostPolicy) return invalid("policy is too long");
   if (request.networks.size() > kMostNetworks) return invalid("more than 64 networks");

@@ -1,5 +1,5 @@
-// Checks of all that arrives over the launcher's socket. The launcher trusts nobody: every member is checked here before anything is
-// made, and ids are never path parts unless they are UUIDs.
+// Checks of all that arrives over the launcher's socket. The launcher trusts nobody: every member
+// is checked here before anything is made, and ids are never path parts unless they are UUIDs.
 #pragma once
 #include <string_view>
 
@@ -12,7 +12,8 @@ namespace cay::launcher {
 bool is_uuid(std::string_view text);      // lower case, with dashes
 bool is_hostname(std::string_view text);  // 1-63 of [a-z0-9-], not starting or ending with '-'
 bool is_instance(std::string_view text);  // 1-64 of [a-z0-9-]
-bool is_cgroup_parent(std::string_view text);  // empty, or an absolute path without empty parts, "." and ".."
+bool is_cgroup_parent(
+    std::string_view text);  // empty, or an absolute path without empty parts, "." and ".."
 
 Result<void> check(const wire::CreateSandbox& request);
 Result<void> check(const wire::PrepareDefault& request);

@@ -24,9 +24,10 @@ wire::CreateSandbox good() {
 TEST(ValidateTest, AGoodRequestPasses) { EXPECT_TRUE(check(good())); }
 
 TEST(ValidateTest, IdsAreUuidsOnly) {
-  for (const char* bad : {"", ".", "..", "../../etc", "10000000-0000-4000-8000-00000000000",
-                          "10000000-0000-4000-8000-00000000000A", "10000000-0000-4000-8000-0000000000/a",
-                          "10000000x0000-4000-8000-00000000000a", "10000000-0000-4000-8000-00000000000a\n"}) {
+  for (const char* bad :
+       {"", ".", "..", "../../etc", "10000000-0000-4000-8000-00000000000",
+        "10000000-0000-4000-8000-00000000000A", "10000000-0000-4000-8000-0000000000/a",
+        "10000000x0000-4000-8000-00000000000a", "10000000-0000-4000-8000-00000000000a\n"}) {
     EXPECT_FALSE(is_uuid(bad)) << bad;
   }
   EXPECT_FALSE(is_uuid(std::string_view("10000000-0000-4000-8000-0000000000\0a", 36)));
@@ -35,8 +36,9 @@ TEST(ValidateTest, IdsAreUuidsOnly) {
 TEST(ValidateTest, HostnamesAreLabels) {
   EXPECT_TRUE(is_hostname("a"));
   EXPECT_TRUE(is_hostname(std::string(63, 'a')));
-  for (const std::string& bad : {std::string(), std::string(64, 'a'), std::string("-a"), std::string("a-"),
-                                 std::string("A"), std::string("a b"), std::string("a\nb"), std::string("a.b")}) {
+  for (const std::string& bad :
+       {std::string(), std::string(64, 'a'), std::string("-a"), std::string("a-"), std::string("A"),
+        std::string("a b"), std::string("a\nb"), std::string("a.b")}) {
     EXPECT_FALSE(is_hostname(bad)) << bad;
   }
 }
@@ -91,7 +93,8 @@ TEST(ValidateTest, FileSystemsInMemoryHavePlainPathsOfTheSandboxesOwn) {
 }
 
 TEST(ValidateTest, CgroupParents) {
-  for (const char* good : {"", "/cay.slice", "/cay.slice/cay-sandboxes.service"}) EXPECT_TRUE(is_cgroup_parent(good)) << good;
+  for (const char* good : {"", "/cay.slice", "/cay.slice/cay-sandboxes.service"})
+    EXPECT_TRUE(is_cgroup_parent(good)) << good;
   for (const char* bad : {"/", "cay.slice", "/cay.slice/", "/a//b", "/../etc", "/a/./b", "/a/.."}) {
     EXPECT_FALSE(is_cgroup_parent(bad)) << bad;
   }

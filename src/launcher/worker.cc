@@ -29,13 +29,17 @@ constexpr std::size_t kMaxUnsent = 4 << 20;  // a peer that does not read is cut
 class Worker final : public Outbox {
  public:
   Worker(Host& host, int listen_fd, int guardian_fd)
-      : host_(host), listen_fd_(listen_fd), guardian_fd_(guardian_fd), sandboxes_(host, poller_, *this) {}
+      : host_(host),
+        listen_fd_(listen_fd),
+        guardian_fd_(guardian_fd),
+        sandboxes_(host, poller_, *this) {}
 
   Error run() {
     auto adopted = sandboxes_.adopt();
     if (!adopted) return std::move(adopted).error();
     poller_.watch(listen_fd_, EPOLLIN, [this](std::uint32_t) { accept_all(); });
-    // The kernel's own signal for this (PR_SET_PDEATHSIG) goes with every change of the effective uid.
+    // The kernel's own signal for this (PR_SET_PDEATHSIG) goes with every change of the effective
+    // uid.
     poller_.watch(guardian_fd_, EPOLLIN, [this](std::uint32_t) {
       if (!answer_pulse(guardian_fd_)) ::_exit(1);
     });
@@ -76,13 +80,15 @@ class Worker final : public Outbox {
     for (;;) {
       UniqueFd fd(::accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!fd) return;
-      if (!os::peer_is(fd.get(), host_.config.daemon_uid) || connections_.size() >= kMaxConnections) continue;
+      if (!os::peer_is(fd.get(), host_.config.daemon_uid) || connections_.size() >= kMaxConnections)
+        continue;
       const std::uint64_t number = ++last_connection_;
       auto peer = std::make_unique<Connection>();
       const int raw = fd.get();
       peer->fd = std::move(fd);
       connections_[number] = std::move(peer);
-      poller_.watch(raw, EPOLLIN, [this, number](std::uint32_t events) { on_events(number, events); });
+      poller_.watch(raw, EPOLLIN,
+                    [this, number](std::uint32_t events) { on_events(number, events); });
       wire::Hello hello;
       hello.role = "launcher";
       hello.boot_id = host_.boot_id;
@@ -142,8 +148,10 @@ class Worker final : public Outbox {
       const auto hello = wire::decode<wire::Hello>(frame.payload);
       if (type != wire::Type::kHello || !hello) return drop(number);
       if (hello->min_version > wire::kProtocolNow || hello->max_version < wire::kProtocolMin) {
-        send(number, error_frame(0, Error{Code::kUnsupported, "protocol_version",
-                                          "this launcher is of another version than the daemon: restart it", 0}));
+        send(number,
+             error_frame(
+                 0, Error{Code::kUnsupported, "protocol_version",
+                          "this launcher is of another version than the daemon: restart it", 0}));
         return drop(number);
       }
       peer.greeted = true;
@@ -159,11 +167,12 @@ class Worker final : public Outbox {
       case wire::Type::kPrepareDefault: return on_prepare_default(to, frame.payload);
       case wire::Type::kProbe: return on_probe(to);
       case wire::Type::kRemoveSnapshot: return on_remove_snapshot(to, frame.payload);
-      case wire::Type::kCancel: return;  // what was begun is finished; its answer is then dropped by the daemon
+      case wire::Type::kCancel:
+        return;  // what was begun is finished; its answer is then dropped by the daemon
       default:
-        return reply_error(
-            *this, to,
-            Error{Code::kUnsupported, "unknown_verb", "the launcher has no verb " + std::to_string(frame.type), 0});
+        return reply_error(*this, to,
+                           Error{Code::kUnsupported, "unknown_verb",
+                                 "the launcher has no verb " + std::to_string(frame.type), 0});
     }
   }
 
@@ -192,18 +201,19 @@ class Worker final : public Outbox {
     auto fine = check(*with);
     if (!fine) return reply_error(*this, to, fine.error());
     if (!host_.config.prepare_default) {
-      return reply_error(
-          *this, to,
-          Error{Code::kUnsupported, "no_default_snapshot", "this launcher was built without the default snapshot", 0});
+      return reply_error(*this, to,
+                         Error{Code::kUnsupported, "no_default_snapshot",
+                               "this launcher was built without the default snapshot", 0});
     }
     if (prepare_ == 0) {
       prepare_ = start_job(
           to,
           [this, with](const ChildJob::Emit& emit) {
             const std::string layers = "/proc/self/fd/" + std::to_string(host_.layers.get());
-            const auto made = host_.config.prepare_default(layers, *with, [&emit](const std::string& sentence) {
-              emit(wire::Type::kProgress, wire::encode(wire::ProgressMsg{sentence}));
-            });
+            const auto made =
+                host_.config.prepare_default(layers, *with, [&emit](const std::string& sentence) {
+                  emit(wire::Type::kProgress, wire::encode(wire::ProgressMsg{sentence}));
+                });
             if (made) {
               emit(wire::Type::kSnapshot, wire::encode(*made));
             } else {
@@ -218,7 +228,8 @@ class Worker final : public Outbox {
 
   void on_probe(const ReplyTo& to) {
     start_job(to, [this](const ChildJob::Emit& emit) {
-      for (const wire::FeatureMsg& feature : probe(host_)) emit(wire::Type::kFeature, wire::encode(feature));
+      for (const wire::FeatureMsg& feature : probe(host_))
+        emit(wire::Type::kFeature, wire::encode(feature));
       emit(wire::Type::kEof, wire::encode(wire::Eof{}));
     });
   }
@@ -230,13 +241,14 @@ class Worker final : public Outbox {
     if (users > 0) {
       return reply_error(*this, to,
                          Error{Code::kConflict, "snapshot_in_use",
-                               "snapshot " + request->id + " is the base of " + std::to_string(users) +
-                                   " sandboxes: delete them first",
+                               "snapshot " + request->id + " is the base of " +
+                                   std::to_string(users) + " sandboxes: delete them first",
                                0});
     }
     // Renamed at once, so that no sandbox can begin on it; removed at leisure.
     const std::string going = ".removing-" + request->id;
-    if (::renameat(host_.layers.get(), request->id.c_str(), host_.layers.get(), going.c_str()) != 0 &&
+    if (::renameat(host_.layers.get(), request->id.c_str(), host_.layers.get(), going.c_str()) !=
+            0 &&
         errno != ENOENT) {
       return reply_error(*this, to, Error::from_errno(errno, "remove snapshot " + request->id));
     }
@@ -250,7 +262,8 @@ class Worker final : public Outbox {
     });
   }
 
-  std::uint64_t start_job(const ReplyTo& to, const ChildJob::Work& work, std::function<void()> then = {}) {
+  std::uint64_t start_job(const ReplyTo& to, const ChildJob::Work& work,
+                          std::function<void()> then = {}) {
     const std::uint64_t number = ++last_job_;
     auto job = ChildJob::start(poller_, *this, work, [this, number, then] {
       const auto found = jobs_.find(number);
@@ -268,7 +281,9 @@ class Worker final : public Outbox {
   }
 
   void malformed(const ReplyTo& to) {
-    reply_error(*this, to, Error{Code::kInvalidArgument, "bad_request", "malformed request to the launcher", 0});
+    reply_error(
+        *this, to,
+        Error{Code::kInvalidArgument, "bad_request", "malformed request to the launcher", 0});
   }
 
   Host& host_;
@@ -287,6 +302,8 @@ class Worker final : public Outbox {
 
 }  // namespace
 
-Error run_worker(Host& host, int listen_fd, int guardian_fd) { return Worker(host, listen_fd, guardian_fd).run(); }
+Error run_worker(Host& host, int listen_fd, int guardian_fd) {
+  return Worker(host, listen_fd, guardian_fd).run();
+}
 
 }  // namespace cay::launcher

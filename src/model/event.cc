@@ -5,7 +5,8 @@
 namespace cay {
 namespace {
 
-// As its owner gave them: that a secret of theirs was removed, or is there again, is none of his changes.
+// As its owner gave them: that a secret of theirs was removed, or is there again, is none of his
+// changes.
 std::vector<ProxyRule> as_given(std::vector<ProxyRule> rules) {
   for (ProxyRule& rule : rules) {
     rule.gone = false;
@@ -14,13 +15,16 @@ std::vector<ProxyRule> as_given(std::vector<ProxyRule> rules) {
   return rules;
 }
 
-// Returns true if a member that its owner may change (SandboxPatch) has changed, but for a facade's own.
+// Returns true if a member that its owner may change (SandboxPatch) has changed, but for a facade's
+// own.
 bool edited(const Sandbox& before, const Sandbox& after) {
   const auto settings = [](const Sandbox& one) {
-    return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.rules, one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
+    return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.rules,
+                    one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
                     one.commands_keep_awake);
   };
-  return settings(before) != settings(after) || (before.proxy != after.proxy && as_given(before.proxy) != as_given(after.proxy));
+  return settings(before) != settings(after) ||
+         (before.proxy != after.proxy && as_given(before.proxy) != as_given(after.proxy));
 }
 
 }  // namespace

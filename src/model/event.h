@@ -14,33 +14,34 @@ namespace cay {
 
 // A note of a keeper's (docs/wire.md): the numbers of one life of a keeper are 1, 2, 3 …
 struct NoteMark {
-  std::uint64_t life = 0;    // 0: none
+  std::uint64_t life = 0;  // 0: none
   std::uint64_t number = 0;
 };
 
 struct EventRecord {
-  std::uint64_t seq = 0;      // 1, 2, 3 … of the tenant, without holes
+  std::uint64_t seq = 0;  // 1, 2, 3 … of the tenant, without holes
   TenantId tenant;
-  UnixMillis at = 0;          // when it happened; the order is seq's
-  std::string type;           // "sandbox.started", "command.ended" …: docs/api.md lists them
+  UnixMillis at = 0;  // when it happened; the order is seq's
+  std::string type;   // "sandbox.started", "command.ended" …: docs/api.md lists them
   SandboxId sandbox_id;
-  std::string sandbox;        // its name then
+  std::string sandbox;                        // its name then
   std::map<std::string, std::string> labels;  // then
-  std::string reason;         // of a failure or a loss
+  std::string reason;                         // of a failure or a loss
   // command.* only, but for `by`
   CommandId command_id;
-  std::string state;          // command.ended: exited, signalled …
-  std::string by;             // the key of sandbox.updated, .deleting, .deleted and command.started; the killer of a killed command
+  std::string state;  // command.ended: exited, signalled …
+  std::string by;     // the key of sandbox.updated, .deleting, .deleted and command.started; the
+                      // killer of a killed command
   std::optional<int> exit_code;
   std::optional<int> signal;
-  std::string trace;          // traceparent of the command's span; kept while it runs, never shown
-  NoteMark note;              // of the keeper's note; written with it, never shown
+  std::string trace;  // traceparent of the command's span; kept while it runs, never shown
+  NoteMark note;      // of the keeper's note; written with it, never shown
 };
 
 struct EventQuery {
-  std::uint64_t after = 0;         // events with a larger number
-  bool from_oldest = false;        // instead of `after`: from the oldest that is kept
-  bool from_now = false;           // instead of `after`: those to come
+  std::uint64_t after = 0;   // events with a larger number
+  bool from_oldest = false;  // instead of `after`: from the oldest that is kept
+  bool from_now = false;     // instead of `after`: those to come
   std::uint32_t limit = 100;
   std::string sandbox;             // id or name; empty: all
   std::vector<std::string> types;  // "command.ended", or "command." for all of a kind; empty: all
@@ -66,6 +67,7 @@ struct OpenCommand {
 // Returns the name of the event for such a change of a sandbox's row. Empty: no event.
 std::string event_of(const Sandbox& before, const Sandbox& after);
 // An event about a sandbox as it is.
-EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at, std::string by = {});
+EventRecord event_about(const Sandbox& sandbox, std::string type, UnixMillis at,
+                        std::string by = {});
 
 }  // namespace cay

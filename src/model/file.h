@@ -12,7 +12,7 @@ namespace cay {
 enum class FileKind : std::uint8_t { kFile = 1, kDirectory = 2, kSymlink = 3, kOther = 4 };
 
 struct FileInfo {
-  std::string path;       // absolute, as requested or found
+  std::string path;  // absolute, as requested or found
   FileKind kind = FileKind::kFile;
   std::uint64_t size = 0;
   std::uint32_t mode = 0;  // permission bits

@@ -51,7 +51,8 @@ bool is_valid_command_id(std::string_view text) {
 }
 
 bool is_valid_name(std::string_view text) {
-  if (text.empty() || text.size() > 63 || !is_alnum(text.front()) || !is_alnum(text.back())) return false;
+  if (text.empty() || text.size() > 63 || !is_alnum(text.front()) || !is_alnum(text.back()))
+    return false;
   for (const char c : text) {
     if (!is_word(c)) return false;
   }

@@ -9,7 +9,8 @@ namespace cay {
 
 using SandboxId = Tagged<struct SandboxIdTag>;    // a UUID, lower case, made by Cay
 using SnapshotId = Tagged<struct SnapshotIdTag>;  // a UUID, lower case, made by Cay
-using CommandId = Tagged<struct CommandIdTag>;    // 1-128 of [A-Za-z0-9._-], from the client or made by Cay
+using CommandId =
+    Tagged<struct CommandIdTag>;  // 1-128 of [A-Za-z0-9._-], from the client or made by Cay
 using TenantId = Tagged<struct TenantIdTag>;
 
 // A random (version 4) UUID, lower case with dashes.

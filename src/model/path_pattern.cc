@@ -14,8 +14,13 @@ using States = std::bitset<kMostPathPattern + 1>;
 
 bool is_path_pattern(std::string_view text) {
   if (text == "**") return true;
-  if (text.size() > kMostPathPattern || !text.starts_with('/') || text.find("//") != std::string_view::npos) return false;
-  if (!std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f && std::string_view("%?#\\").find(c) == std::string_view::npos; })) return false;
+  if (text.size() > kMostPathPattern || !text.starts_with('/') ||
+      text.find("//") != std::string_view::npos)
+    return false;
+  if (!std::ranges::all_of(text, [](char c) {
+        return c > ' ' && c < 0x7f && std::string_view("%?#\\").find(c) == std::string_view::npos;
+      }))
+    return false;
   for (std::size_t at = 1; at <= text.size();) {
     const std::size_t end = std::min(text.find('/', at), text.size());
     const std::string_view segment = text.substr(at, end - at);

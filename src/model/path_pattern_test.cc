@@ -35,14 +35,18 @@ TEST(PathPatternTest, NoPatternTakesLong) {
   while (pattern.size() + 3 <= kMostPathPattern) pattern += "**a";
   EXPECT_FALSE(path_matches(pattern + "b", "/" + std::string(4000, 'a')));
   EXPECT_TRUE(path_matches(pattern, "/" + std::string(4000, 'a')));
-  EXPECT_FALSE(path_matches("/" + std::string(kMostPathPattern, 'a'), "/" + std::string(kMostPathPattern, 'a'))) << "longer than one may be";
+  EXPECT_FALSE(path_matches("/" + std::string(kMostPathPattern, 'a'),
+                            "/" + std::string(kMostPathPattern, 'a')))
+      << "longer than one may be";
 }
 
 TEST(PathPatternTest, WhatIsNoPattern) {
-  for (const char* text : {"", "*", "v1", "/a//b", "/a/../b", "/./a", "/a/..", "/a/.", "/a%2fb", "/a?b", "/a#b", "/a\\b", "/a b", "/a\x7f", "/\xc3\xa9"}) {
+  for (const char* text : {"", "*", "v1", "/a//b", "/a/../b", "/./a", "/a/..", "/a/.", "/a%2fb",
+                           "/a?b", "/a#b", "/a\\b", "/a b", "/a\x7f", "/\xc3\xa9"}) {
     EXPECT_FALSE(is_path_pattern(text)) << text;
   }
-  for (const char* text : {"/", "**", "/v1/**", "/repos/*/x.tar.gz", "/...a", "/a:b@c;d=e,f"}) EXPECT_TRUE(is_path_pattern(text)) << text;
+  for (const char* text : {"/", "**", "/v1/**", "/repos/*/x.tar.gz", "/...a", "/a:b@c;d=e,f"})
+    EXPECT_TRUE(is_path_pattern(text)) << text;
   EXPECT_FALSE(is_path_pattern("/" + std::string(kMostPathPattern, 'a')));
 }
 

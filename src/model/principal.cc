@@ -6,11 +6,12 @@
 namespace cay {
 namespace {
 
-constexpr std::array<std::pair<KeyScope, std::string_view>, 5> kScopes{{{KeyScope::kAdmin, "admin"},
-                                                                        {KeyScope::kCreate, "create"},
-                                                                        {KeyScope::kRead, "read"},
-                                                                        {KeyScope::kUse, "use"},
-                                                                        {KeyScope::kMonitor, "monitor"}}};
+constexpr std::array<std::pair<KeyScope, std::string_view>, 5> kScopes{
+    {{KeyScope::kAdmin, "admin"},
+     {KeyScope::kCreate, "create"},
+     {KeyScope::kRead, "read"},
+     {KeyScope::kUse, "use"},
+     {KeyScope::kMonitor, "monitor"}}};
 
 }  // namespace
 

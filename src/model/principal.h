@@ -1,4 +1,5 @@
-// Principal: who calls, and what their key is for. The server finds out; the core decides what they may.
+// Principal: who calls, and what their key is for. The server finds out; the core decides what they
+// may.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,13 +22,13 @@ enum class KeyScope : std::uint8_t {
 
 // The right that a route requires of a key.
 enum class Right : std::uint8_t {
-  kAny = 0,   // any key: the answer contains nothing of any tenant
-  kRead,      // looks at the tenant's
-  kReadOne,   // looks at one sandbox
-  kUseOne,    // acts in one sandbox
-  kManage,    // makes, changes and deletes sandboxes; the default of a route
-  kWatchHost, // looks at the host: the answer concerns all tenants together
-  kHost,      // administers the host
+  kAny = 0,    // any key: the answer contains nothing of any tenant
+  kRead,       // looks at the tenant's
+  kReadOne,    // looks at one sandbox
+  kUseOne,     // acts in one sandbox
+  kManage,     // makes, changes and deletes sandboxes; the default of a route
+  kWatchHost,  // looks at the host: the answer concerns all tenants together
+  kHost,       // administers the host
 };
 
 std::string_view text_of(KeyScope scope);

@@ -1,4 +1,5 @@
-// Program record: which programs ran in a sandbox, as the kernel saw it (docs/decisions/0012-program-record.md).
+// Program record: which programs ran in a sandbox, as the kernel saw it
+// (docs/decisions/0012-program-record.md).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,11 +19,11 @@ enum class ProgramKind : std::uint8_t {
 struct ProgramEvent {
   std::uint64_t offset = 0;  // in the record
   ProgramKind kind = ProgramKind::kStart;
-  std::int64_t at_us = 0;    // microseconds since 1970
-  std::uint32_t pid = 0;     // inside
-  std::uint32_t parent = 0;  // inside; 0: Cay itself started it
+  std::int64_t at_us = 0;       // microseconds since 1970
+  std::uint32_t pid = 0;        // inside
+  std::uint32_t parent = 0;     // inside; 0: Cay itself started it
   std::int64_t started_us = 0;  // with pid the process's identity
-  std::uint32_t uid = 0;     // inside
+  std::uint32_t uid = 0;        // inside
   std::string path;
   std::vector<std::string> args;
   bool path_cut = false, args_cut = false;  // longer than is kept

@@ -22,13 +22,17 @@ TEST(ProxyHostTest, ExactWildcardAndPort) {
 }
 
 TEST(ProxyHostTest, WhatIsNoHost) {
-  for (const char* text : {"", "*", "*.", "*.com", "a..b", ".a", "a.", "a b", "a/b", "a:0", "a:x", "a:99999", "192.0.2.1", "http://a.b", "a.b:443:1", "*.*.com", "a*b.com"}) {
+  for (const char* text :
+       {"", "*", "*.", "*.com", "a..b", ".a", "a.", "a b", "a/b", "a:0", "a:x", "a:99999",
+        "192.0.2.1", "http://a.b", "a.b:443:1", "*.*.com", "a*b.com"}) {
     EXPECT_FALSE(parse_proxy_host(text)) << text;
   }
 }
 
 TEST(ProxyHostTest, WhatIsWithinAnother) {
-  const auto covers = [](const char* one, const char* other) { return parse_proxy_host(one)->covers(*parse_proxy_host(other)); };
+  const auto covers = [](const char* one, const char* other) {
+    return parse_proxy_host(one)->covers(*parse_proxy_host(other));
+  };
   EXPECT_TRUE(covers("*.example.com", "a.example.com"));
   EXPECT_TRUE(covers("*.example.com", "*.a.example.com"));
   EXPECT_TRUE(covers("*.example.com", "*.example.com"));
@@ -60,17 +64,22 @@ TEST(ProxyTest, RulesAreChecked) {
   EXPECT_EQ(reason(bad), "");
   bad.headers = {{"Authorization", "Bearer ${SECRET}\r\nX: y", ""}};
   EXPECT_NE(reason(bad), "");
-  for (const char* own : {"Host", "connection", "Content-Length", "Transfer-Encoding", "Sec-WebSocket-Key", "Accept-Encoding", "bad name", ""}) {
+  for (const char* own : {"Host", "connection", "Content-Length", "Transfer-Encoding",
+                          "Sec-WebSocket-Key", "Accept-Encoding", "bad name", ""}) {
     bad.headers = {{own, "${SECRET}", ""}};
     EXPECT_NE(reason(bad), "") << own;
   }
   // As a server may read it, and what the broker takes out of what guests send.
-  for (const char* own : {"Transfer_Encoding", "CONTENT_LENGTH", "content.length", "Range", "range", "If-Range", "if_range", "Request-Range", "TE", "Upgrade", "Expect", "Accept_Encoding",
-                          "Proxy-Authorization", "proxy_connection", "Keep_Alive", "Trailer", "Sec_WebSocket_Protocol", "sec-websocket-extensions"}) {
+  for (const char* own :
+       {"Transfer_Encoding", "CONTENT_LENGTH", "content.length", "Range", "range", "If-Range",
+        "if_range", "Request-Range", "TE", "Upgrade", "Expect", "Accept_Encoding",
+        "Proxy-Authorization", "proxy_connection", "Keep_Alive", "Trailer",
+        "Sec_WebSocket_Protocol", "sec-websocket-extensions"}) {
     bad.headers = {{own, "${SECRET}", ""}};
     EXPECT_NE(reason(bad).find("is Cay's own to set"), std::string::npos) << own;
   }
-  for (const char* free : {"X-Range", "Range-Key", "Sec-WebSocket", "Content-Length2", "X-Api-Key"}) {
+  for (const char* free :
+       {"X-Range", "Range-Key", "Sec-WebSocket", "Content-Length2", "X-Api-Key"}) {
     bad.headers = {{free, "${SECRET}", ""}};
     EXPECT_EQ(reason(bad), "") << free;
   }
@@ -95,7 +104,8 @@ TEST(ProxyTest, RulesAreChecked) {
   bad.paths.clear();
   bad.name = "a/b";
   EXPECT_NE(reason(bad), "");
-  EXPECT_FALSE(check_proxy_rules({rule(ProxyWay::kHeaders), rule(ProxyWay::kHeaders)})) << "two of a name";
+  EXPECT_FALSE(check_proxy_rules({rule(ProxyWay::kHeaders), rule(ProxyWay::kHeaders)}))
+      << "two of a name";
   ProxyRule named = rule(ProxyWay::kPlaceholder);
   named.headers = {{"X-Key", "", ""}};
   EXPECT_EQ(reason(named), "");
@@ -125,7 +135,8 @@ TEST(ProxyTest, ARuleWithoutASecretIsAFenceAndNothingElse) {
 TEST(ProxyTest, ValuesThatCanBeHeaders) {
   EXPECT_TRUE(check_secret_value("sk-12345678"));
   EXPECT_TRUE(check_secret_value("a b c d e"));
-  for (const char* value : {"", "short", " leading-blank", "trailing-blank ", "line\nbreak-in-it", "tab\tin-it-too", "\x80not-ascii"}) {
+  for (const char* value : {"", "short", " leading-blank", "trailing-blank ", "line\nbreak-in-it",
+                            "tab\tin-it-too", "\x80not-ascii"}) {
     EXPECT_FALSE(check_secret_value(value)) << value;
   }
   EXPECT_FALSE(check_secret_value(std::string(kMostSecretBytes + 1, 'x')));

@@ -15,8 +15,9 @@ std::string_view to_string(SandboxState state) {
 }
 
 std::optional<SandboxState> sandbox_state_from(std::string_view text) {
-  for (const auto state : {SandboxState::kProvisioning, SandboxState::kReady, SandboxState::kStopped,
-                           SandboxState::kFailed, SandboxState::kDeleting, SandboxState::kPaused}) {
+  for (const auto state :
+       {SandboxState::kProvisioning, SandboxState::kReady, SandboxState::kStopped,
+        SandboxState::kFailed, SandboxState::kDeleting, SandboxState::kPaused}) {
     if (to_string(state) == text) return state;
   }
   return std::nullopt;

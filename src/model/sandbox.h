@@ -26,7 +26,8 @@ enum class SandboxState : std::uint8_t {
 std::string_view to_string(SandboxState state);
 std::optional<SandboxState> sandbox_state_from(std::string_view text);
 
-// The way out of a sandbox as it was made at its last start; its policy may have been changed since.
+// The way out of a sandbox as it was made at its last start; its policy may have been changed
+// since.
 enum class NetworkState : std::uint8_t {
   kOff = 1,          // by its policy, or it never started
   kOn = 2,           // what it sends goes to the gate
@@ -40,8 +41,8 @@ struct SandboxNetwork {
   bool operator==(const SandboxNetwork&) const = default;
 };
 
-// The user, directory and environment of a command. Layers (image < snapshot < sandbox < command): user and workdir replace, env
-// merges key by key.
+// The user, directory and environment of a command. Layers (image < snapshot < sandbox < command):
+// user and workdir replace, env merges key by key.
 struct RunConfig {
   std::optional<std::string> user;     // name, uid, name:group or uid:gid
   std::optional<std::string> workdir;  // absolute
@@ -54,28 +55,30 @@ RunConfig layered(const RunConfig& below, const RunConfig& above);
 using TmpfsMounts = std::map<std::string, std::uint64_t>;
 
 struct SandboxSpec {
-  std::string name;                 // empty: generated
-  std::string snapshot;             // id or name; empty: "default"
+  std::string name;      // empty: generated
+  std::string snapshot;  // id or name; empty: "default"
   std::map<std::string, std::string> labels;
-  Limits limits;                    // zeros: defaults
+  Limits limits;  // zeros: defaults
   RunConfig run;
-  std::string policy;               // a name or rules (policy/rule_set.h), as requested; empty: the daemon's default
-  std::string rules{};              // once it is checked: those of the policy "rules"
-  std::optional<std::int64_t> idle_ttl_s;           // 0: never; absent: default
+  std::string
+      policy;  // a name or rules (policy/rule_set.h), as requested; empty: the daemon's default
+  std::string rules{};                     // once it is checked: those of the policy "rules"
+  std::optional<std::int64_t> idle_ttl_s;  // 0: never; absent: default
   std::optional<std::int64_t> delete_after_stop_s;  // 0: never; absent: default
   std::int64_t lifetime_s = 0;                      // deleted so long after its creation; 0: never
-  bool commands_keep_awake = false;                 // a running command is use, though nobody reads it
-  bool record_programs = false;                     // keep a program record (model/program.h)
-  std::string profile{};                            // how commands are held, by name (base/profile.h); empty: the daemon's default
-  std::vector<ProxyRule> proxy;                     // secrets that it may use
+  bool commands_keep_awake = false;  // a running command is use, though nobody reads it
+  bool record_programs = false;      // keep a program record (model/program.h)
+  std::string
+      profile{};  // how commands are held, by name (base/profile.h); empty: the daemon's default
+  std::vector<ProxyRule> proxy;  // secrets that it may use
   TmpfsMounts tmpfs{};
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).
   std::map<std::string, std::string> facade_data;
 };
 
-// A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves. People see wall-clock time, which is kept
-// beside it.
+// A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves.
+// People see wall-clock time, which is kept beside it.
 using LifeMillis = std::int64_t;
 struct LifeMarks {
   LifeMillis created = 0;
@@ -84,9 +87,10 @@ struct LifeMarks {
   bool operator==(const LifeMarks&) const = default;
 };
 
-// Sandbox::reason of one that was stopped by nobody's request for it. Begun keeps the first two: one word each.
-inline constexpr std::string_view kStoppedIdle = "idle";                        // idle_ttl_s was over
-inline constexpr std::string_view kStoppedByDrain = "drained";                  // with all others, by the operator
+// Sandbox::reason of one that was stopped by nobody's request for it. Begun keeps the first two:
+// one word each.
+inline constexpr std::string_view kStoppedIdle = "idle";        // idle_ttl_s was over
+inline constexpr std::string_view kStoppedByDrain = "drained";  // with all others, by the operator
 inline constexpr std::string_view kStoppedByHost = "host restarted";
 
 struct Sandbox {
@@ -94,15 +98,16 @@ struct Sandbox {
   TenantId tenant;
   std::string name;
   SandboxState state = SandboxState::kProvisioning;
-  std::string reason;  // why it failed, was stopped unasked (kStoppedIdle...) or is deleted and still there; else empty
+  std::string reason;  // why it failed, was stopped unasked (kStoppedIdle...) or is deleted and
+                       // still there; else empty
   std::string snapshot_name;
   SnapshotId snapshot_id;
   std::map<std::string, std::string> labels;
   Limits limits;
   RunConfig run;
-  std::string policy;       // its name; "rules": rules of its own
-  std::string rules{};      // then
-  SandboxNetwork network;   // as of the last one
+  std::string policy;      // its name; "rules": rules of its own
+  std::string rules{};     // then
+  SandboxNetwork network;  // as of the last one
   std::int64_t idle_ttl_s = 0;
   std::int64_t delete_after_stop_s = 0;
   std::int64_t lifetime_s = 0;
@@ -126,26 +131,33 @@ struct SandboxPatch {
   std::optional<std::map<std::string, std::string>> labels;  // replaces all
   std::optional<std::int64_t> idle_ttl_s;
   std::optional<std::int64_t> delete_after_stop_s;
-  std::optional<std::int64_t> lifetime_s;        // still from the creation
+  std::optional<std::int64_t> lifetime_s;  // still from the creation
   std::optional<bool> commands_keep_awake;
-  std::optional<RunConfig> run;          // merged: see layered()
-  std::optional<std::string> policy;     // as SandboxSpec has it; takes effect at once, unless the sandbox was started without a way out
+  std::optional<RunConfig> run;       // merged: see layered()
+  std::optional<std::string> policy;  // as SandboxSpec has it; takes effect at once, unless the
+                                      // sandbox was started without a way out
   std::optional<std::vector<ProxyRule>> proxy;  // replaces all; at once
-  std::optional<std::uint32_t> cpu_millicores;   // limits take effect at the next start
+  std::optional<std::uint32_t> cpu_millicores;  // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> disk_bytes;
   std::map<std::string, std::string> facade_data;  // merged by key
 };
 
 enum class SandboxSort : std::uint8_t {
-  kCreatedAt, kName, kState, kStoppedAt, kIdleTtl, kDeleteAfterStop
+  kCreatedAt,
+  kName,
+  kState,
+  kStoppedAt,
+  kIdleTtl,
+  kDeleteAfterStop
 };
 
 struct SandboxQuery {
   std::string name_contains;  // case-insensitive; empty: all
   std::optional<SandboxState> state;
-  std::string created_by;                                            // empty: all
-  std::vector<std::pair<std::string, std::optional<std::string>>> labels;  // key or key=value, ANDed
+  std::string created_by;  // empty: all
+  std::vector<std::pair<std::string, std::optional<std::string>>>
+      labels;  // key or key=value, ANDed
   SandboxSort sort = SandboxSort::kCreatedAt;
   bool descending = true;
   std::uint32_t offset = 0;
@@ -167,8 +179,8 @@ struct UsageSummary {
 struct SnapshotInfo {
   SnapshotId id;
   std::string name;
-  std::string status;        // "ready", "building", "failed"
-  std::string fingerprint;   // of the host's packages, for `default`
+  std::string status;       // "ready", "building", "failed"
+  std::string fingerprint;  // of the host's packages, for `default`
   std::uint64_t used_bytes = 0;
   UnixMillis created_at = 0;
 };

@@ -1,5 +1,6 @@
-// SealedBox: bytes that anybody with a public key can close and only the owner of the private key can open: X25519 with a key of one
-// use, HKDF-SHA256, AES-256-GCM. A client closes a secret's value before it goes to the daemon, which passes it on unread.
+// SealedBox: bytes that anybody with a public key can close and only the owner of the private key
+// can open: X25519 with a key of one use, HKDF-SHA256, AES-256-GCM. A client closes a secret's
+// value before it goes to the daemon, which passes it on unread.
 #pragma once
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ Result<BoxKeys> new_box_keys();
 Result<std::string> box_public_key(std::string_view private_key);
 
 // One-time public key (32 bytes), ciphertext, tag (16). `about` must be the same when it is opened.
-Result<std::string> close_box(std::string_view public_key, std::string_view about, std::string_view plain);
+Result<std::string> close_box(std::string_view public_key, std::string_view about,
+                              std::string_view plain);
 // kInvalidArgument (bad_envelope): it was not closed for this key, or about something else.
 Result<Wiped> open_box(std::string_view private_key, std::string_view about, std::string_view box);
 

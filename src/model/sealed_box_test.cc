@@ -21,8 +21,10 @@ TEST(SealedBoxTest, OnlyTheOwnerOpensItAndOnlyForWhatItWasClosed) {
 
 TEST(SealedBoxTest, EachIsAnother) {
   const auto owner = new_box_keys();
-  EXPECT_NE(*close_box(owner->public_key, "a", "the same"), *close_box(owner->public_key, "a", "the same"));
-  EXPECT_NE(*encrypt(owner->private_key.view(), "a", "the same"), *encrypt(owner->private_key.view(), "a", "the same"));
+  EXPECT_NE(*close_box(owner->public_key, "a", "the same"),
+            *close_box(owner->public_key, "a", "the same"));
+  EXPECT_NE(*encrypt(owner->private_key.view(), "a", "the same"),
+            *encrypt(owner->private_key.view(), "a", "the same"));
 }
 
 TEST(SealedBoxTest, EveryChangedByteIsFound) {
@@ -36,7 +38,8 @@ TEST(SealedBoxTest, EveryChangedByteIsFound) {
   }
   EXPECT_FALSE(open_box(owner->private_key.view(), "a", box.substr(0, box.size() - 1)));
   EXPECT_FALSE(open_box(owner->private_key.view(), "a", ""));
-  EXPECT_FALSE(open_box(owner->private_key.view(), "a", std::string(80, '\0'))) << "a point of small order";
+  EXPECT_FALSE(open_box(owner->private_key.view(), "a", std::string(80, '\0')))
+      << "a point of small order";
   EXPECT_FALSE(close_box("short", "a", "value"));
 }
 

@@ -9,7 +9,8 @@
 namespace cay {
 
 std::string new_secret() {
-  static constexpr std::string_view kLetters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  static constexpr std::string_view kLetters =
+      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   constexpr std::size_t kLength = 43;
   // Values past the last whole multiple would make some letters likelier.
   constexpr unsigned kFair = 256 - 256 % 62;

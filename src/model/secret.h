@@ -1,4 +1,5 @@
-// Secrets that Cay gives out (API keys, the tokens of links): made at random, shown once, kept as hashes.
+// Secrets that Cay gives out (API keys, the tokens of links): made at random, shown once, kept as
+// hashes.
 #pragma once
 #include <array>
 #include <optional>

@@ -11,10 +11,13 @@ constexpr std::size_t kTraceDigits = 32;
 constexpr std::size_t kSpanDigits = 16;
 
 bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-bool is_zero(std::string_view text) { return text.find_first_not_of('0') == std::string_view::npos; }
+bool is_zero(std::string_view text) {
+  return text.find_first_not_of('0') == std::string_view::npos;
+}
 
 std::string new_span_id() {
   std::string digits = new_uuid();
@@ -31,7 +34,9 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) {
   constexpr std::size_t kTraceAt = 3;
   constexpr std::size_t kSpanAt = 36;
   constexpr std::size_t kFlagsAt = 53;
-  if (text.size() < kLength || text[2] != '-' || text[kSpanAt - 1] != '-' || text[kFlagsAt - 1] != '-') return std::nullopt;
+  if (text.size() < kLength || text[2] != '-' || text[kSpanAt - 1] != '-' ||
+      text[kFlagsAt - 1] != '-')
+    return std::nullopt;
   const std::string_view version = text.substr(0, 2);
   const std::string_view trace = text.substr(kTraceAt, kTraceDigits);
   const std::string_view span = text.substr(kSpanAt, kSpanDigits);

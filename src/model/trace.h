@@ -11,8 +11,8 @@
 namespace cay {
 
 struct TraceContext {
-  std::string trace_id;   // 32 hex digits; empty: no trace
-  std::string span_id;    // 16 hex digits: the parent of what comes
+  std::string trace_id;  // 32 hex digits; empty: no trace
+  std::string span_id;   // 16 hex digits: the parent of what comes
   bool sampled = false;
 
   explicit operator bool() const { return !trace_id.empty(); }
@@ -26,13 +26,13 @@ std::string traceparent(const TraceContext& trace);
 TraceContext child_of(const TraceContext& trace);
 
 struct Span {
-  TraceContext trace;      // span_id: its own
-  std::string parent_id;   // empty: none
+  TraceContext trace;     // span_id: its own
+  std::string parent_id;  // empty: none
   std::string name;
-  bool server = false;     // a request that was served; else internal
+  bool server = false;  // a request that was served; else internal
   UnixMillis begin = 0, end = 0;
   std::map<std::string, std::string> attributes;
-  std::string error;       // empty: it went well
+  std::string error;  // empty: it went well
 };
 
 }  // namespace cay

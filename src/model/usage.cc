@@ -2,8 +2,8 @@
 
 namespace cay {
 
-void add(UsageReport& report, const UsageQuery& query, const std::map<std::string, std::string>& labels,
-         const UsageSum& sum) {
+void add(UsageReport& report, const UsageQuery& query,
+         const std::map<std::string, std::string>& labels, const UsageSum& sum) {
   for (const auto& [key, value] : query.labels) {
     const auto found = labels.find(key);
     if (found == labels.end() || (value && found->second != *value)) return;

@@ -18,7 +18,8 @@
 namespace cay::os {
 namespace {
 
-constexpr std::uint64_t kEnableSimple = 4;  // BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, newer than our headers
+constexpr std::uint64_t kEnableSimple =
+    4;  // BTRFS_QUOTA_CTL_ENABLE_SIMPLE_QUOTA, newer than our headers
 
 bool fill_name(char* to, std::size_t size, const std::string& name) {
   if (name.size() >= size) return false;
@@ -70,17 +71,21 @@ std::string btrfs_quota_mode(int fd) {
 
 Result<void> btrfs_create_subvolume(int dir, const std::string& name) {
   btrfs_ioctl_vol_args args{};
-  if (!fill_name(args.name, sizeof args.name, name)) return Error::from_errno(ENAMETOOLONG, "create subvolume");
-  if (::ioctl(dir, BTRFS_IOC_SUBVOL_CREATE, &args) != 0) return Error::from_errno(errno, "create subvolume " + name);
+  if (!fill_name(args.name, sizeof args.name, name))
+    return Error::from_errno(ENAMETOOLONG, "create subvolume");
+  if (::ioctl(dir, BTRFS_IOC_SUBVOL_CREATE, &args) != 0)
+    return Error::from_errno(errno, "create subvolume " + name);
   return {};
 }
 
 Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name) {
   btrfs_ioctl_vol_args_v2 args{};
-  if (!fill_name(args.name, sizeof args.name, name)) return Error::from_errno(ENAMETOOLONG, "snapshot subvolume");
+  if (!fill_name(args.name, sizeof args.name, name))
+    return Error::from_errno(ENAMETOOLONG, "snapshot subvolume");
   args.fd = source_fd;
   args.flags = BTRFS_SUBVOL_RDONLY;
-  if (::ioctl(dir, BTRFS_IOC_SNAP_CREATE_V2, &args) != 0) return Error::from_errno(errno, "snapshot subvolume " + name);
+  if (::ioctl(dir, BTRFS_IOC_SNAP_CREATE_V2, &args) != 0)
+    return Error::from_errno(errno, "snapshot subvolume " + name);
   return {};
 }
 
@@ -88,15 +93,18 @@ Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes) {
   btrfs_ioctl_qgroup_limit_args args{};  // qgroupid 0: the subvolume's own
   args.lim.flags = BTRFS_QGROUP_LIMIT_MAX_RFER;
   args.lim.max_rfer = bytes;
-  if (::ioctl(subvolume_fd, BTRFS_IOC_QGROUP_LIMIT, &args) != 0) return Error::from_errno(errno, "limit subvolume");
+  if (::ioctl(subvolume_fd, BTRFS_IOC_QGROUP_LIMIT, &args) != 0)
+    return Error::from_errno(errno, "limit subvolume");
   return {};
 }
 
 Result<void> btrfs_write_in_place(int dir) {
   int flags = 0;
-  if (::ioctl(dir, FS_IOC_GETFLAGS, &flags) != 0) return Error::from_errno(errno, "look at the disk's flags");
+  if (::ioctl(dir, FS_IOC_GETFLAGS, &flags) != 0)
+    return Error::from_errno(errno, "look at the disk's flags");
   flags |= FS_NOCOW_FL;
-  if (::ioctl(dir, FS_IOC_SETFLAGS, &flags) != 0) return Error::from_errno(errno, "set the disk's flags");
+  if (::ioctl(dir, FS_IOC_SETFLAGS, &flags) != 0)
+    return Error::from_errno(errno, "set the disk's flags");
   return {};
 }
 
@@ -111,7 +119,8 @@ Result<void> btrfs_delete_subvolume(int dir, const std::string& name) {
     id = subvolume_id(subvolume->get());
   }
   btrfs_ioctl_vol_args args{};
-  if (!fill_name(args.name, sizeof args.name, name)) return Error::from_errno(ENAMETOOLONG, "delete subvolume");
+  if (!fill_name(args.name, sizeof args.name, name))
+    return Error::from_errno(ENAMETOOLONG, "delete subvolume");
   if (::ioctl(dir, BTRFS_IOC_SNAP_DESTROY, &args) != 0 && errno != ENOENT) {
     return Error::from_errno(errno, "delete subvolume " + name);
   }

@@ -10,7 +10,8 @@ namespace cay::os {
 // Whether the descriptor's file system is btrfs.
 bool is_btrfs(int fd);
 
-// Switches quota on: simple quota where the kernel has it (6.7), full qgroups otherwise. Idempotent.
+// Switches quota on: simple quota where the kernel has it (6.7), full qgroups otherwise.
+// Idempotent.
 Result<void> btrfs_enable_quota(int fd);
 
 // Returns "squota" (simple), "qgroup" (full), or empty if there is no quota or the kernel does not
@@ -19,8 +20,8 @@ std::string btrfs_quota_mode(int fd);
 
 Result<void> btrfs_create_subvolume(int dir, const std::string& name);
 
-// A read-only snapshot of the subvolume whose root `source_fd` is, as `name` in `dir`: of one moment, with all that was
-// written before it.
+// A read-only snapshot of the subvolume whose root `source_fd` is, as `name` in `dir`: of one
+// moment, with all that was written before it.
 Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name);
 
 // At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.
@@ -31,8 +32,8 @@ Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes);
 // counts against the limit.
 Result<void> btrfs_write_in_place(int dir);
 
-// Removes a subvolume and its qgroup; the kernel frees the space in the background. Absent is success;
-// a plain directory of that name is kInvalidArgument.
+// Removes a subvolume and its qgroup; the kernel frees the space in the background. Absent is
+// success; a plain directory of that name is kInvalidArgument.
 Result<void> btrfs_delete_subvolume(int dir, const std::string& name);
 
 }  // namespace cay::os

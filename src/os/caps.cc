@@ -36,8 +36,8 @@ bool give_up_all_but(std::uint64_t keep) {
   __user_cap_data_struct data[2]{};
   if (::syscall(SYS_capget, &header, data) != 0) return false;
   const std::uint64_t had = std::uint64_t{data[1].permitted} << 32 | data[0].permitted;
-  return ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 && drop_bounding_set(keep) &&
-         set_capabilities(had & keep);
+  return ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 &&
+         drop_bounding_set(keep) && set_capabilities(had & keep);
 }
 
 }  // namespace cay::os

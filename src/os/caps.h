@@ -11,8 +11,8 @@ constexpr std::uint64_t cap_bit(int capability) { return std::uint64_t{1} << cap
 // Permitted and effective become `keep` (bits by cap_bit), inheritable empty. False: errno is set.
 bool set_capabilities(std::uint64_t keep);
 
-// Takes all but `keep` out of the bounding set. Needs CAP_SETPCAP where there is something to take. False: errno is
-// set.
+// Takes all but `keep` out of the bounding set. Needs CAP_SETPCAP where there is something to take.
+// False: errno is set.
 bool drop_bounding_set(std::uint64_t keep = 0);
 
 // Gives up capabilities for good, for this process and all that it starts. The bounding, permitted

@@ -30,7 +30,8 @@ std::vector<pid_t> pids_of(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     pid_t pid = 0;
     const auto read = std::from_chars(line.data(), line.data() + line.size(), pid);
-    if (read.ec == std::errc() && read.ptr == line.data() + line.size() && pid > 0) pids.push_back(pid);
+    if (read.ec == std::errc() && read.ptr == line.data() + line.size() && pid > 0)
+      pids.push_back(pid);
     if (end == std::string_view::npos) break;
     text.remove_prefix(end + 1);
   }
@@ -43,7 +44,8 @@ std::size_t kill_members(int group) {
     UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (process && pid != ::getpid()) held.emplace_back(pid, std::move(process));
   }
-  // Read again: while the process that we hold lives, its number is its own; once it has ended, no signal reaches anybody.
+  // Read again: while the process that we hold lives, its number is its own; once it has ended, no
+  // signal reaches anybody.
   const std::vector<pid_t> still = members(group);
   std::size_t killed = 0;
   for (const auto& [pid, process] : held) {

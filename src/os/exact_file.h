@@ -10,6 +10,7 @@
 namespace cay::os {
 
 // As replace_file() (file.h) else; of one that fails nothing is left.
-Result<void> replace_file_exactly(int dir, const std::string& name, std::string_view bytes, mode_t mode);
+Result<void> replace_file_exactly(int dir, const std::string& name, std::string_view bytes,
+                                  mode_t mode);
 
 }  // namespace cay::os

@@ -17,7 +17,8 @@ TEST(ExactFileTest, TheModeIsTheOneGivenWhateverTheUmask) {
   const auto dir = open_dir(AT_FDCWD, place.path());
   ASSERT_TRUE(dir);
   const mode_t before = ::umask(077);
-  const auto one = replace_file_exactly(dir->get(), "f", "one", 0644), two = replace_file_exactly(dir->get(), "f", "two", 0644);
+  const auto one = replace_file_exactly(dir->get(), "f", "one", 0644),
+             two = replace_file_exactly(dir->get(), "f", "two", 0644);
   ::umask(before);
   ASSERT_TRUE(one && two);
   struct stat info{};

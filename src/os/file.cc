@@ -65,11 +65,14 @@ Result<void> write_file(int dir, const std::string& path, std::string_view text)
 
 Result<void> replace_file(int dir, const std::string& name, std::string_view bytes, mode_t mode) {
   const std::string temporary = name + ".new";
-  if (::unlinkat(dir, temporary.c_str(), 0) != 0 && errno != ENOENT) return last_error("remove", temporary);
-  UniqueFd fd(::openat(dir, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  if (::unlinkat(dir, temporary.c_str(), 0) != 0 && errno != ENOENT)
+    return last_error("remove", temporary);
+  UniqueFd fd(
+      ::openat(dir, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd) return last_error("create", temporary);
   CAY_CHECK(write_all(fd.get(), bytes, temporary));
-  if (::renameat(dir, temporary.c_str(), dir, name.c_str()) != 0) return last_error("rename", temporary);
+  if (::renameat(dir, temporary.c_str(), dir, name.c_str()) != 0)
+    return last_error("rename", temporary);
   return {};
 }
 
@@ -88,11 +91,12 @@ Result<UniqueFd> ensure_dir(int dir, const std::string& name, uid_t uid, gid_t g
   if (::fstat(fd.get(), &info) != 0) return last_error("stat", name);
   if (info.st_uid != uid) {
     return Error{Code::kPermissionDenied, "unsafe_directory",
-                 name + " belongs to uid " + std::to_string(info.st_uid) + ", not to uid " + std::to_string(uid) +
-                     ": move it away and start again",
+                 name + " belongs to uid " + std::to_string(info.st_uid) + ", not to uid " +
+                     std::to_string(uid) + ": move it away and start again",
                  0};
   }
-  if ((info.st_mode & 07777) != mode && ::fchmod(fd.get(), mode) != 0) return last_error("chmod", name);
+  if ((info.st_mode & 07777) != mode && ::fchmod(fd.get(), mode) != 0)
+    return last_error("chmod", name);
   return fd;
 }
 
@@ -116,8 +120,8 @@ Result<std::vector<std::string>> list_dir(int dir) {
 namespace {
 
 // Each level of the way down holds a descriptor and a frame of the stack, and a guest can nest
-// without end. A directory that lies too deep is moved up into the root of the tree that is removed,
-// and its turn comes later.
+// without end. A directory that lies too deep is moved up into the root of the tree that is
+// removed, and its turn comes later.
 struct Removal {
   int top;
   unsigned moved = 0;
@@ -141,7 +145,8 @@ struct Removal {
     for (const std::string& child : names) {
       CAY_CHECK(remove(inner.get(), child, depth + 1));
     }
-    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return last_error("remove", name);
+    if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+      return last_error("remove", name);
     return {};
   }
 };

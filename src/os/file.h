@@ -24,9 +24,9 @@ Result<void> replace_file(int dir, const std::string& name, std::string_view byt
 
 Result<UniqueFd> open_dir(int dir, const std::string& path);
 
-// Opens directory `name`, making it if absent. Fails kPermissionDenied (reason unsafe_directory) when
-// it is not a directory owned by uid:gid: whoever owns the parent may have put something else there.
-// The mode is set to `mode`.
+// Opens directory `name`, making it if absent. Fails kPermissionDenied (reason unsafe_directory)
+// when it is not a directory owned by uid:gid: whoever owns the parent may have put something else
+// there. The mode is set to `mode`.
 Result<UniqueFd> ensure_dir(int dir, const std::string& name, uid_t uid, gid_t gid, mode_t mode);
 
 // Names in a directory but "." and "..", unsorted.

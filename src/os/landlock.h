@@ -1,4 +1,5 @@
-// Landlock: what of the file system a process may still open, make and remove. Raw calls: Debian 12 has no library for it.
+// Landlock: what of the file system a process may still open, make and remove. Raw calls: Debian 12
+// has no library for it.
 #pragma once
 #include <cstdint>
 
@@ -12,8 +13,9 @@ int landlock_abi();
 
 class Landlock {
  public:
-  // Handles all that this kernel can: what no rule allows is refused from enforce() on. So are, where the kernel knows of them,
-  // TCP ports to listen on, abstract sockets of others, and signals to processes outside.
+  // Handles all that this kernel can: what no rule allows is refused from enforce() on. So are,
+  // where the kernel knows of them, TCP ports to listen on, abstract sockets of others, and signals
+  // to processes outside.
   static Result<Landlock> begin();
 
   // Below `directory` (or that file).
@@ -25,7 +27,8 @@ class Landlock {
   Result<void> enforce();
 
  private:
-  explicit Landlock(UniqueFd rules, std::uint64_t handled) : rules_(std::move(rules)), handled_(handled) {}
+  explicit Landlock(UniqueFd rules, std::uint64_t handled)
+      : rules_(std::move(rules)), handled_(handled) {}
   Result<void> allow(int directory, std::uint64_t access);
   UniqueFd rules_;
   std::uint64_t handled_ = 0;

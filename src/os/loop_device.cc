@@ -32,7 +32,8 @@ Result<LoopDevice> attach_loop(int backing_fd) {
   for (const std::string& name : names) {
     if (!name.starts_with("loop")) continue;
     if (::faccessat(block.get(), (name + "/loop/backing_file").c_str(), F_OK, 0) != 0) continue;
-    LoopDevice device{"/dev/" + name, UniqueFd(::open(("/dev/" + name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW))};
+    LoopDevice device{"/dev/" + name,
+                      UniqueFd(::open(("/dev/" + name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW))};
     if (device.fd && serves(device.fd.get(), file)) return device;
   }
   const UniqueFd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));

@@ -12,8 +12,9 @@ struct LoopDevice {
   UniqueFd fd;       // keep it until the device is mounted: it clears itself at the last close
 };
 
-// The device that already serves the file `backing_fd`, or a new one that clears itself when its last
-// user goes. Two devices over one file would corrupt it, so the existing one is always found first.
+// The device that already serves the file `backing_fd`, or a new one that clears itself when its
+// last user goes. Two devices over one file would corrupt it, so the existing one is always found
+// first.
 Result<LoopDevice> attach_loop(int backing_fd);
 
 }  // namespace cay::os

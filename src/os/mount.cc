@@ -26,7 +26,8 @@ std::string kernel_words(int fs_fd) {
 
 }  // namespace
 
-Result<UniqueFd> new_mount(const char* type, std::initializer_list<MountOption> options, std::uint64_t attributes) {
+Result<UniqueFd> new_mount(const char* type, std::initializer_list<MountOption> options,
+                           std::uint64_t attributes) {
   UniqueFd fs(::fsopen(type, FSOPEN_CLOEXEC));
   if (!fs) return Error::from_errno(errno, std::string("open file system type ") + type);
   const auto failed = [&](const std::string& what) {
@@ -35,8 +36,8 @@ Result<UniqueFd> new_mount(const char* type, std::initializer_list<MountOption> 
   };
   for (const auto& [name, value] : options) {
     const bool flag = value.empty();
-    if (::fsconfig(fs.get(), flag ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, name, flag ? nullptr : value.c_str(), 0) !=
-        0) {
+    if (::fsconfig(fs.get(), flag ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, name,
+                   flag ? nullptr : value.c_str(), 0) != 0) {
       return failed(std::string("set ") + name + " of " + type);
     }
   }
@@ -49,8 +50,8 @@ Result<UniqueFd> new_mount(const char* type, std::initializer_list<MountOption> 
 }
 
 Result<UniqueFd> clone_mount(int dir, const char* path) {
-  const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT |
-                         (*path == '\0' ? unsigned{AT_EMPTY_PATH} : 0U);
+  const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+                         AT_NO_AUTOMOUNT | (*path == '\0' ? unsigned{AT_EMPTY_PATH} : 0U);
   UniqueFd mount(::open_tree(dir, path, flags));
   if (!mount) return Error::from_errno(errno, std::string("copy mount ") + path);
   return mount;
@@ -64,15 +65,18 @@ Result<void> set_mount_attributes(int mount_fd, std::uint64_t attributes, int us
     attr.userns_fd = static_cast<std::uint64_t>(userns_fd);
   }
   if (::mount_setattr(mount_fd, "", AT_EMPTY_PATH, &attr, sizeof attr) != 0) {
-    return Error::from_errno(errno, userns_fd >= 0 ? "map the ids of a mount" : "set mount attributes");
+    return Error::from_errno(errno,
+                             userns_fd >= 0 ? "map the ids of a mount" : "set mount attributes");
   }
   return {};
 }
 
 Result<void> attach_mount(int mount_fd, int dir, const char* path) {
-  const unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (*path == '\0' ? unsigned{MOVE_MOUNT_T_EMPTY_PATH} : 0U);
+  const unsigned flags =
+      MOVE_MOUNT_F_EMPTY_PATH | (*path == '\0' ? unsigned{MOVE_MOUNT_T_EMPTY_PATH} : 0U);
   if (::move_mount(mount_fd, "", dir, path, flags) != 0) {
-    return Error::from_errno(errno, std::string("attach mount at ") + (*path == '\0' ? "descriptor" : path));
+    return Error::from_errno(
+        errno, std::string("attach mount at ") + (*path == '\0' ? "descriptor" : path));
   }
   return {};
 }

@@ -16,12 +16,14 @@ namespace cay::os {
 // A file system option; an empty value is a flag.
 using MountOption = std::pair<const char*, std::string>;
 
-// A detached mount of a new (or, for a block device in use, the same) instance of file system `type`.
-// `attributes` are MOUNT_ATTR_*. The error's message ends with the kernel's own words, if it has any.
-Result<UniqueFd> new_mount(const char* type, std::initializer_list<MountOption> options, std::uint64_t attributes);
+// A detached mount of a new (or, for a block device in use, the same) instance of file system
+// `type`. `attributes` are MOUNT_ATTR_*. The error's message ends with the kernel's own words, if
+// it has any.
+Result<UniqueFd> new_mount(const char* type, std::initializer_list<MountOption> options,
+                           std::uint64_t attributes);
 
-// A detached copy of the mount at `path` under `dir` (without its submounts); an empty path copies what
-// `dir` itself is. Symbolic links are not followed.
+// A detached copy of the mount at `path` under `dir` (without its submounts); an empty path copies
+// what `dir` itself is. Symbolic links are not followed.
 Result<UniqueFd> clone_mount(int dir, const char* path);
 
 // Adds MOUNT_ATTR_* to a mount; `userns_fd` >= 0 maps its ids as well (only for a detached mount).

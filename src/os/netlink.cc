@@ -15,7 +15,9 @@
 namespace cay::os {
 namespace {
 
-constexpr std::size_t padded(std::size_t size) { return (size + NLMSG_ALIGNTO - 1) & ~std::size_t{NLMSG_ALIGNTO - 1}; }
+constexpr std::size_t padded(std::size_t size) {
+  return (size + NLMSG_ALIGNTO - 1) & ~std::size_t{NLMSG_ALIGNTO - 1};
+}
 
 template <class T>
 std::string_view bytes_of(const T& value) {
@@ -54,11 +56,17 @@ void NetlinkBatch::attribute(std::uint16_t type, std::string_view bytes) {
   out_.resize(padded(out_.size()));
 }
 
-void NetlinkBatch::text(std::uint16_t type, std::string_view text) { attribute(type, std::string(text) + '\0'); }
+void NetlinkBatch::text(std::uint16_t type, std::string_view text) {
+  attribute(type, std::string(text) + '\0');
+}
 
-void NetlinkBatch::big32(std::uint16_t type, std::uint32_t value) { attribute(type, bytes_of(htonl(value))); }
+void NetlinkBatch::big32(std::uint16_t type, std::uint32_t value) {
+  attribute(type, bytes_of(htonl(value)));
+}
 
-void NetlinkBatch::host32(std::uint16_t type, std::uint32_t value) { attribute(type, bytes_of(value)); }
+void NetlinkBatch::host32(std::uint16_t type, std::uint32_t value) {
+  attribute(type, bytes_of(value));
+}
 
 void NetlinkBatch::open(std::uint16_t type) {
   CAY_ASSERT(depth_ < kMaxDepth);
@@ -96,8 +104,10 @@ Result<UniqueFd> open_netlink(int protocol) {
 Result<void> send_netlink(int socket_fd, std::string_view batch, std::string_view what) {
   sockaddr_nl kernel{};
   kernel.nl_family = AF_NETLINK;
-  const ssize_t sent = ::sendto(socket_fd, batch.data(), batch.size(), 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel);
-  if (sent != static_cast<ssize_t>(batch.size())) return Error::from_errno(sent < 0 ? errno : EMSGSIZE, what);
+  const ssize_t sent = ::sendto(socket_fd, batch.data(), batch.size(), 0,
+                                reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel);
+  if (sent != static_cast<ssize_t>(batch.size()))
+    return Error::from_errno(sent < 0 ? errno : EMSGSIZE, what);
   // The kernel works while sendto() runs: its answers are here by now.
   bool answered = false;
   alignas(nlmsghdr) std::array<char, 16 * 1024> buffer;
@@ -112,11 +122,13 @@ Result<void> send_netlink(int socket_fd, std::string_view batch, std::string_vie
       nlmsghdr header{};
       std::memcpy(&header, at, sizeof header);
       if (header.nlmsg_len < sizeof header || header.nlmsg_len > left) break;
-      if (header.nlmsg_type == NLMSG_ERROR && header.nlmsg_len >= sizeof header + sizeof(nlmsgerr)) {
+      if (header.nlmsg_type == NLMSG_ERROR &&
+          header.nlmsg_len >= sizeof header + sizeof(nlmsgerr)) {
         nlmsgerr answer{};
         std::memcpy(&answer, at + sizeof header, sizeof answer);
         if (answer.error != 0) {
-          return Error::from_errno(-answer.error, std::string(what) + " (message " + std::to_string(answer.msg.nlmsg_seq) + ")");
+          return Error::from_errno(-answer.error, std::string(what) + " (message " +
+                                                      std::to_string(answer.msg.nlmsg_seq) + ")");
         }
         answered = true;
       }
@@ -125,7 +137,9 @@ Result<void> send_netlink(int socket_fd, std::string_view batch, std::string_vie
       left -= step;
     }
   }
-  if (!answered) return Error{Code::kInternal, "os_error", std::string(what) + ": the kernel did not answer", EPROTO};
+  if (!answered)
+    return Error{Code::kInternal, "os_error", std::string(what) + ": the kernel did not answer",
+                 EPROTO};
   return {};
 }
 

@@ -20,8 +20,8 @@ class NetlinkBatch {
   }
 
   void attribute(std::uint16_t type, std::string_view bytes);
-  void text(std::uint16_t type, std::string_view text);        // with its NUL
-  void big32(std::uint16_t type, std::uint32_t value);         // network order
+  void text(std::uint16_t type, std::string_view text);  // with its NUL
+  void big32(std::uint16_t type, std::uint32_t value);   // network order
   void host32(std::uint16_t type, std::uint32_t value);
   // Attributes up to the matching close() lie inside this one.
   void open(std::uint16_t type);

@@ -36,13 +36,15 @@ TEST(CgroupLayoutTest, HybridHost) {
 }
 
 TEST(CgroupLayoutTest, PureV2Host) {
-  const auto layout = cgroup_layout_of("30 24 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
+  const auto layout =
+      cgroup_layout_of("30 24 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
   EXPECT_EQ(layout.v2, "/sys/fs/cgroup");
   EXPECT_EQ(layout.memory, "");
 }
 
 TEST(CgroupLayoutTest, EscapedBlanksAndBrokenLines) {
-  const auto layout = cgroup_layout_of("rubbish\n1 2 - cgroup2\n30 24 0:26 / /odd\\040dir rw - cgroup2 x rw\n");
+  const auto layout =
+      cgroup_layout_of("rubbish\n1 2 - cgroup2\n30 24 0:26 / /odd\\040dir rw - cgroup2 x rw\n");
   EXPECT_EQ(layout.v2, "/odd dir");
 }
 
@@ -53,7 +55,8 @@ TEST(CgroupLayoutTest, OwnPath) {
 
 TEST(CgroupProcsTest, PidsAreThoseThatHaveANumberHere) {
   EXPECT_EQ(pids_of("12\n7\n"), (std::vector<pid_t>{12, 7}));
-  EXPECT_EQ(pids_of("0\n12"), std::vector<pid_t>{12}) << "0: of another pid namespace, and to kill() our own group";
+  EXPECT_EQ(pids_of("0\n12"), std::vector<pid_t>{12})
+      << "0: of another pid namespace, and to kill() our own group";
   EXPECT_TRUE(pids_of("").empty());
   EXPECT_TRUE(pids_of("-1\n1x\n \n99999999999\n").empty());
 }
@@ -180,7 +183,9 @@ TEST(ProcessTest, CloseAllButKeepsWhatItIsTold) {
     const int kept = ::fcntl(2, F_DUPFD_CLOEXEC, 50);
     const int lost = ::fcntl(2, F_DUPFD_CLOEXEC, 51);
     close_all_but({kept});
-    ::_exit(::fcntl(kept, F_GETFD) >= 0 && ::fcntl(lost, F_GETFD) < 0 && ::fcntl(0, F_GETFD) < 0 ? 0 : 1);
+    ::_exit(::fcntl(kept, F_GETFD) >= 0 && ::fcntl(lost, F_GETFD) < 0 && ::fcntl(0, F_GETFD) < 0
+                ? 0
+                : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
@@ -234,10 +239,10 @@ TEST(ProcessTest, ClosedStandardStreamsAreFilled) {
     fill_standard_streams();
     char byte = 0;
     int wrong = 0;
-    if (::read(0, &byte, 1) != 0) wrong |= 1;                     // at its end
+    if (::read(0, &byte, 1) != 0) wrong |= 1;                    // at its end
     if (::write(1, "x", 1) != -1 || errno != EBADF) wrong |= 2;  // fails as a closed one does
     if (::write(2, "x", 1) != 1) wrong |= 4;                     // goes nowhere
-    if (::open("/dev/null", O_RDONLY) < 3) wrong |= 8;           // and nothing else takes their numbers
+    if (::open("/dev/null", O_RDONLY) < 3) wrong |= 8;  // and nothing else takes their numbers
     ::_exit(wrong);
   }
   int status = 0;

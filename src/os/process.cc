@@ -39,7 +39,8 @@ Result<Cloned> clone_process(std::uint64_t flags, int cgroup_fd) {
 
 namespace {
 
-// Fields 3 and on of proc_pid_stat(5), after a space each; empty if gone. The name (field 2) may hold anything, so from its last ')'.
+// Fields 3 and on of proc_pid_stat(5), after a space each; empty if gone. The name (field 2) may
+// hold anything, so from its last ')'.
 std::string stat_of(pid_t pid) {
   auto text = read_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
   const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
@@ -66,7 +67,8 @@ char state_of(pid_t pid) {
 bool continue_if_stopped(pid_t pid) {
   // The descriptor is opened before the look, so that both concern the same process.
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  return process && state_of(pid) == 'T' && ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
+  return process && state_of(pid) == 'T' &&
+         ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
 }
 
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time) {
@@ -102,7 +104,8 @@ void close_all_but(std::vector<int> keep) {
 void fill_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one, for those below are taken. A stdout that cannot be written to fails with EBADF.
+    // The lowest free number is this one, for those below are taken. A stdout that cannot be
+    // written to fails with EBADF.
     if (::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
   }
 }

@@ -21,7 +21,8 @@ struct Cloned {
 // directory `cgroup_fd` if >= 0. Only for single-threaded processes.
 Result<Cloned> clone_process(std::uint64_t flags, int cgroup_fd = -1);
 
-// Start time of a process in clock ticks since boot: with the pid it names a process for ever. 0 if gone.
+// Start time of a process in clock ticks since boot: with the pid it names a process for ever. 0 if
+// gone.
 std::uint64_t start_time_of(pid_t pid);
 
 // Returns the state of a process (proc_pid_stat(5)): 'R', 'S', 'D' (waits for a disk), 'T' (stopped
@@ -43,9 +44,9 @@ void kill_process(int pidfd);
 // Closes every descriptor but these.
 void close_all_but(std::vector<int> keep);
 
-// For a program that was started with stdin, stdout or stderr closed. The next file or socket that it
-// opens would take that number, and be read as input or written to as output. After this call input
-// is at its end, output fails as before, and stderr goes nowhere.
+// For a program that was started with stdin, stdout or stderr closed. The next file or socket that
+// it opens would take that number, and be read as input or written to as output. After this call
+// input is at its end, output fails as before, and stderr goes nowhere.
 void fill_standard_streams();
 
 // Raises the limit of open descriptors as far as this process may without more privileges. Returns

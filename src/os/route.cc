@@ -21,13 +21,16 @@ Result<RouteKind> route_kind(const IpAddress& to) {
   NetlinkBatch batch;
   batch.message(RTM_GETROUTE, 0, head);
   const auto* at = to.is_v4() ? to.v4_bytes().data() : to.bytes().data();
-  batch.attribute(RTA_DST, std::string_view(reinterpret_cast<const char*>(at), to.is_v4() ? 4 : 16));
+  batch.attribute(RTA_DST,
+                  std::string_view(reinterpret_cast<const char*>(at), to.is_v4() ? 4 : 16));
   const std::string_view bytes = batch.bytes();
-  if (::send(fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return Error::from_errno(errno, "ask for a route");
+  if (::send(fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return Error::from_errno(errno, "ask for a route");
   alignas(nlmsghdr) std::array<char, 4096> buffer;
   const ssize_t got = ::recv(fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   nlmsghdr header{};
-  if (got < static_cast<ssize_t>(sizeof header)) return Error::from_errno(got < 0 ? errno : EPROTO, "ask for a route");
+  if (got < static_cast<ssize_t>(sizeof header))
+    return Error::from_errno(got < 0 ? errno : EPROTO, "ask for a route");
   std::memcpy(&header, buffer.data(), sizeof header);
   const auto have = static_cast<std::size_t>(got) - sizeof header;
   if (header.nlmsg_type == NLMSG_ERROR && have >= sizeof(nlmsgerr)) {
@@ -38,7 +41,8 @@ Result<RouteKind> route_kind(const IpAddress& to) {
     if (err == EACCES || err == EINVAL) return RouteKind::kOther;
     return Error::from_errno(err, "ask for a route");
   }
-  if (header.nlmsg_type != RTM_NEWROUTE || have < sizeof(rtmsg)) return Error::from_errno(EPROTO, "ask for a route");
+  if (header.nlmsg_type != RTM_NEWROUTE || have < sizeof(rtmsg))
+    return Error::from_errno(EPROTO, "ask for a route");
   rtmsg route{};
   std::memcpy(&route, buffer.data() + sizeof header, sizeof route);
   if (route.rtm_type == RTN_UNICAST) return RouteKind::kUnicast;

@@ -23,8 +23,9 @@ bool notify_service_manager(std::string_view state) {
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + size);
   const UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return false;
-  return ::sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length) ==
-         static_cast<ssize_t>(state.size());
+  return ::sendto(fd.get(), state.data(), state.size(), MSG_NOSIGNAL,
+                  reinterpret_cast<const sockaddr*>(&address),
+                  length) == static_cast<ssize_t>(state.size());
 }
 
 }  // namespace cay::os

@@ -9,8 +9,10 @@ namespace cay::os {
 
 Result<void> load_syscall_filter(FilterSpan filter) {
   // The kernel copies the program; the cast only drops a const that the C declaration lacks.
-  sock_fprog program{static_cast<unsigned short>(filter.length), const_cast<sock_filter*>(filter.code)};
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) return Error::from_errno(errno, "load a filter of system calls");
+  sock_fprog program{static_cast<unsigned short>(filter.length),
+                     const_cast<sock_filter*>(filter.code)};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+    return Error::from_errno(errno, "load a filter of system calls");
   return {};
 }
 

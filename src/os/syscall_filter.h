@@ -1,5 +1,5 @@
-// SyscallFilter: an allow-list of system calls, with checks of their arguments, as a classic BPF program. Compiled with the program,
-// so that loading it allocates nothing.
+// SyscallFilter: an allow-list of system calls, with checks of their arguments, as a classic BPF
+// program. Compiled with the program, so that loading it allocates nothing.
 #pragma once
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -15,7 +15,8 @@
 namespace cay::os {
 
 enum class Width : std::uint8_t {
-  kLow,   // of its low word: for arguments that the kernel takes as an int, or of which it looks at those bits only
+  kLow,   // of its low word: for arguments that the kernel takes as an int, or of which it looks at
+          // those bits only
   kBoth,  // and the high word is 0: for pointers, which are more than their low word
 };
 
@@ -27,7 +28,9 @@ struct ArgumentCheck {
   Width width = Width::kLow;
 };
 
-constexpr ArgumentCheck null_pointer(int argument) { return {argument, 0, 0xffffffff, Width::kBoth}; }
+constexpr ArgumentCheck null_pointer(int argument) {
+  return {argument, 0, 0xffffffff, Width::kBoth};
+}
 
 inline constexpr std::size_t kMostChecks = 3;
 
@@ -62,9 +65,12 @@ struct AllowList {
 // A call that is not in `calls` gets the action `otherwise` (SECCOMP_RET_...). A call by another
 // architecture's table kills the process.
 template <std::size_t N>
-constexpr AllowList<N> compile_allow_list(const std::array<AllowedCall, N>& calls, std::uint32_t otherwise) {
+constexpr AllowList<N> compile_allow_list(const std::array<AllowedCall, N>& calls,
+                                          std::uint32_t otherwise) {
   AllowList<N> out;
-  const auto stmt = [&out](int code, std::uint32_t k) { out.code[out.length++] = {static_cast<std::uint16_t>(code), 0, 0, k}; };
+  const auto stmt = [&out](int code, std::uint32_t k) {
+    out.code[out.length++] = {static_cast<std::uint16_t>(code), 0, 0, k};
+  };
   const auto unless = [&out](std::uint32_t k, std::size_t skip) {
     out.code[out.length++] = {BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<std::uint8_t>(skip), k};
   };
@@ -79,14 +85,18 @@ constexpr AllowList<N> compile_allow_list(const std::array<AllowedCall, N>& call
   stmt(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
   for (const AllowedCall& call : calls) {
     std::size_t checks = 0;
-    for (const ArgumentCheck& check : call.checks) checks += check.argument < 0 ? 0U : check.width == Width::kBoth ? 2U : 1U;
-    // Each check of a word: load, mask, compare; then allow; and where something else was loaded, the number again for the next line.
+    for (const ArgumentCheck& check : call.checks)
+      checks += check.argument < 0 ? 0U : check.width == Width::kBoth ? 2U : 1U;
+    // Each check of a word: load, mask, compare; then allow; and where something else was loaded,
+    // the number again for the next line.
     const std::size_t reload = checks > 0 ? 1 : 0;
     unless(static_cast<std::uint32_t>(call.number), 3 * checks + 1 + reload);
     std::size_t left = checks;
     for (const ArgumentCheck& check : call.checks) {
       if (check.argument < 0) continue;
-      const std::size_t low = offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(check.argument);  // both machines: little-endian
+      const std::size_t low =
+          offsetof(seccomp_data, args) +
+          8 * static_cast<std::size_t>(check.argument);  // both machines: little-endian
       word(low, check.mask, check.value, 3 * --left + 1);
       if (check.width == Width::kBoth) word(low + 4, 0xffffffff, 0, 3 * --left + 1);
     }

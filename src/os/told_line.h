@@ -4,7 +4,8 @@
 
 namespace cay::os {
 
-// The first line of the file, of visible ASCII and at most 512 characters: its writer is not believed more. Empty: there is none.
+// The first line of the file, of visible ASCII and at most 512 characters: its writer is not
+// believed more. Empty: there is none.
 std::string told_line(const std::string& path);
 
 }  // namespace cay::os

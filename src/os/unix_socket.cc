@@ -43,7 +43,8 @@ Result<SocketPair> socket_pair() {
 Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t gid) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (name.empty() || name.size() >= sizeof address.sun_path || name.find('/') != std::string::npos) {
+  if (name.empty() || name.size() >= sizeof address.sun_path ||
+      name.find('/') != std::string::npos) {
     return Error{Code::kInternal, "bad_socket_name", "bad socket name " + name, 0};
   }
   std::memcpy(address.sun_path, name.data(), name.size());
@@ -58,7 +59,8 @@ Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t 
       err = errno;
     } else {
       ::unlinkat(dir, name.c_str(), 0);
-      if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) err = errno;
+      if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        err = errno;
     }
     ::umask(mask);
   }
@@ -72,7 +74,8 @@ Result<UniqueFd> connect_unix(const std::string& path, int flags) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return Error{Code::kInvalidArgument, "path_too_long", "the data directory's path is too long for a socket: choose a shorter --data", 0};
+    return Error{Code::kInvalidArgument, "path_too_long",
+                 "the data directory's path is too long for a socket: choose a shorter --data", 0};
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
@@ -85,14 +88,16 @@ Result<UniqueFd> connect_unix(const std::string& path, int flags) {
 
 Result<void> unlink_as(int dir, const std::string& name, uid_t uid, gid_t gid) {
   const ActingAs acting(uid, gid);
-  if (::unlinkat(dir, name.c_str(), 0) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + name);
+  if (::unlinkat(dir, name.c_str(), 0) != 0 && errno != ENOENT)
+    return Error::from_errno(errno, "remove " + name);
   return {};
 }
 
 Result<uid_t> peer_uid(int socket_fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid == static_cast<uid_t>(-1)) {
+  if (::getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      peer.uid == static_cast<uid_t>(-1)) {
     return Error{Code::kUnauthenticated, "unknown_peer", "cannot tell who is connecting", errno};
   }
   return peer.uid;
@@ -121,7 +126,8 @@ Result<void> send_message(int socket_fd, std::string_view bytes, const std::vect
   }
   for (;;) {
     const ssize_t sent = ::sendmsg(socket_fd, &message, MSG_NOSIGNAL);
-    if (sent >= 0 && static_cast<std::size_t>(sent) < bytes.size()) return Error::from_errno(EMSGSIZE, "send a message whole");
+    if (sent >= 0 && static_cast<std::size_t>(sent) < bytes.size())
+      return Error::from_errno(EMSGSIZE, "send a message whole");
     if (sent >= 0) return {};
     if (errno != EINTR) return Error::from_errno(errno, "send a message");
   }
@@ -147,7 +153,8 @@ Result<Message> receive_message(int socket_fd) {
   Message got;
   got.bytes.assign(buffer, static_cast<std::size_t>(n));
   got.fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
-  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+  for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
+       head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
     const std::size_t count = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {

@@ -18,11 +18,11 @@ struct SocketPair {
 // SOCK_SEQPACKET, close-on-exec: each message arrives whole or not at all.
 Result<SocketPair> socket_pair();
 
-// Returns a non-blocking stream socket that listens at `name` in directory `dir`, with mode 0600. It is
-// made with the file system identity uid:gid, so that it is that user's from its first moment. A
-// hostile owner of `dir` cannot have anything else chowned. A socket already there is replaced. The
-// working directory changes during the bind, for names longer than a sockaddr_un: single-threaded
-// callers only.
+// Returns a non-blocking stream socket that listens at `name` in directory `dir`, with mode 0600.
+// It is made with the file system identity uid:gid, so that it is that user's from its first
+// moment. A hostile owner of `dir` cannot have anything else chowned. A socket already there is
+// replaced. The working directory changes during the bind, for names longer than a sockaddr_un:
+// single-threaded callers only.
 Result<UniqueFd> listen_unix(int dir, const std::string& name, uid_t uid, gid_t gid);
 
 // Returns a stream socket connected to `path`. `flags` are those of socket(2), and SOCK_CLOEXEC is

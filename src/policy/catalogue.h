@@ -1,4 +1,5 @@
-// Catalogue: the policies that have names, Cay's presets and the operator's own, and which of them the operator lets sandboxes have.
+// Catalogue: the policies that have names, Cay's presets and the operator's own, and which of them
+// the operator lets sandboxes have.
 #pragma once
 #include <map>
 #include <memory>
@@ -20,7 +21,11 @@ struct Definition {
 
 struct NamedPolicy {
   std::string name, about;
-  enum class Origin : std::uint8_t { kPreset, kChanged, kOperator } origin = Origin::kPreset;  // kChanged: a preset that the operator changed
+  enum class Origin : std::uint8_t {
+    kPreset,
+    kChanged,
+    kOperator
+  } origin = Origin::kPreset;  // kChanged: a preset that the operator changed
   std::shared_ptr<const Policy> policy;
 };
 
@@ -35,29 +40,36 @@ inline constexpr std::string_view kOwnRules = "rules";
 class Catalogue {
  public:
   Catalogue();  // the presets, and all of them allowed
-  // `allowed`: names; empty: everything. kInvalidArgument (invalid_policy): a name that may not be defined, a rule that names a policy which is
-  // not there or itself.
-  static Result<Catalogue> make(const std::vector<Definition>& definitions, std::vector<std::string> allowed);
+  // `allowed`: names; empty: everything. kInvalidArgument (invalid_policy): a name that may not be
+  // defined, a rule that names a policy which is not there or itself.
+  static Result<Catalogue> make(const std::vector<Definition>& definitions,
+                                std::vector<std::string> allowed);
 
   const NamedPolicy* find(std::string_view name) const;
-  const std::vector<NamedPolicy>& all() const { return all_; }  // in the order of the presets, then the operator's
+  const std::vector<NamedPolicy>& all() const {
+    return all_;
+  }  // in the order of the presets, then the operator's
   const std::vector<std::string>& allowed() const { return allowed_; }
 
-  // Returns the choice that a client's words mean: one name, or rules that may name policies. Fails kInvalidArgument (invalid_policy) if
-  // they are not understood, or name a policy that does not exist.
+  // Returns the choice that a client's words mean: one name, or rules that may name policies. Fails
+  // kInvalidArgument (invalid_policy) if they are not understood, or name a policy that does not
+  // exist.
   Result<Choice> choose(std::string_view words) const;
   Result<Choice> choose(const RuleSet& rules) const;
-  // Checks a choice against the operator's policies. Fails kPermissionDenied (policy_not_allowed), with the rule that goes too far. A
-  // listed policy is allowed, and so are rules that let through nothing but what a listed one does.
+  // Checks a choice against the operator's policies. Fails kPermissionDenied (policy_not_allowed),
+  // with the rule that goes too far. A listed policy is allowed, and so are rules that let through
+  // nothing but what a listed one does.
   Result<void> check_allowed(const Choice& choice) const;
   // kInvalidArgument (invalid_policy).
   Result<RuleSet> rules_of(const Choice& choice) const;
-  // Returns the policy, ready to decide. One that is missing, cannot be read, or is beyond a bound lets nothing through.
+  // Returns the policy, ready to decide. One that is missing, cannot be read, or is beyond a bound
+  // lets nothing through.
   std::shared_ptr<const Policy> policy_of(const Choice& choice) const;
 
   // All of it as text, for another process of the same release, and back.
   std::vector<std::string> texts() const;
-  static Result<Catalogue> from_texts(const std::vector<std::string>& texts, std::vector<std::string> allowed);
+  static Result<Catalogue> from_texts(const std::vector<std::string>& texts,
+                                      std::vector<std::string> allowed);
 
  private:
   friend class OneMore;

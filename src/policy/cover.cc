@@ -7,8 +7,12 @@ namespace cay::policy {
 namespace {
 
 // Everything that a list lets through, and nothing else: it has no rule that refuses.
-void collect(const RuleSet& rules, const Policy::Named& named, std::vector<const Rule*>& out, std::vector<std::shared_ptr<const Policy>>& held) {
-  const bool plain = rules.otherwise == Action::kDeny && std::ranges::none_of(rules.rules, [](const Rule& rule) { return rule.action == Action::kDeny; });
+void collect(const RuleSet& rules, const Policy::Named& named, std::vector<const Rule*>& out,
+             std::vector<std::shared_ptr<const Policy>>& held) {
+  const bool plain =
+      rules.otherwise == Action::kDeny && std::ranges::none_of(rules.rules, [](const Rule& rule) {
+        return rule.action == Action::kDeny;
+      });
   if (!plain) return;  // what is left of it after what it refuses is not looked into
   for (const Rule& rule : rules.rules) {
     if (rule.kind != Rule::Kind::kPolicy) {
@@ -34,17 +38,21 @@ bool hosts_within(const Rule& inner, const Rule& outer) {
     return inner.kind == outer.kind && is_within(inner.network, outer.network);
   }
   if (inner.kind == Kind::kName) return outer.matches_name(inner.word);
-  if (inner.kind == Kind::kBelow) return outer.kind == Kind::kBelow && (inner.word == outer.word || inner.word.ends_with("." + outer.word));
+  if (inner.kind == Kind::kBelow)
+    return outer.kind == Kind::kBelow &&
+           (inner.word == outer.word || inner.word.ends_with("." + outer.word));
   return outer.kind == Kind::kRegex && inner.word == outer.word;
 }
 
 bool covers(const std::vector<const Rule*>& outer, const Rule& inner) {
   return std::ranges::all_of(inner.segments(), [&](const Rule::Segment& segment) {
     return std::ranges::any_of(outer, [&](const Rule* rule) {
-      return hosts_within(inner, *rule) && std::ranges::any_of(rule->segments(), [&](const Rule::Segment& own) {
+      return hosts_within(inner, *rule) &&
+             std::ranges::any_of(rule->segments(), [&](const Rule::Segment& own) {
                // If the operator requires no showing, a shown name is enough.
                const bool shown = own.proof == segment.proof || own.proof == Proof::kNone;
-               return shown && segment.ports.first >= own.ports.first && segment.ports.last <= own.ports.last;
+               return shown && segment.ports.first >= own.ports.first &&
+                      segment.ports.last <= own.ports.last;
              });
     });
   });
@@ -52,9 +60,12 @@ bool covers(const std::vector<const Rule*>& outer, const Rule& inner) {
 
 }  // namespace
 
-Cover::Cover(std::vector<std::shared_ptr<const Policy>> allowed, Policy::Named named) : allowed_(std::move(allowed)), named_(std::move(named)) {
+Cover::Cover(std::vector<std::shared_ptr<const Policy>> allowed, Policy::Named named)
+    : allowed_(std::move(allowed)), named_(std::move(named)) {
   // If everything is allowed, so is every part of it.
-  everything_ = std::ranges::any_of(allowed_, [](const auto& policy) { return policy->rules().otherwise == Action::kAllow && policy->rules().rules.empty(); });
+  everything_ = std::ranges::any_of(allowed_, [](const auto& policy) {
+    return policy->rules().otherwise == Action::kAllow && policy->rules().rules.empty();
+  });
   for (const auto& policy : allowed_) collect(policy->rules(), named_, outer_, held_);
 }
 

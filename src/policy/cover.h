@@ -1,4 +1,5 @@
-// Cover: whether what one set of rules lets through is surely within what others do. In doubt it is not.
+// Cover: whether what one set of rules lets through is surely within what others do. In doubt it is
+// not.
 #pragma once
 #include <memory>
 #include <optional>

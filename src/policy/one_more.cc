@@ -41,6 +41,8 @@ Result<void> OneMore::takes(const Rule& rule) const {
   return with.check();
 }
 
-bool OneMore::is_allowed(const Rule& rule) const { return !cover_ || (!beyond_ && !cover_->is_beyond(rule)); }
+bool OneMore::is_allowed(const Rule& rule) const {
+  return !cover_ || (!beyond_ && !cover_->is_beyond(rule));
+}
 
 }  // namespace cay::policy

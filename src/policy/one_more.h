@@ -1,5 +1,5 @@
-// OneMore: a choice with one more rule, as `cay policy set --add` adds it, for many rules one after the other. The existing rules are
-// read and compiled once.
+// OneMore: a choice with one more rule, as `cay policy set --add` adds it, for many rules one after
+// the other. The existing rules are read and compiled once.
 #pragma once
 #include <memory>
 #include <optional>
@@ -14,11 +14,15 @@ class OneMore {
   // `policies` outlives it.
   OneMore(const Catalogue& policies, const Choice& choice);
 
-  // Each rule allows, and names no policy. kInvalidArgument (invalid_policy): what is there cannot be read, or has no
-  // room for it.
+  // Each rule allows, and names no policy. kInvalidArgument (invalid_policy): what is there cannot
+  // be read, or has no room for it.
   Result<void> takes(const Rule& rule) const;
-  Verdict decide(const Meant& meant, const Rule& rule) const { return policy_->decide(meant, &rule); }
-  Verdict may_resolve(std::string_view name, const Rule& rule) const { return policy_->may_resolve(name, &rule); }
+  Verdict decide(const Meant& meant, const Rule& rule) const {
+    return policy_->decide(meant, &rule);
+  }
+  Verdict may_resolve(std::string_view name, const Rule& rule) const {
+    return policy_->may_resolve(name, &rule);
+  }
   // By the operator, with it.
   bool is_allowed(const Rule& rule) const;
 

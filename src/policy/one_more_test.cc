@@ -7,7 +7,8 @@
 namespace cay::policy {
 namespace {
 
-// Returns what OneMore has to return: the whole set is written with the rule, read again and compiled.
+// Returns what OneMore has to return: the whole set is written with the rule, read again and
+// compiled.
 Result<Choice> written(const Catalogue& policies, const Choice& choice, const std::string& text) {
   RuleSet rules;
   if (choice.policy == kOwnRules) {
@@ -19,25 +20,37 @@ Result<Choice> written(const Catalogue& policies, const Choice& choice, const st
     rules.rules.push_back(std::move(named));
   }
   CAY_TRY(Rule rule, parse_rule(text));
-  rules.rules.insert(rules.order == Order::kFirstMatch ? rules.rules.begin() : rules.rules.end(), std::move(rule));
+  rules.rules.insert(rules.order == Order::kFirstMatch ? rules.rules.begin() : rules.rules.end(),
+                     std::move(rule));
   return policies.choose(rules.text());
 }
 
 class OneMoreTest : public ::testing::Test {
  protected:
-  std::string any(std::span<const std::string_view> of) { return std::string(of[random_() % of.size()]); }
+  std::string any(std::span<const std::string_view> of) {
+    return std::string(of[random_() % of.size()]);
+  }
   bool once_in(unsigned many) { return random_() % many == 0; }
 
   Choice any_choice() {
     static constexpr std::string_view kNamed[] = {"off",     "open", "packages", "corp", "careful",
                                                   "ordered", "gone", "Odd",      ""};
-    static constexpr std::string_view kRules[] = {
-        "a.test",        "!a.test",      "*.test",           "!*.b.test",         "b.test:22",       "!b.test:443",
-        "~[ab]\\.test",  "!~c.*:80-443", "9.9.9.9",          "!9.9.9.0/24:443",   "0.0.0.0/0:22",    "!::/0",
-        "!0.0.0.0/0",    "@corp",        "!@corp",           "@careful",          "!@careful",       "@ordered",
-        "!@ordered",     "@gone",        "http://b.test:22", "https://a.test:22", "c.a.test",        "c.a.test:*",
-        "!c.a.test:*",   "9.9.9.9:22",   "a.test:443",       "@packages",         "2620:fe::fe:443", "b c",
-        "default allow", "first-match"};
+    static constexpr std::string_view kRules[] = {"a.test",           "!a.test",
+                                                  "*.test",           "!*.b.test",
+                                                  "b.test:22",        "!b.test:443",
+                                                  "~[ab]\\.test",     "!~c.*:80-443",
+                                                  "9.9.9.9",          "!9.9.9.0/24:443",
+                                                  "0.0.0.0/0:22",     "!::/0",
+                                                  "!0.0.0.0/0",       "@corp",
+                                                  "!@corp",           "@careful",
+                                                  "!@careful",        "@ordered",
+                                                  "!@ordered",        "@gone",
+                                                  "http://b.test:22", "https://a.test:22",
+                                                  "c.a.test",         "c.a.test:*",
+                                                  "!c.a.test:*",      "9.9.9.9:22",
+                                                  "a.test:443",       "@packages",
+                                                  "2620:fe::fe:443",  "b c",
+                                                  "default allow",    "first-match"};
     if (once_in(4)) return {any(kNamed)};
     std::string text;
     for (auto count = random_() % 6; count > 0; --count) text += any(kRules) + "\n";
@@ -53,8 +66,9 @@ class OneMoreTest : public ::testing::Test {
 };
 
 TEST_F(OneMoreTest, SaysWhatTheWholeWrittenAndReadAgainWould) {
-  static constexpr std::string_view kMore[] = {"a.test",     "b.test:22",   "b.test:443",        "c.a.test:*", "db:*",
-                                               "9.9.9.9:22", "9.9.9.9:443", "[2620:fe::fe]:443", "a.test:80"};
+  static constexpr std::string_view kMore[] = {
+      "a.test",     "b.test:22",   "b.test:443",        "c.a.test:*", "db:*",
+      "9.9.9.9:22", "9.9.9.9:443", "[2620:fe::fe]:443", "a.test:80"};
   static constexpr std::string_view kNames[] = {"a.test",      "b.test",   "c.a.test",    "db",
                                                 "x.corp.test", "pypi.org", "none.example"};
   static constexpr std::string_view kAddresses[] = {"9.9.9.9", "9.9.8.8", "2620:fe::fe"};
@@ -73,7 +87,8 @@ TEST_F(OneMoreTest, SaysWhatTheWholeWrittenAndReadAgainWould) {
       const Choice choice = any_choice();
       const OneMore more(*policies, choice);
       for (const std::string_view text : kMore) {
-        SCOPED_TRACE(choice.policy + ": " + choice.rules.substr(0, 300) + " and " + std::string(text));
+        SCOPED_TRACE(choice.policy + ": " + choice.rules.substr(0, 300) + " and " +
+                     std::string(text));
         const Rule rule = *parse_rule(text);
         const auto whole = written(*policies, choice, std::string(text));
         const auto takes = more.takes(rule);
@@ -88,7 +103,8 @@ TEST_F(OneMoreTest, SaysWhatTheWholeWrittenAndReadAgainWould) {
         const auto policy = policies->policy_of(*whole);
         for (int look = 0; look < 6; ++look) {
           const std::string name = any(kNames);
-          ASSERT_EQ(more.may_resolve(name, rule).allowed(), policy->may_resolve(name).allowed()) << name;
+          ASSERT_EQ(more.may_resolve(name, rule).allowed(), policy->may_resolve(name).allowed())
+              << name;
           const std::string asked[] = {name, any(kNames)};
           Meant meant{.names = once_in(4) ? std::span<const std::string>() : asked,
                       .shown = std::nullopt,
@@ -97,7 +113,8 @@ TEST_F(OneMoreTest, SaysWhatTheWholeWrittenAndReadAgainWould) {
           const std::string shown = any(kNames);
           if (!once_in(3)) meant.shown = shown;
           const Verdict one = more.decide(meant, rule), other = policy->decide(meant);
-          ASSERT_EQ(one.says, other.says) << name << " " << shown << " " << meant.address->text() << ":" << meant.port;
+          ASSERT_EQ(one.says, other.says)
+              << name << " " << shown << " " << meant.address->text() << ":" << meant.port;
           ASSERT_EQ(one.proof, other.proof);
           let_through += one.allowed() ? 1 : 0;
         }

@@ -28,7 +28,9 @@ Policy::Policy(RuleSet rules, const Named& named) : rules_(std::move(rules)) {
   }
 }
 
-std::string Policy::told(const Entry& entry, const std::string& inner) { return inner.empty() ? entry.rule->text() : entry.rule->text() + ": " + inner; }
+std::string Policy::told(const Entry& entry, const std::string& inner) {
+  return inner.empty() ? entry.rule->text() : entry.rule->text() + ": " + inner;
+}
 
 Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
   using Is = Match::Is;
@@ -37,13 +39,19 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
     if (!entry.named) return {};
     Verdict inner = entry.named->decide(meant);
     if (inner.says == Verdict::Says::kShow) return {Is::kMaybe, inner.proof};
-    return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule), inner.by_address};
+    return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule),
+            inner.by_address};
   }
   if (!rule.has(meant.port)) return {};
-  if (rule.kind == Rule::Kind::kNetwork) return {meant.address && rule.network.contains(*meant.address) ? Is::kYes : Is::kNo, Proof::kNone, {}, rule.network.is_one_address()};
+  if (rule.kind == Rule::Kind::kNetwork)
+    return {meant.address && rule.network.contains(*meant.address) ? Is::kYes : Is::kNo,
+            Proof::kNone,
+            {},
+            rule.network.is_one_address()};
   const Proof proof = rule.proof_at(meant.port);
   if (proof == Proof::kNone) {
-    const bool one = std::ranges::any_of(meant.names, [&](const std::string& name) { return rule.matches_name(name); });
+    const bool one = std::ranges::any_of(
+        meant.names, [&](const std::string& name) { return rule.matches_name(name); });
     if (!one && meant.may_show) return {Is::kMaybe, proof};
     return {one ? Is::kYes : Is::kNo};
   }
@@ -51,7 +59,8 @@ Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
   return {rule.matches_name(*meant.shown) ? Is::kYes : Is::kNo};
 }
 
-// From the last rule to the first: a rule that may match leaves the verdict open, unless the rules behind it have the same verdict.
+// From the last rule to the first: a rule that may match leaves the verdict open, unless the rules
+// behind it have the same verdict.
 Verdict Policy::decide(const Meant& meant, const Rule* more) const {
   using Says = Verdict::Says;
   const auto says = [](Action action) { return action == Action::kAllow ? Says::kYes : Says::kNo; };
@@ -68,7 +77,8 @@ Verdict Policy::decide(const Meant& meant, const Rule* more) const {
       return;
     }
     if (out.says == says(entry.rule->action)) return;
-    out = {Says::kShow, out.says == Says::kShow ? std::max(out.proof, found.proof) : found.proof, {}};
+    out = {
+        Says::kShow, out.says == Says::kShow ? std::max(out.proof, found.proof) : found.proof, {}};
     by = nullptr;
   };
   const Entry one_more{more, nullptr};
@@ -83,7 +93,8 @@ Verdict Policy::decide(const Meant& meant, const Rule* more) const {
 Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
   using Says = Verdict::Says;
   const auto by_one_more = [&] { return more != nullptr && more->matches_name(name); };
-  if (rules_.order == Order::kFirstMatch && by_one_more()) return {Says::kYes, Proof::kNone, more->text()};
+  if (rules_.order == Order::kFirstMatch && by_one_more())
+    return {Says::kYes, Proof::kNone, more->text()};
   for (const Entry& entry : entries_) {
     const Rule& rule = *entry.rule;
     const bool allows = rule.action == Action::kAllow;
@@ -93,19 +104,24 @@ Verdict Policy::may_resolve(std::string_view name, const Rule* more) const {
       // A host that a named policy lets through at one port alone is not refused as a whole.
       if (!inner.allowed()) continue;
       if (allows) return {Says::kYes, Proof::kNone, told(entry, inner.rule)};
-      if (entry.named->rules_.rules.empty()) return {Says::kNo, Proof::kNone, told(entry, inner.rule)};
+      if (entry.named->rules_.rules.empty())
+        return {Says::kNo, Proof::kNone, told(entry, inner.rule)};
       continue;
     }
     if (rule.kind == Rule::Kind::kNetwork) {
-      // A policy that refuses every address does not want lookups to go out. "No IPv6" is another thing: refuses_v6().
-      if (rule.network.prefix == 0 && rule.network.address.is_v4() && rule.has_every_port() && !allows) return {Says::kNo, Proof::kNone, rule.text()};
+      // A policy that refuses every address does not want lookups to go out. "No IPv6" is another
+      // thing: refuses_v6().
+      if (rule.network.prefix == 0 && rule.network.address.is_v4() && rule.has_every_port() &&
+          !allows)
+        return {Says::kNo, Proof::kNone, rule.text()};
       continue;
     }
     if (!rule.matches_name(name)) continue;
     if (allows) return {Says::kYes, Proof::kNone, rule.text()};
     if (rule.has_every_port()) return {Says::kNo, Proof::kNone, rule.text()};
   }
-  if (rules_.order != Order::kFirstMatch && by_one_more()) return {Says::kYes, Proof::kNone, more->text()};
+  if (rules_.order != Order::kFirstMatch && by_one_more())
+    return {Says::kYes, Proof::kNone, more->text()};
   return {rules_.otherwise == Action::kAllow ? Says::kYes : Says::kNo, Proof::kNone, {}};
 }
 
@@ -124,7 +140,8 @@ std::vector<Network> Policy::networks(std::size_t most) const {
 std::string Policy::refuses_v6() const {
   for (const Entry& entry : entries_) {
     const Rule& rule = *entry.rule;
-    const bool is_all = rule.kind == Rule::Kind::kNetwork && rule.network.prefix == 0 && !rule.network.address.is_v4() && rule.has_every_port();
+    const bool is_all = rule.kind == Rule::Kind::kNetwork && rule.network.prefix == 0 &&
+                        !rule.network.address.is_v4() && rule.has_every_port();
     if (is_all && rule.action == Action::kDeny) return rule.text();
     if (rule.action == Action::kAllow) break;
   }

@@ -17,9 +17,10 @@ namespace cay::policy {
 struct Meant {
   std::span<const std::string> names{};   // that the sandbox was given this address for; lower case
   std::optional<std::string_view> shown;  // the name in its first bytes, once they were read
-  std::optional<IpAddress> address;  // nullopt: nobody knows, and no network matches
+  std::optional<IpAddress> address;       // nullopt: nobody knows, and no network matches
   std::uint16_t port = 0;
-  // Its first bytes are read though no rule requires that, and may show any name: a rule for one matches perhaps.
+  // Its first bytes are read though no rule requires that, and may show any name: a rule for one
+  // matches perhaps.
   bool may_show = false;
 };
 
@@ -31,7 +32,8 @@ struct Verdict {
   };
   Says says = Says::kNo;
   Proof proof = Proof::kNone;
-  std::string rule{};       // that decided, as "!evil.test" or "@packages: @pip: pypi.org"; empty: none matched
+  std::string
+      rule{};  // that decided, as "!evil.test" or "@packages: @pip: pypi.org"; empty: none matched
   bool by_address = false;  // that rule is this address's alone
 
   bool allowed() const { return says == Says::kYes; }
@@ -45,18 +47,20 @@ class Policy {
   Policy(const Policy&) = delete;  // entries point into the rules
   Policy& operator=(const Policy&) = delete;
 
-  // Never kShow once `shown` is set. A rule that requires a shown name is matched against that name alone, and any other rule against the
-  // names that the address was given for. `more` counts as one more rule, which allows and names no policy: in order the first, else
-  // behind the others.
+  // Never kShow once `shown` is set. A rule that requires a shown name is matched against that name
+  // alone, and any other rule against the names that the address was given for. `more` counts as
+  // one more rule, which allows and names no policy: in order the first, else behind the others.
   Verdict decide(const Meant& meant, const Rule* more = nullptr) const;
-  // Returns whether a name is resolved. It is not if no port of it could be reached. Networks do not count for names, but those of every
-  // address do.
+  // Returns whether a name is resolved. It is not if no port of it could be reached. Networks do
+  // not count for names, but those of every address do.
   Verdict may_resolve(std::string_view name, const Rule* more = nullptr) const;
 
-  // The networks of its rules and of those of the policies that it names, each once, `most` at most.
+  // The networks of its rules and of those of the policies that it names, each once, `most` at
+  // most.
   std::vector<Network> networks(std::size_t most) const;
 
-  // The rule that refuses every IPv6 address, before any that allows something; empty: there is none.
+  // The rule that refuses every IPv6 address, before any that allows something; empty: there is
+  // none.
   std::string refuses_v6() const;
 
   const RuleSet& rules() const { return rules_; }
@@ -77,12 +81,14 @@ class Policy {
   std::size_t programs_ = 0;
 };
 
-// The verdict for an address without a known name, with `decide` as Policy's. Beside refused names, a rule for this address alone lets it
-// through by TLS without a name, and by HTTP with it as a Host (gate/flow.cc). An IPv6 address does not count as a Host.
+// The verdict for an address without a known name, with `decide` as Policy's. Beside refused names,
+// a rule for this address alone lets it through by TLS without a name, and by HTTP with it as a
+// Host (gate/flow.cc). An IPv6 address does not count as a Host.
 template <typename Decide>
 Verdict verdict_of_address(const IpAddress& address, std::uint16_t port, const Decide& decide) {
   Verdict bare = decide({.names = {}, .shown = std::nullopt, .address = address, .port = port});
-  if (bare.says != Verdict::Says::kShow || !(address.is_v4() || bare.proof == Proof::kTls)) return bare;
+  if (bare.says != Verdict::Says::kShow || !(address.is_v4() || bare.proof == Proof::kTls))
+    return bare;
   const std::string text = address.text();
   Verdict shown = decide({.names = {}, .shown = text, .address = address, .port = port});
   return shown.by_address ? shown : bare;

@@ -8,8 +8,9 @@
 namespace cay::policy {
 namespace {
 
-// Bytes of an expression's program, and of its cache while it runs. With more, RE2 builds states for a hostile expression that are never
-// used again, which costs several times as much as matching without them.
+// Bytes of an expression's program, and of its cache while it runs. With more, RE2 builds states
+// for a hostile expression that are never used again, which costs several times as much as matching
+// without them.
 constexpr std::int64_t kRegexMemory = 24 << 10;
 constexpr std::size_t kLongestShown = 100;
 constexpr std::size_t kLongestLabel = 63;
@@ -25,15 +26,19 @@ std::string shown(std::string_view text) {
 }
 
 Error bad(std::string_view text, const std::string& why) {
-  return Error{Code::kInvalidArgument, "invalid_policy", "'" + shown(text) + "' is no rule: " + why, 0};
+  return Error{Code::kInvalidArgument, "invalid_policy", "'" + shown(text) + "' is no rule: " + why,
+               0};
 }
 
 bool is_name(std::string_view name) {
   if (name.empty() || name.size() > kLongestName || looks_like_an_address(name)) return false;
   while (true) {
     const std::string_view label = name.substr(0, name.find('.'));
-    const auto fine = [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_'; };
-    if (label.empty() || label.size() > kLongestLabel || !std::ranges::all_of(label, fine)) return false;
+    const auto fine = [](char c) {
+      return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
+    };
+    if (label.empty() || label.size() > kLongestLabel || !std::ranges::all_of(label, fine))
+      return false;
     if (label.size() == name.size()) return true;
     name.remove_prefix(label.size() + 1);
   }
@@ -42,7 +47,8 @@ bool is_name(std::string_view name) {
 std::optional<std::uint16_t> port_of(std::string_view digits) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size() || port == 0) return std::nullopt;
+  if (error != std::errc() || end != digits.data() + digits.size() || port == 0)
+    return std::nullopt;
   return port;
 }
 
@@ -60,16 +66,20 @@ std::optional<std::string_view> take_ports(std::string_view& rest) {
   const std::size_t colon = rest.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view behind = rest.substr(colon + 1);
-  const bool looks = behind == "*" || (!behind.empty() && std::ranges::all_of(behind, [](char c) { return is_digit(c) || c == '-'; }));
+  const bool looks = behind == "*" || (!behind.empty() && std::ranges::all_of(behind, [](char c) {
+                       return is_digit(c) || c == '-';
+                     }));
   if (!looks) return std::nullopt;
   rest = rest.substr(0, colon);
   return behind;
 }
 
 Result<std::shared_ptr<const re2::RE2>> compiled(std::string_view whole, std::string_view text) {
-  if (text.empty()) return bad(whole, "write an expression behind the ~, as ~api[0-9]+\\.example\\.com");
+  if (text.empty())
+    return bad(whole, "write an expression behind the ~, as ~api[0-9]+\\.example\\.com");
   if (text.size() > kLongestRegex) return bad(whole, "an expression has 256 bytes at most");
-  if (!std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; })) return bad(whole, "an expression is plain ASCII without blanks");
+  if (!std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; }))
+    return bad(whole, "an expression is plain ASCII without blanks");
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(kRegexMemory);
@@ -80,7 +90,8 @@ Result<std::shared_ptr<const re2::RE2>> compiled(std::string_view whole, std::st
   if (made->error_code() == re2::RE2::ErrorPatternTooLarge)
     return bad(whole, "the expression is too large: " + std::string(kSmaller));
   if (!made->ok()) return bad(whole, "the expression is not taken: " + shown(made->error()));
-  if (static_cast<std::size_t>(made->ProgramSize()) > kMostProgram) return bad(whole, "the expression is too large: " + std::string(kSmaller));
+  if (static_cast<std::size_t>(made->ProgramSize()) > kMostProgram)
+    return bad(whole, "the expression is too large: " + std::string(kSmaller));
   return std::shared_ptr<const re2::RE2>(std::move(made));
 }
 
@@ -96,13 +107,18 @@ std::string words_for_ports(std::string_view text) {
   const std::size_t dash = text.find('-');
   const auto first = port_of(text.substr(0, dash));
   const auto last = dash == std::string_view::npos ? std::nullopt : port_of(text.substr(dash + 1));
-  if (first && last) return "a range of ports begins with the lower one: write :" + std::to_string(*last) + "-" + std::to_string(*first);
+  if (first && last)
+    return "a range of ports begins with the lower one: write :" + std::to_string(*last) + "-" +
+           std::to_string(*first);
   return kPorts;
 }
 
-bool consists_of(std::string_view text, std::string_view set) { return text.find_first_not_of(set) == std::string_view::npos; }
+bool consists_of(std::string_view text, std::string_view set) {
+  return text.find_first_not_of(set) == std::string_view::npos;
+}
 
-// Why `host`, in lower case and without the "*." that may have stood before it, is no name; `rest` is all that was given.
+// Why `host`, in lower case and without the "*." that may have stood before it, is no name; `rest`
+// is all that was given.
 std::string words_for_host(std::string_view host, std::string_view rest) {
   if (std::ranges::any_of(rest, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
     return "names outside ASCII are written in their xn-- form, as xn--bcher-kva.example for bücher.example";
@@ -112,12 +128,14 @@ std::string words_for_host(std::string_view host, std::string_view rest) {
   if (consists_of(rest, "0123456789-")) {
     return "ports stand behind a host, each list of them in a rule of its own: write example.com:80 and example.com:443, or example.com:8000-8100";
   }
-  if (host.find('*') != std::string_view::npos && consists_of(host, "0123456789.*")) return "a part of the addresses is written as a network: 192.0.2.0/24";
+  if (host.find('*') != std::string_view::npos && consists_of(host, "0123456789.*"))
+    return "a part of the addresses is written as a network: 192.0.2.0/24";
   if (host.find('*') != std::string_view::npos) {
     return "a * stands for what is below a name, and alone at the front: write *.example.com; for any other part of a name write an expression, as ~api-[^.]+\\.example\\.com";
   }
   if (host.starts_with('.')) return "for every name below one write *.example.com";
-  if (host.find('-') != std::string_view::npos && consists_of(host, "0123456789.-")) return "a range of addresses is written as networks: 192.0.2.0/24";
+  if (host.find('-') != std::string_view::npos && consists_of(host, "0123456789.-"))
+    return "a range of addresses is written as networks: 192.0.2.0/24";
   return kHelp;
 }
 
@@ -135,15 +153,20 @@ Result<std::optional<Rule>> parse_network(std::string_view whole, std::string_vi
     rest.remove_prefix(end + 1);
     if (!rest.empty()) {
       ports = take_ports(rest);
-      if (!ports || !rest.empty()) return bad(whole, "behind the bracket stand ports, as [2001:db8::7]:443");
+      if (!ports || !rest.empty())
+        return bad(whole, "behind the bracket stand ports, as [2001:db8::7]:443");
     }
   } else if (!network) {
     std::string_view front = rest;
     ports = take_ports(front);
     network = ports ? Network::parse(front) : std::nullopt;
     if (!network || !network->address.is_v4()) {
-      if (rest.find('/') != std::string_view::npos && std::ranges::all_of(rest.substr(0, rest.find('/')), [](char c) { return is_digit(c) || c == '.' || c == ':'; })) {
-        return bad(whole, "a network is written as 192.0.2.0/24 or 2001:db8::/32, with no bits behind its length");
+      if (rest.find('/') != std::string_view::npos &&
+          std::ranges::all_of(rest.substr(0, rest.find('/')),
+                              [](char c) { return is_digit(c) || c == '.' || c == ':'; })) {
+        return bad(
+            whole,
+            "a network is written as 192.0.2.0/24 or 2001:db8::/32, with no bits behind its length");
       }
       return std::optional<Rule>();
     }
@@ -164,22 +187,28 @@ void settle_scheme(Rule& rule) {
     const std::uint16_t port = *rule.scheme == Proof::kTls ? kHttpsPort : kHttpPort;
     rule.ports = Ports{port, port};
   }
-  if (rule.ports->first == rule.ports->last && usual_proof(rule.ports->first) == *rule.scheme) rule.scheme.reset();
+  if (rule.ports->first == rule.ports->last && usual_proof(rule.ports->first) == *rule.scheme)
+    rule.scheme.reset();
 }
 
 }  // namespace
 
 bool looks_like_an_address(std::string_view name) {
   if (name.find(':') != std::string_view::npos) return true;  // of IPv6
-  const std::string_view last = name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
+  const std::string_view last =
+      name.substr(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
   return std::ranges::all_of(last, is_digit) || last.starts_with("0x");
 }
 
-Proof usual_proof(std::uint16_t port) { return port == kHttpsPort ? Proof::kTls : port == kHttpPort ? Proof::kHttp : Proof::kNone; }
+Proof usual_proof(std::uint16_t port) {
+  return port == kHttpsPort ? Proof::kTls : port == kHttpPort ? Proof::kHttp : Proof::kNone;
+}
 
 bool is_policy_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestPolicyName && text.front() >= 'a' && text.front() <= 'z' &&
-         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-'; });
+  return !text.empty() && text.size() <= kLongestPolicyName && text.front() >= 'a' &&
+         text.front() <= 'z' && std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-';
+         });
 }
 
 bool Rule::has(std::uint16_t port) const {
@@ -187,15 +216,22 @@ bool Rule::has(std::uint16_t port) const {
   return !names_a_host() || action == Action::kDeny || port == kHttpPort || port == kHttpsPort;
 }
 
-std::size_t Rule::program() const { return regex ? static_cast<std::size_t>(regex->ProgramSize()) : 0; }
+std::size_t Rule::program() const {
+  return regex ? static_cast<std::size_t>(regex->ProgramSize()) : 0;
+}
 
-bool Rule::has_every_port() const { return ports ? *ports == kEveryPort : !names_a_host() || action == Action::kDeny; }
+bool Rule::has_every_port() const {
+  return ports ? *ports == kEveryPort : !names_a_host() || action == Action::kDeny;
+}
 
 bool Rule::matches_name(std::string_view name) const {
   switch (kind) {
     case Kind::kName: return name == word;
-    case Kind::kBelow: return name.size() > word.size() + 1 && name.ends_with(word) && name[name.size() - word.size() - 1] == '.';
-    case Kind::kRegex: return regex && re2::RE2::FullMatch(re2::StringPiece(name.data(), name.size()), *regex);
+    case Kind::kBelow:
+      return name.size() > word.size() + 1 && name.ends_with(word) &&
+             name[name.size() - word.size() - 1] == '.';
+    case Kind::kRegex:
+      return regex && re2::RE2::FullMatch(re2::StringPiece(name.data(), name.size()), *regex);
     case Kind::kNetwork:
     case Kind::kPolicy: return false;
   }
@@ -219,7 +255,9 @@ std::vector<Rule::Segment> Rule::segments() const {
   std::uint32_t from = all.first;
   for (const std::uint16_t own : {kHttpPort, kHttpsPort}) {
     if (own < from || own > all.last) continue;
-    if (own > from) out.push_back({{static_cast<std::uint16_t>(from), static_cast<std::uint16_t>(own - 1)}, Proof::kNone});
+    if (own > from)
+      out.push_back(
+          {{static_cast<std::uint16_t>(from), static_cast<std::uint16_t>(own - 1)}, Proof::kNone});
     out.push_back({{own, own}, usual_proof(own)});
     from = own + 1U;
   }
@@ -295,15 +333,22 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
   if (rest.starts_with('@')) {
     out.kind = Rule::Kind::kPolicy;
     out.word = rest.substr(1);
-    if (!is_policy_name(out.word)) return bad(text, "behind the @ stands the name of a policy, in lower case and without ports: `cay policy ls` lists them");
+    if (!is_policy_name(out.word))
+      return bad(
+          text,
+          "behind the @ stands the name of a policy, in lower case and without ports: `cay policy ls` lists them");
     return out;
   }
-  if (const std::size_t end = rest.find("://"); end != std::string_view::npos && !rest.starts_with('~')) {
+  if (const std::size_t end = rest.find("://");
+      end != std::string_view::npos && !rest.starts_with('~')) {
     std::string scheme(rest.substr(0, end));
     std::ranges::transform(scheme, scheme.begin(), lower);
     if (scheme == "https") out.scheme = Proof::kTls;
     if (scheme == "http") out.scheme = Proof::kHttp;
-    if (!out.scheme) return bad(text, "a rule's scheme is https:// or http://: for anything else write the host and its port, as example.com:22");
+    if (!out.scheme)
+      return bad(
+          text,
+          "a rule's scheme is https:// or http://: for anything else write the host and its port, as example.com:22");
     rest.remove_prefix(end + 3);
     if (const std::size_t path = rest.find_first_of("/?#"); path != std::string_view::npos) {
       if (rest.substr(path) != "/") return bad(text, kNoPath);
@@ -312,19 +357,26 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
   }
   std::optional<std::string_view> ports;
   if (rest.starts_with('~')) {
-    if (out.scheme) return bad(text, "an expression stands without a scheme: write its ports behind it");
+    if (out.scheme)
+      return bad(text, "an expression stands without a scheme: write its ports behind it");
     rest.remove_prefix(1);
     ports = take_ports(rest);
     out.kind = Rule::Kind::kRegex;
     out.word = rest;
-    if (expression_end(rest) < rest.size()) return bad(text, "no host name has a comma, but for those in {}, [] or () of an expression: write each rule by itself");
-    if (std::string_view again = rest; take_ports(again)) return bad(text, "no host name has a colon: ports stand once, at the end");
+    if (expression_end(rest) < rest.size())
+      return bad(
+          text,
+          "no host name has a comma, but for those in {}, [] or () of an expression: write each rule by itself");
+    if (std::string_view again = rest; take_ports(again))
+      return bad(text, "no host name has a colon: ports stand once, at the end");
     CAY_TRY(out.regex, compiled(text, rest));
   } else {
     CAY_TRY(auto network, parse_network(text, rest));
     if (network) {
       network->action = out.action;
-      if (out.scheme && !network->ports) network->ports = Ports{*out.scheme == Proof::kTls ? kHttpsPort : kHttpPort, *out.scheme == Proof::kTls ? kHttpsPort : kHttpPort};
+      if (out.scheme && !network->ports)
+        network->ports = Ports{*out.scheme == Proof::kTls ? kHttpsPort : kHttpPort,
+                               *out.scheme == Proof::kTls ? kHttpsPort : kHttpPort};
       return *std::move(network);  // nothing stands behind an address but itself: no proof
     }
     const std::size_t colon = rest.find(':');
@@ -334,7 +386,10 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
     const bool below = host.starts_with("*.");
     if (below) host.erase(0, 2);
     if (host.size() > 1 && host.ends_with('.')) host.pop_back();  // as DNS writes a whole name
-    if (host.empty() || host == "*") return bad(text, "for everything there is the policy `open`; for every name below one, *.example.com");
+    if (host.empty() || host == "*")
+      return bad(
+          text,
+          "for everything there is the policy `open`; for every name below one, *.example.com");
     if (!is_name(host)) return bad(text, words_for_host(host, rest));
     const bool word = !below && !ports && !out.scheme && host.find('.') == std::string::npos;
     if (word && words == Words::kPolicies) {
@@ -353,7 +408,8 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
   settle_scheme(out);
   // A name of one word keeps them: without, it would be a policy's.
   const bool word = out.kind == Rule::Kind::kName && out.word.find('.') == std::string::npos;
-  if (out.action == Action::kDeny && !out.scheme && out.ports == kEveryPort && !word) out.ports.reset();
+  if (out.action == Action::kDeny && !out.scheme && out.ports == kEveryPort && !word)
+    out.ports.reset();
   return out;
 }
 

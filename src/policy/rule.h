@@ -5,10 +5,11 @@
 //   ~(api|www)[0-9]*\.example\.com   a regular expression (RE2) for the whole name
 //   192.0.2.7  192.0.2.0/24  2001:db8::/32   an address or a network, at every port
 //   @pip                         what the policy `pip` lets through
-//   https://example.com:8443     at that port, by TLS; http:// likewise; never with a path, which is a proxy rule's to name
+//   https://example.com:8443     at that port, by TLS; http:// likewise; never with a path, which
+//   is a proxy rule's to name
 //
-// With ":443", ":8000-8100" or ":*" behind it: at those ports (an IPv6 address stands in brackets then). With "!" before it: refused. A refused
-// host without ports is refused at every port.
+// With ":443", ":8000-8100" or ":*" behind it: at those ports (an IPv6 address stands in brackets
+// then). With "!" before it: refused. A refused host without ports is refused at every port.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,8 @@ class RE2;
 
 namespace cay::policy {
 
-// The proof that a connection's first bytes must give before it is let through: one address serves many names.
+// The proof that a connection's first bytes must give before it is let through: one address serves
+// many names.
 enum class Proof : std::uint8_t {
   kNone = 0,
   kHttp,  // a request whose Host is the name
@@ -47,20 +49,24 @@ inline constexpr std::uint16_t kHttpsPort = 443;
 // Returns the proof at a port for which no rule has one.
 Proof usual_proof(std::uint16_t port);
 
-// Whether it is an address to inet_aton(3), in one of its odder notations perhaps, and so no name. Lower case.
+// Whether it is an address to inet_aton(3), in one of its odder notations perhaps, and so no name.
+// Lower case.
 bool looks_like_an_address(std::string_view name);
 
 struct Rule {
   enum class Kind : std::uint8_t { kName, kBelow, kRegex, kNetwork, kPolicy };
   Action action = Action::kAllow;
   Kind kind = Kind::kName;
-  std::string word;             // kName, kBelow: lower case, without "*."; kRegex: without "~"; kPolicy: without "@"
-  Network network{};            // kNetwork
-  std::optional<Proof> scheme;  // as written; of names alone
-  std::optional<Ports> ports;   // as written
+  std::string
+      word;  // kName, kBelow: lower case, without "*."; kRegex: without "~"; kPolicy: without "@"
+  Network network{};                        // kNetwork
+  std::optional<Proof> scheme;              // as written; of names alone
+  std::optional<Ports> ports;               // as written
   std::shared_ptr<const re2::RE2> regex{};  // kRegex
 
-  bool names_a_host() const { return kind == Kind::kName || kind == Kind::kBelow || kind == Kind::kRegex; }
+  bool names_a_host() const {
+    return kind == Kind::kName || kind == Kind::kBelow || kind == Kind::kRegex;
+  }
   bool has(std::uint16_t port) const;
   bool has_every_port() const;
   std::size_t program() const;  // kRegex: how many instructions it was compiled to
@@ -79,8 +85,9 @@ struct Rule {
 
 inline constexpr std::size_t kLongestName = 253;
 inline constexpr std::size_t kLongestRegex = 256;
-// Instructions of one expression, and of all that are matched against one name: those of a policy and of the policies that it names. A
-// match against a name of 253 bytes costs as much as instructions times bytes, and sandboxes cause matches.
+// Instructions of one expression, and of all that are matched against one name: those of a policy
+// and of the policies that it names. A match against a name of 253 bytes costs as much as
+// instructions times bytes, and sandboxes cause matches.
 inline constexpr std::size_t kMostProgram = 400;
 inline constexpr std::size_t kMostPrograms = 2'000;
 inline constexpr std::string_view kSmaller =
@@ -90,8 +97,9 @@ inline constexpr std::size_t kLongestPolicyName = 40;
 // [a-z][a-z0-9-]*, 40 at most: what a policy may be called.
 bool is_policy_name(std::string_view text);
 
-// Returns how much of `text`, which begins behind a ~, is the expression, where commas separate rules. It ends at the first comma that
-// stands in no {}, [] or () and behind no backslash. No host name has a comma.
+// Returns how much of `text`, which begins behind a ~, is the expression, where commas separate
+// rules. It ends at the first comma that stands in no {}, [] or () and behind no backslash. No host
+// name has a comma.
 std::size_t expression_end(std::string_view text);
 
 // How a word that is neither an address nor has a dot or a port is meant.

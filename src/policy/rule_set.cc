@@ -5,7 +5,9 @@
 namespace cay::policy {
 namespace {
 
-Error bad(const std::string& what) { return Error{Code::kInvalidArgument, "invalid_policy", what, 0}; }
+Error bad(const std::string& what) {
+  return Error{Code::kInvalidArgument, "invalid_policy", what, 0};
+}
 
 std::string_view trimmed(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -25,7 +27,8 @@ std::string_view first_of(std::string_view line) {
   return line.substr(0, behind + expression_end(line.substr(behind)));
 }
 
-// Takes a line from the beginning of `text`, without its comment: # where a line or a blank is before it.
+// Takes a line from the beginning of `text`, without its comment: # where a line or a blank is
+// before it.
 std::string_view take_line(std::string_view& text) {
   std::string_view line = text.substr(0, text.find('\n'));
   text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -41,7 +44,8 @@ class Maker {
   Result<void> add(std::string_view item) {
     item = trimmed(item);
     if (item.empty() || item.starts_with('#')) return {};
-    if (item == "default allow" || item == "@open" || item == "open") return set_default(Action::kAllow);
+    if (item == "default allow" || item == "@open" || item == "open")
+      return set_default(Action::kAllow);
     if (item == "default deny") return set_default(Action::kDeny);
     if (item == "first-match") return set_order(Order::kFirstMatch);
     if (item == "deny-wins") return set_order(Order::kDenyWins);
@@ -54,28 +58,36 @@ class Maker {
     if (item.starts_with("deny ")) item = denied = "!" + std::string(trimmed(item.substr(5)));
     CAY_TRY(Rule rule, parse_rule(item));
     if (rule.kind == Rule::Kind::kPolicy && (rule.word == "open" || rule.word == "off")) {
-      return bad("'" + rule.text() + "' is no rule: to refuse everything but some, name those; to allow everything but some, write open and those with ! before them");
+      return bad(
+          "'" + rule.text() +
+          "' is no rule: to refuse everything but some, name those; to allow everything but some, write open and those with ! before them");
     }
     const std::string text = rule.text();
     extent_.add(rule, text.size());
     CAY_CHECK(extent_.check());
     // Twice the same is once: in either order the first of them counts.
-    const bool there = std::ranges::any_of(set_.rules, [&](const Rule& one) { return one.kind == rule.kind && one.word == rule.word && one.text() == text; });
+    const bool there = std::ranges::any_of(set_.rules, [&](const Rule& one) {
+      return one.kind == rule.kind && one.word == rule.word && one.text() == text;
+    });
     if (!there) set_.rules.push_back(std::move(rule));
     extent_.rules = set_.rules.size();
     return {};
   }
 
   Result<RuleSet> done() {
-    if (off_ && (!set_.rules.empty() || default_)) return bad("'off' stands alone: nothing is reached by it");
-    if (ordered_ && set_.rules.empty() && !default_ && !off_) return bad("an order alone lets nothing through: write rules behind it, or off");
-    if (set_.rules.empty() && set_.otherwise == Action::kDeny) set_.order = RuleSet().order;  // of nothing: else it would be written as an order alone
+    if (off_ && (!set_.rules.empty() || default_))
+      return bad("'off' stands alone: nothing is reached by it");
+    if (ordered_ && set_.rules.empty() && !default_ && !off_)
+      return bad("an order alone lets nothing through: write rules behind it, or off");
+    if (set_.rules.empty() && set_.otherwise == Action::kDeny)
+      set_.order = RuleSet().order;  // of nothing: else it would be written as an order alone
     return std::move(set_);
   }
 
  private:
   Result<void> set_default(Action action) {
-    if (default_ && set_.otherwise != action) return bad("default allow and default deny (or open) in one policy");
+    if (default_ && set_.otherwise != action)
+      return bad("default allow and default deny (or open) in one policy");
     default_ = true;
     set_.otherwise = action;
     return {};
@@ -95,7 +107,9 @@ class Maker {
 }  // namespace
 
 std::string_view word_for(Action action) { return action == Action::kAllow ? "allow" : "deny"; }
-std::string_view word_for(Order order) { return order == Order::kFirstMatch ? "first-match" : "deny-wins"; }
+std::string_view word_for(Order order) {
+  return order == Order::kFirstMatch ? "first-match" : "deny-wins";
+}
 
 std::string RuleSet::text() const {
   std::string out;
@@ -116,9 +130,11 @@ void Extent::add(const Rule& rule, std::size_t text_size) {
 Result<void> Extent::check() const {
   if (regexes > kMostRegexes) return bad("more than 32 regular expressions in a policy");
   if (rules > kMostRules)
-    return bad("more than 256 rules in a policy: *. rules, networks and policies of the operator's say more");
+    return bad(
+        "more than 256 rules in a policy: *. rules, networks and policies of the operator's say more");
   if (programs > kMostPrograms)
-    return bad("the regular expressions of the policy are too large together: " + std::string(kSmaller));
+    return bad("the regular expressions of the policy are too large together: " +
+               std::string(kSmaller));
   if (text > kMostText) return bad("more than 32 KiB of rules in a policy");
   return {};
 }

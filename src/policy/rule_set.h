@@ -1,12 +1,13 @@
-// RuleSet: rules, what is done where none matches, and in which order they count. Its text has one rule a line:
+// RuleSet: rules, what is done where none matches, and in which order they count. Its text has one
+// rule a line:
 //
 //   default allow        where no rule matches (else: default deny)
-//   first-match          the first rule that matches decides (else: deny-wins, a rule that refuses counts before all that allow)
-//   pypi.org
+//   first-match          the first rule that matches decides (else: deny-wins, a rule that refuses
+//   counts before all that allow) pypi.org
 //   !*.example.com
 //
-// Commas separate rules as line ends do, unless they are part of a regular expression (rule.h, expression_end). Lines that begin with #
-// are comments.
+// Commas separate rules as line ends do, unless they are part of a regular expression (rule.h,
+// expression_end). Lines that begin with # are comments.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -47,7 +48,8 @@ std::string_view word_for(Order order);    // deny-wins, first-match
 // Whether there is no rule, no default and no order in it.
 bool says_nothing(std::string_view text);
 
-// kInvalidArgument (invalid_policy). The words `open` and `off` alone mean those policies; among rules `open` is `default allow`.
+// kInvalidArgument (invalid_policy). The words `open` and `off` alone mean those policies; among
+// rules `open` is `default allow`.
 Result<RuleSet> parse_rules(std::string_view text);
 // The same of parts that came one by one; commas part nothing here.
 Result<RuleSet> parse_rules(const std::vector<std::string>& lines);

@@ -144,7 +144,8 @@ TEST_F(AuditBudgetTest, WhatKeysOfATenantChangedIsApartFromOthersAndTheHosts) {
   AccessRecord record = change(204);
   EXPECT_EQ(changes_file(record), "audit-changes/t/create.log");
   record.scope = KeyScope::kUse;
-  EXPECT_EQ(changes_file(record), "audit-changes/t/use.log") << "whoever has this key is not to push out what made it";
+  EXPECT_EQ(changes_file(record), "audit-changes/t/use.log")
+      << "whoever has this key is not to push out what made it";
   record.tenant = "u";
   EXPECT_EQ(changes_file(record), "audit-changes/u/use.log");
   record.scope = KeyScope::kAdmin;
@@ -160,7 +161,8 @@ TEST_F(AuditBudgetTest, WhatACallerMakesLongIsCut) {
     shorten(record);
     return record;
   };
-  for (const AccessRecord& refused : {by_key("monitor", "GET", 403), by_link("l1", 404), by_key("", "GET", 200)}) {
+  for (const AccessRecord& refused :
+       {by_key("monitor", "GET", 403), by_link("l1", 404), by_key("", "GET", 200)}) {
     EXPECT_EQ(cut(refused).target.size(), 200u);
     EXPECT_EQ(cut(refused).subject.size(), 200u);
   }

@@ -11,7 +11,8 @@ constexpr const char* kMeta = "default_key";  // "sha256-hex MILLISECONDS"
 
 // nullopt: of another key, or damaged, which is as good as another.
 std::optional<UnixMillis> since_in(std::string_view text, std::string_view hash) {
-  if (!text.starts_with(hash) || text.size() <= hash.size() + 1 || text[hash.size()] != ' ') return std::nullopt;
+  if (!text.starts_with(hash) || text.size() <= hash.size() + 1 || text[hash.size()] != ' ')
+    return std::nullopt;
   text.remove_prefix(hash.size() + 1);
   UnixMillis since = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), since);

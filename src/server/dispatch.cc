@@ -20,7 +20,8 @@ constexpr std::size_t kMaxRequestId = 64;
 constexpr const char* kKeyRemoved = "the API key was removed, or its time is over";
 constexpr std::uint32_t kSecondsAtOnce = 2;
 constexpr std::size_t kMostToldApart = 4096;
-constexpr std::uint64_t kLongAnswer = 1 << 20;  // what is shorter is in the sockets' buffers at once
+constexpr std::uint64_t kLongAnswer = 1
+                                      << 20;  // what is shorter is in the sockets' buffers at once
 constexpr int kTooManyRequests = 429;
 constexpr const char* kTooOften = "too_many_requests";
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
@@ -43,7 +44,8 @@ bool is_for_acting(Right right) {
 std::string request_id_of(const http::RequestHead& head) {
   const auto given = head.headers.get("X-Request-Id");
   const auto harmless = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
   };
   const bool fits = given && !given->empty() && given->size() <= kMaxRequestId;
   if (fits && std::all_of(given->begin(), given->end(), harmless)) return std::string(*given);
@@ -58,15 +60,25 @@ std::string without_tokens(std::string target) {
   return target;
 }
 
-// The one to be made is the smallest that needs nothing else said; a key of one sandbox is for whoever has that sandbox's id.
+// The one to be made is the smallest that needs nothing else said; a key of one sandbox is for
+// whoever has that sandbox's id.
 Error too_little(const Principal& who, Right right) {
-  const std::string enough = right == Right::kHost ? "admin" : right == Right::kWatchHost ? "monitor" : right == Right::kRead || right == Right::kReadOne ? "read" : "create";
-  const std::string_view or_use = right == Right::kReadOne || right == Right::kUseOne ? " (or use, of that sandbox)" : "";
+  const std::string enough = right == Right::kHost                               ? "admin"
+                             : right == Right::kWatchHost                        ? "monitor"
+                             : right == Right::kRead || right == Right::kReadOne ? "read"
+                                                                                 : "create";
+  const std::string_view or_use =
+      right == Right::kReadOne || right == Right::kUseOne ? " (or use, of that sandbox)" : "";
   const std::string& tenant = who.tenant.get();
-  const std::string of_tenant = right != Right::kHost && right != Right::kWatchHost && tenant != "default" ? " --tenant " + tenant : "";
+  const std::string of_tenant =
+      right != Right::kHost && right != Right::kWatchHost && tenant != "default"
+          ? " --tenant " + tenant
+          : "";
   return Error{Code::kPermissionDenied, "scope_too_small",
-               "the key '" + who.key_name + "' has the scope " + std::string(text_of(who.scope)) + ", and this asks for " + enough + std::string(or_use) +
-                   ": whoever runs the daemon makes such a key with `cay key create NAME --scope " + enough + of_tenant + "`",
+               "the key '" + who.key_name + "' has the scope " + std::string(text_of(who.scope)) +
+                   ", and this asks for " + enough + std::string(or_use) +
+                   ": whoever runs the daemon makes such a key with `cay key create NAME --scope " +
+                   enough + of_tenant + "`",
                0};
 }
 
@@ -74,11 +86,16 @@ Error too_little(const Principal& who, Right right) {
 class RoutedExchange final : public http::Exchange {
  public:
   using Allowance = std::function<Result<void>(const http::Caller&)>;
-  // Of a refusal of whom neither a key nor a link let in: what is answered in its place, where there were too many.
+  // Of a refusal of whom neither a key nor a link let in: what is answered in its place, where
+  // there were too many.
   using Instead = std::function<std::optional<http::Response>(const http::Response&)>;
 
-  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id, std::optional<http::RequestHead> seen, Allowance allowance)
-      : inner_(std::move(inner)), request_id_(std::move(request_id)), seen_(std::move(seen)), allowance_(std::move(allowance)) {}
+  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id,
+                 std::optional<http::RequestHead> seen, Allowance allowance)
+      : inner_(std::move(inner)),
+        request_id_(std::move(request_id)),
+        seen_(std::move(seen)),
+        allowance_(std::move(allowance)) {}
 
   // By its key: what it is refused from here on is no stranger's.
   void know() { known_ = true; }
@@ -104,7 +121,9 @@ class RoutedExchange final : public http::Exchange {
     note_end("broken off here: " + why);
     return inner_->break_off(std::move(why));
   }
-  std::string how_it_ended() const override { return noted_.empty() ? inner_->how_it_ended() : noted_; }
+  std::string how_it_ended() const override {
+    return noted_.empty() ? inner_->how_it_ended() : noted_;
+  }
   void note_end(std::string how) override {
     if (noted_.empty()) noted_ = std::move(how);
   }
@@ -114,7 +133,8 @@ class RoutedExchange final : public http::Exchange {
   void on_refusal(Instead instead) { instead_ = std::move(instead); }
   bool begun() const { return begun_; }
   bool lasts() const { return lasts_; }
-  // From here on its handler may act for whoever was let in. What it does is done though the daemon be killed amid it.
+  // From here on its handler may act for whoever was let in. What it does is done though the daemon
+  // be killed amid it.
   void let_act() {
     if (may_change(head().method)) tell_begin();
   }
@@ -131,14 +151,18 @@ class RoutedExchange final : public http::Exchange {
     sign(response.headers);
     return inner_->respond(std::move(response));
   }
-  asio::awaitable<void> respond_stream(int status, http::Headers headers, std::optional<std::uint64_t> length,
+  asio::awaitable<void> respond_stream(int status, http::Headers headers,
+                                       std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override {
     say(status);
     sign(headers);
     const bool endless = headers.get("Content-Type").value_or("").starts_with("text/event-stream");
-    // A service's answers, passed on as they come, are no downloads of ours: how long they are is its own affair.
-    const bool passed_on = !link_.empty() && dynamic_cast<const PipedSource*>(bytes.get()) != nullptr;
-    const bool is_long = head().method != "HEAD" && !passed_on && (!length || *length >= kLongAnswer);
+    // A service's answers, passed on as they come, are no downloads of ours: how long they are is
+    // its own affair.
+    const bool passed_on =
+        !link_.empty() && dynamic_cast<const PipedSource*>(bytes.get()) != nullptr;
+    const bool is_long =
+        head().method != "HEAD" && !passed_on && (!length || *length >= kLongAnswer);
     if (endless || is_long) begin();
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
@@ -172,7 +196,9 @@ class RoutedExchange final : public http::Exchange {
  private:
   static constexpr int kUpgraded = 101;
   // A service of a sandbox names its requests itself.
-  void sign(http::Headers& headers) const { headers.set(headers.get("X-Request-Id") ? "X-Cay-Request-Id" : "X-Request-Id", request_id_); }
+  void sign(http::Headers& headers) const {
+    headers.set(headers.get("X-Request-Id") ? "X-Cay-Request-Id" : "X-Request-Id", request_id_);
+  }
   void become() {
     status_ = kUpgraded;
     begin();
@@ -191,7 +217,8 @@ class RoutedExchange final : public http::Exchange {
   }
   std::shared_ptr<http::Exchange> inner_;
   std::string request_id_;
-  std::optional<http::RequestHead> seen_;  // the head as its sender has it, where a proxy stands in between
+  std::optional<http::RequestHead>
+      seen_;  // the head as its sender has it, where a proxy stands in between
   Principal principal_;
   std::map<std::string, std::string> params_;
   Allowance allowance_;
@@ -200,7 +227,7 @@ class RoutedExchange final : public http::Exchange {
   std::string link_;
   std::string subject_;
   std::string reason_;  // of a refusal before the handler
-  std::string noted_;  // how it ended
+  std::string noted_;   // how it ended
   std::function<void()> on_begin_;
   bool upgrading_ = false, lasts_ = false, begun_ = false;
   int status_ = 0;
@@ -215,7 +242,11 @@ std::string end_of(const RoutedExchange& exchange, bool cancelled) {
 class Dispatcher {
  public:
   Dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config)
-      : router_(router), keys_(keys), config_(std::move(config)), rate_(config_.per_second, kSecondsAtOnce, system_clock(), std::numeric_limits<std::size_t>::max()),  // as many as there are keys
+      : router_(router),
+        keys_(keys),
+        config_(std::move(config)),
+        rate_(config_.per_second, kSecondsAtOnce, system_clock(),
+              std::numeric_limits<std::size_t>::max()),  // as many as there are keys
         strangers_(config_.strangers_per_second, kSecondsAtOnce, system_clock(), kMostToldApart),
         links_(config_.per_second_of_link, kSecondsAtOnce, system_clock(), kMostToldApart) {}
 
@@ -225,13 +256,19 @@ class Dispatcher {
     record.begin = system_clock().wall();
     record.request_id = request_id_of(exchange->head());
     record.method = exchange->head().method;
-    record.target = without_tokens(exchange->head().target.substr(0, exchange->head().target.find('?')));
+    record.target =
+        without_tokens(exchange->head().target.substr(0, exchange->head().target.find('?')));
     auto seen = config_.public_url.seen(exchange->head());
     record.peer = seen ? seen->peer : exchange->head().peer;
-    auto routed = std::make_shared<RoutedExchange>(std::move(exchange), record.request_id, std::move(seen),
-                                                   [this](const http::Caller& caller) { return allowance(caller); });
-    routed->on_refusal([this, &record, exchange = routed.get()](const http::Response& refusal) { return instead_of(refusal, record.peer, exchange->head()); });
-    routed->on_begin([this, &record, exchange = routed.get()] { record.begin_is_written = tell_begin(record, *exchange); });
+    auto routed = std::make_shared<RoutedExchange>(
+        std::move(exchange), record.request_id, std::move(seen),
+        [this](const http::Caller& caller) { return allowance(caller); });
+    routed->on_refusal([this, &record, exchange = routed.get()](const http::Response& refusal) {
+      return instead_of(refusal, record.peer, exchange->head());
+    });
+    routed->on_begin([this, &record, exchange = routed.get()] {
+      record.begin_is_written = tell_begin(record, *exchange);
+    });
     std::exception_ptr failure;
     try {
       co_await route(routed, record);
@@ -248,7 +285,8 @@ class Dispatcher {
     record.reason = routed->reason();
     record.failed = failure != nullptr && !is_cancellation(failure);
     if (routed->begun()) record.part = AccessRecord::Part::kEnd;
-    if (routed->lasts() || record.status == 0) record.ended = end_of(*routed, failure != nullptr && !record.failed);
+    if (routed->lasts() || record.status == 0)
+      record.ended = end_of(*routed, failure != nullptr && !record.failed);
     if (config_.log) config_.log(record);
     if (failure) std::rethrow_exception(failure);
   }
@@ -269,10 +307,13 @@ class Dispatcher {
     return too_many("this link was used", config_.per_second_of_link);
   }
 
-  // Asked when all keys and tokens were looked at, so that whoever has a good one is not held up by those who share their address.
-  std::optional<http::Response> instead_of(const http::Response& refusal, const std::string& peer, const http::RequestHead& head) {
+  // Asked when all keys and tokens were looked at, so that whoever has a good one is not held up by
+  // those who share their address.
+  std::optional<http::Response> instead_of(const http::Response& refusal, const std::string& peer,
+                                           const http::RequestHead& head) {
     if (strangers_.take(network_of_peer(peer))) return std::nullopt;
-    const Error error = too_many("without a key or a link that is good, your address was used", config_.strangers_per_second);
+    const Error error = too_many("without a key or a link that is good, your address was used",
+                                 config_.strangers_per_second);
     http::Response out = router_.shape(head, kTooManyRequests, error);
     if (refusal.headers.get("X-Cay-Error")) {  // of a link: told to people and to programs alike
       out.headers = {};
@@ -286,7 +327,10 @@ class Dispatcher {
   }
 
   static Error too_many(const std::string& whose, std::uint32_t per_second) {
-    return {Code::kExhausted, kTooOften, whose + " for more than " + std::to_string(per_second) + " requests a second: wait a second", 0};
+    return {Code::kExhausted, kTooOften,
+            whose + " for more than " + std::to_string(per_second) +
+                " requests a second: wait a second",
+            0};
   }
 
   asio::awaitable<void> refuse(std::shared_ptr<RoutedExchange> exchange, int status, Error error) {
@@ -297,8 +341,10 @@ class Dispatcher {
     co_await exchange->respond(std::move(response));
   }
 
-  // The key that let it in is gone. What was not answered yet is answered by its own coroutine: no two write on one connection.
-  static asio::awaitable<void> end(std::shared_ptr<RoutedExchange> exchange, std::shared_ptr<Event> lapsed) {
+  // The key that let it in is gone. What was not answered yet is answered by its own coroutine: no
+  // two write on one connection.
+  static asio::awaitable<void> end(std::shared_ptr<RoutedExchange> exchange,
+                                   std::shared_ptr<Event> lapsed) {
     const auto broken = co_await exchange->break_off(kKeyRemoved);
     static_cast<void>(broken);
     lapsed->set();
@@ -307,7 +353,8 @@ class Dispatcher {
   asio::awaitable<void> route(std::shared_ptr<RoutedExchange> exchange, AccessRecord& record) {
     const auto& head = exchange->head();
     auto match = router_.match(head);
-    if (match.route != nullptr && match.route->auth == http::Auth::kOwn) record.target = match.route->pattern;
+    if (match.route != nullptr && match.route->auth == http::Auth::kOwn)
+      record.target = match.route->pattern;
     if (auto wrong = check_host(head, config_.hosts)) {
       record.target = "-";  // whatever this host has there, a token it may be
       co_await refuse(exchange, 421, std::move(*wrong));
@@ -332,9 +379,11 @@ class Dispatcher {
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
       const auto key = key_of(head);
       if (config_.before_key) config_.before_key();
-      Result<Principal> found = key ? keys_.find(*key)
-                                    : Result<Principal>(Error{Code::kUnauthenticated, "no_key",
-                                                              "an API key is needed: send it as X-Api-Key or as Authorization: Bearer", 0});
+      Result<Principal> found =
+          key ? keys_.find(*key)
+              : Result<Principal>(Error{
+                    Code::kUnauthenticated, "no_key",
+                    "an API key is needed: send it as X-Api-Key or as Authorization: Bearer", 0});
       if (!found) {
         co_await refuse(exchange, 401, std::move(found).error());
         co_return;
@@ -344,7 +393,8 @@ class Dispatcher {
       record.principal = principal.key_name;
       record.scope = principal.scope;
       record.tenant = principal.tenant.get();
-      auto in = exchange->let_in({http::Caller::Kind::kKey, principal.tenant.get() + "/" + principal.key_name});
+      auto in = exchange->let_in(
+          {http::Caller::Kind::kKey, principal.tenant.get() + "/" + principal.key_name});
       if (!in) {
         co_await refuse(exchange, 429, std::move(in).error());
         co_return;
@@ -352,12 +402,15 @@ class Dispatcher {
       if (config_.open != nullptr) {
         const auto executor = co_await asio::this_coro::executor;
         lapsed = std::make_shared<Event>(executor);
-        ends = config_.open->add(hash_key(*key), [exchange, lapsed] { return end(exchange, lapsed); });
+        ends =
+            config_.open->add(hash_key(*key), [exchange, lapsed] { return end(exchange, lapsed); });
       }
       if (!rate_.take(record.principal)) {
         co_await refuse(exchange, 429,
                         Error{Code::kExhausted, "too_many_requests",
-                              "this key has sent more than " + std::to_string(config_.per_second) + " requests a second: wait a second", 0});
+                              "this key has sent more than " + std::to_string(config_.per_second) +
+                                  " requests a second: wait a second",
+                              0});
         co_return;
       }
     }
@@ -374,7 +427,9 @@ class Dispatcher {
     if (!record.principal.empty() && busy.count() > config_.max_per_key) {
       co_await refuse(exchange, 429,
                       Error{Code::kExhausted, "too_many_requests",
-                            "this key has " + std::to_string(config_.max_per_key) + " requests at work: wait for some to end", 0});
+                            "this key has " + std::to_string(config_.max_per_key) +
+                                " requests at work: wait for some to end",
+                            0});
       co_return;
     }
     if (const auto given = head.headers.get("traceparent")) {
@@ -389,16 +444,21 @@ class Dispatcher {
     }
     exchange->set_caller(std::move(principal), std::move(match.params));
     if (match.route->auth == http::Auth::kKey) {
-      const bool here = match.route->pattern.starts_with('/');  // what no route takes goes on to somebody else, and changes nothing here
-      record.acts = here && is_for_acting(match.route->right) && (may_change(head.method) || head.upgrades());
+      const bool here = match.route->pattern.starts_with(
+          '/');  // what no route takes goes on to somebody else, and changes nothing here
+      record.acts =
+          here && is_for_acting(match.route->right) && (may_change(head.method) || head.upgrades());
       exchange->let_act();
     }
     co_await run_handler(match.route->handler, exchange, lapsed);
     record.cut = lapsed && lapsed->is_set();
   }
 
-  // `lapsed`, if there is one: a handler that has answered nothing by then is given up, as if its client had left.
-  asio::awaitable<void> run_handler(const http::Handler& handler, std::shared_ptr<RoutedExchange> exchange, std::shared_ptr<Event> lapsed = nullptr) {
+  // `lapsed`, if there is one: a handler that has answered nothing by then is given up, as if its
+  // client had left.
+  asio::awaitable<void> run_handler(const http::Handler& handler,
+                                    std::shared_ptr<RoutedExchange> exchange,
+                                    std::shared_ptr<Event> lapsed = nullptr) {
     std::exception_ptr failure;
     try {
       auto handled = handler(exchange);
@@ -413,7 +473,8 @@ class Dispatcher {
     exchange->conclude();
     if (failure && !is_cancellation(failure) && exchange->status() == 0) {
       co_await refuse(exchange, 500,
-                      Error{Code::kInternal, "internal", "Cay failed at this request; the daemon's log says more", 0});
+                      Error{Code::kInternal, "internal",
+                            "Cay failed at this request; the daemon's log says more", 0});
     }
     if (lapsed && lapsed->is_set() && exchange->status() == 0) {
       co_await refuse(exchange, 401, Error{Code::kUnauthenticated, "unknown_key", kKeyRemoved, 0});
@@ -421,16 +482,19 @@ class Dispatcher {
     if (failure) std::rethrow_exception(failure);
   }
 
-  asio::awaitable<void> refuse_unrouted(std::shared_ptr<RoutedExchange> exchange, std::vector<std::string> allowed) {
+  asio::awaitable<void> refuse_unrouted(std::shared_ptr<RoutedExchange> exchange,
+                                        std::vector<std::string> allowed) {
     const auto& head = exchange->head();
     const std::string path = head.target.substr(0, head.target.find('?'));
     if (allowed.empty()) {
-      co_await refuse(exchange, 404, Error{Code::kNotFound, "no_such_route", "there is nothing at " + path, 0});
+      co_await refuse(exchange, 404,
+                      Error{Code::kNotFound, "no_such_route", "there is nothing at " + path, 0});
       co_return;
     }
     std::string list;
     for (const auto& method : allowed) list += (list.empty() ? "" : ", ") + method;
-    const Error error{Code::kInvalidArgument, "method_not_allowed", path + " takes " + list + ", not " + head.method, 0};
+    const Error error{Code::kInvalidArgument, "method_not_allowed",
+                      path + " takes " + list + ", not " + head.method, 0};
     exchange->note_reason(error.reason);
     auto response = router_.shape(head, 405, error);
     response.headers.set("Allow", list);
@@ -459,11 +523,16 @@ class Dispatcher {
 
 }  // namespace
 
-bool may_change(std::string_view method) { return method != "GET" && method != "HEAD" && method != "OPTIONS"; }
+bool may_change(std::string_view method) {
+  return method != "GET" && method != "HEAD" && method != "OPTIONS";
+}
 
-http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config) {
+http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys,
+                              DispatchConfig config) {
   auto dispatcher = std::make_shared<Dispatcher>(router, keys, std::move(config));
-  return [dispatcher](std::shared_ptr<http::Exchange> exchange) { return dispatcher->handle(std::move(exchange)); };
+  return [dispatcher](std::shared_ptr<http::Exchange> exchange) {
+    return dispatcher->handle(std::move(exchange));
+  };
 }
 
 }  // namespace cay::server

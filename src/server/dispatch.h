@@ -19,24 +19,26 @@ namespace cay::server {
 struct AccessRecord {
   std::string method, target, peer, principal, tenant;
   KeyScope scope = KeyScope::kCreate;  // of the key, if one let the caller in
-  std::string link;       // its id, if one let the caller in
-  TraceContext trace;      // of this request: its own span, if it has one
-  std::string trace_parent;  // the span that the caller gave
+  std::string link;                    // its id, if one let the caller in
+  TraceContext trace;                  // of this request: its own span, if it has one
+  std::string trace_parent;            // the span that the caller gave
   UnixMillis begin = 0;
-  std::string route;       // the pattern that matched; empty: none, or refused before
-  int status = 0;          // 0: no answer (the client left, or the handler threw; of kBegin: not yet), 101: a WebSocket
-  std::string subject;     // what it acted on that the path does not name
-  bool acts = false;       // a key's, let in to do what may change something (kKey routes that no reader is let into; no link's)
+  std::string route;  // the pattern that matched; empty: none, or refused before
+  int status = 0;  // 0: no answer (the client left, or the handler threw; of kBegin: not yet), 101:
+                   // a WebSocket
+  std::string subject;  // what it acted on that the path does not name
+  bool acts = false;  // a key's, let in to do what may change something (kKey routes that no reader
+                      // is let into; no link's)
   std::string request_id;  // also in the answer, as X-Request-Id
   double milliseconds = 0;
   bool failed = false;  // the handler threw
   bool cut = false;     // the key that let it in ended before it
   std::string reason;   // of a refusal before the handler
-  // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too, and so is what may change something (any
-  // method but GET, HEAD and OPTIONS), before its handler does.
+  // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too, and so is
+  // what may change something (any method but GET, HEAD and OPTIONS), before its handler does.
   enum class Part { kWhole, kBegin, kEnd } part = Part::kWhole;
   bool begin_is_written = false;  // of kEnd
-  std::string ended;  // of what lasted, and of what had no answer: how
+  std::string ended;              // of what lasted, and of what had no answer: how
 };
 
 // Whether a request of this method may change something: what RFC 9110, 9.2.1, calls safe does not.
@@ -44,22 +46,29 @@ bool may_change(std::string_view method);
 
 struct DispatchConfig {
   HostPolicy hosts;
-  PublicUrl public_url;     // its host is among `hosts`
-  std::function<void()> before_key;  // called before a key is looked up: the ring may have changed on disk
-  // The handler of a host that is not the API's, if it is one: it sees to who may. Its targets are not logged.
+  PublicUrl public_url;  // its host is among `hosts`
+  std::function<void()>
+      before_key;  // called before a key is looked up: the ring may have changed on disk
+  // The handler of a host that is not the API's, if it is one: it sees to who may. Its targets are
+  // not logged.
   std::function<const http::Handler*(const http::RequestHead&)> by_host;
-  bool trace = false;  // requests of sampled traces get a span of their own; else the caller's is passed on
+  bool trace =
+      false;  // requests of sampled traces get a span of their own; else the caller's is passed on
   std::uint32_t max_per_key = 1024;  // requests at work at once for one key; more get 429
-  OpenRequests* open = nullptr;      // those at work, to be ended with their keys; outlives the handler
+  OpenRequests* open = nullptr;  // those at work, to be ended with their keys; outlives the handler
   // Requests a second; 0: any number. Two seconds' worth at once; more get 429.
-  std::uint32_t per_second = 0;             // of one key
-  std::uint32_t strangers_per_second = 0;   // of refusals where neither a key nor a link let in, to one address (network_of_peer)
-  std::uint32_t per_second_of_link = 0;     // by one link
-  std::function<void(const AccessRecord&)> log;  // targets come without their query, which may hold secrets
-  std::function<bool(const AccessRecord&)> begun;  // of what is told at its beginning: whether it is written; `log` has it again, at its end
+  std::uint32_t per_second = 0;  // of one key
+  std::uint32_t strangers_per_second =
+      0;  // of refusals where neither a key nor a link let in, to one address (network_of_peer)
+  std::uint32_t per_second_of_link = 0;  // by one link
+  std::function<void(const AccessRecord&)>
+      log;  // targets come without their query, which may hold secrets
+  std::function<bool(const AccessRecord&)> begun;  // of what is told at its beginning: whether it
+                                                   // is written; `log` has it again, at its end
 };
 
 // References outlive the handler. Runs on the daemon's loop.
-http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys, DispatchConfig config);
+http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys,
+                              DispatchConfig config);
 
 }  // namespace cay::server

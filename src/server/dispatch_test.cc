@@ -7,12 +7,14 @@ namespace {
 TEST_F(DispatchTest, BothKindsOfKeyAreTaken) {
   start();
   EXPECT_TRUE(ask("GET /boxes/a%2Fb", kKey).ends_with("\r\n\r\nalice name=a/b"));
-  EXPECT_TRUE(ask("GET /boxes/b", "authorization: bearer cay_secret\r\n").ends_with("alice name=b"));
+  EXPECT_TRUE(
+      ask("GET /boxes/b", "authorization: bearer cay_secret\r\n").ends_with("alice name=b"));
 }
 
 TEST_F(DispatchTest, WithoutAGoodKeyNothingIsTold) {
   start();
-  for (const char* headers : {"", "X-Api-Key: wrong\r\n", "Authorization: Basic cay_secret\r\n", "X-Api-Key:\r\n"}) {
+  for (const char* headers :
+       {"", "X-Api-Key: wrong\r\n", "Authorization: Basic cay_secret\r\n", "X-Api-Key:\r\n"}) {
     for (const char* line : {"GET /boxes/b", "GET /nowhere", "POST /boxes/b"}) {
       const auto answer = ask(line, headers);
       EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << line << headers << answer;
@@ -70,7 +72,8 @@ TEST_F(DispatchTest, ReboundNamesAndForeignPagesAreRefused) {
   EXPECT_TRUE(ask("GET http://evil.example/healthz").starts_with("HTTP/1.1 421 "));
   EXPECT_TRUE(ask("GET http://localhost/healthz", "", "evil.example").starts_with("HTTP/1.1 200 "));
   EXPECT_TRUE(ask("GET /healthz", "Origin: https://evil.example\r\n").starts_with("HTTP/1.1 403 "));
-  EXPECT_TRUE(ask("GET /boxes/b", std::string("Origin: https://evil.example\r\n") + kKey).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(ask("GET /boxes/b", std::string("Origin: https://evil.example\r\n") + kKey)
+                  .starts_with("HTTP/1.1 200 "));
 }
 
 TEST_F(DispatchTest, ARingThatChangesIsLookedAtAnew) {

@@ -18,13 +18,20 @@ class OneChunk final : public ByteSource {
 TEST_F(DispatchTest, WhatLastsIsToldAtItsBeginningAndAtItsEnd) {
   start();
   const auto masked = [](unsigned char opcode, const std::string& text) {  // with a mask of zeros
-    return std::string{static_cast<char>(0x80 | opcode), static_cast<char>(0x80 | text.size()), 0, 0, 0, 0} + text;
+    return std::string{static_cast<char>(0x80 | opcode),
+                       static_cast<char>(0x80 | text.size()),
+                       0,
+                       0,
+                       0,
+                       0} +
+           text;
   };
   const std::string close = masked(8, "\x03\xe8");
-  const std::pair<std::string, std::string> kEnds[] = {{close, "the client closed it with 1000"},
-                                                       {masked(1, "close") + close, "closed here with 1000: done"},
-                                                       {masked(1, "leave"), "broken off here"},
-                                                       {"", "the connection broke"}};
+  const std::pair<std::string, std::string> kEnds[] = {
+      {close, "the client closed it with 1000"},
+      {masked(1, "close") + close, "closed here with 1000: done"},
+      {masked(1, "leave"), "broken off here"},
+      {"", "the connection broke"}};
   for (const auto& [said, told] : kEnds) {
     ++asked;
     {
@@ -33,7 +40,9 @@ TEST_F(DispatchTest, WhatLastsIsToldAtItsBeginningAndAtItsEnd) {
       EXPECT_TRUE(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 101 "));
       {
         std::unique_lock lock(mutex);
-        ASSERT_TRUE(written.wait_for(lock, std::chrono::seconds(10), [this] { return begun_records.size() == asked; })) << "before anything was said";
+        ASSERT_TRUE(written.wait_for(lock, std::chrono::seconds(10), [this] {
+          return begun_records.size() == asked;
+        })) << "before anything was said";
         const AccessRecord& first = begun_records.back();
         EXPECT_EQ(first.part, AccessRecord::Part::kBegin);
         EXPECT_EQ(first.principal, "alice");
@@ -62,7 +71,8 @@ TEST_F(DispatchTest, WhatLastsIsToldAtItsBeginningAndAtItsEnd) {
 TEST_F(DispatchTest, WhatMayChangeSomethingIsToldBeforeItsHandlerActs) {
   start();
   for (const char* method : {"PUT", "POST", "PATCH", "DELETE"}) {
-    for (const auto& [target, by_link] : {std::pair("/act", false), std::pair("/link/good", true)}) {
+    for (const auto& [target, by_link] :
+         {std::pair("/act", false), std::pair("/link/good", true)}) {
       begun_records.clear();
       ask(std::string(method) + " " + target + "?secret=x", by_link ? "" : kKey);
       const auto end = last();
@@ -88,7 +98,9 @@ TEST_F(DispatchTest, WhatMayChangeSomethingIsToldBeforeItsHandlerActs) {
     EXPECT_EQ(last().part, AccessRecord::Part::kWhole) << method;
   }
   // Who was not let in acts not: a stranger could fill the log twice as fast.
-  for (const auto& [line, headers] : {std::pair("POST /act", ""), std::pair("POST /link/bad", ""), std::pair("POST /drain", kKey), std::pair("POST /nowhere", kKey)}) {
+  for (const auto& [line, headers] :
+       {std::pair("POST /act", ""), std::pair("POST /link/bad", ""), std::pair("POST /drain", kKey),
+        std::pair("POST /nowhere", kKey)}) {
     ask(line, headers);
     EXPECT_EQ(last().part, AccessRecord::Part::kWhole) << line;
   }
@@ -130,7 +142,8 @@ TEST_F(DispatchTest, BehindATrustedProxyTheClientIsWrittenDown) {
   start();
   ask("GET /healthz", "X-Forwarded-For: 203.0.113.7\r\n");
   EXPECT_EQ(last().peer, "203.0.113.7");
-  EXPECT_TRUE(ask("GET /healthz", "X-Forwarded-Host: evil.example\r\n").starts_with("HTTP/1.1 421 "));
+  EXPECT_TRUE(
+      ask("GET /healthz", "X-Forwarded-Host: evil.example\r\n").starts_with("HTTP/1.1 421 "));
 }
 
 TEST_F(DispatchTest, AThrowingHandlerIsShapedAndToldInTheRecord) {
@@ -163,7 +176,9 @@ TEST_F(DispatchTest, AServicesLongAnswerHasOneLine) {
     Task<Bytes> next() override { co_return std::exchange(bytes_, {}); }
     std::optional<Bytes> come() override { return std::nullopt; }
     bool can_splice() const override { return false; }
-    Task<KernelPipe> next_piped() override { co_return Error{Code::kInternal, "none", "no pipe", 0}; }
+    Task<KernelPipe> next_piped() override {
+      co_return Error{Code::kInternal, "none", "no pipe", 0};
+    }
 
    private:
     Bytes bytes_ = std::string(1 << 20, 'x');
@@ -199,8 +214,10 @@ TEST_F(DispatchTest, WhatActsIsToldFromWhatLooks) {
   };
   EXPECT_TRUE(acts("DELETE /boxes/b", kKey));
   EXPECT_TRUE(acts("POST /drain", "X-Api-Key: cay_admin\r\n"));
-  for (const auto& [line, headers] : {std::pair("GET /boxes/b", kKey), std::pair("POST /look/b", kKey), std::pair("POST /link/good", ""), std::pair("POST /drain", kKey),
-                                      std::pair("POST /nowhere", kKey), std::pair("DELETE /boxes/b", "")}) {
+  for (const auto& [line, headers] :
+       {std::pair("GET /boxes/b", kKey), std::pair("POST /look/b", kKey),
+        std::pair("POST /link/good", ""), std::pair("POST /drain", kKey),
+        std::pair("POST /nowhere", kKey), std::pair("DELETE /boxes/b", "")}) {
     EXPECT_FALSE(acts(line, headers)) << line;
   }
   router.fall_back([](const http::RequestHead&) { return true; }, who, Right::kManage);

@@ -10,10 +10,11 @@
 namespace cay::server {
 
 struct HostPolicy {
-  // Listening on loopback: only names that mean this machine are taken, so that a page whose name was
-  // rebound to 127.0.0.1 is refused (DNS rebinding).
+  // Listening on loopback: only names that mean this machine are taken, so that a page whose name
+  // was rebound to 127.0.0.1 is refused (DNS rebinding).
   bool loopback_only = true;
-  std::vector<std::string> names;  // of --public-url and --service-domain; the latter with a leading '.'
+  std::vector<std::string>
+      names;  // of --public-url and --service-domain; the latter with a leading '.'
 };
 
 // kPermissionDenied (wrong_host): answer it with 421.
@@ -24,7 +25,8 @@ std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy&
 // key (Go's WebSocket client) pass.
 std::optional<Error> check_origin(const http::RequestHead& head);
 
-// Whom a stranger is counted with, by the peer as a request's head has it: an IPv4 address, or the /64 of an IPv6 one, which is the least that anybody has.
+// Whom a stranger is counted with, by the peer as a request's head has it: an IPv4 address, or the
+// /64 of an IPv6 one, which is the least that anybody has.
 std::string network_of_peer(std::string_view peer);
 
 // The key that the request carries: X-Api-Key, or Authorization: Bearer.
@@ -34,7 +36,8 @@ std::optional<std::string> key_of(const http::RequestHead& head);
 // kInvalidArgument (bad_listen, needs_tls).
 std::optional<Error> check_listen(const std::string& listen, bool clear_or_tls);
 bool is_loopback_host(std::string_view host);  // without port
-// "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays. A name's absolute form, "box.test.", is the same name.
+// "[::1]:80" -> "::1", "localhost:80" -> "localhost", "::1" stays. A name's absolute form,
+// "box.test.", is the same name.
 std::string host_without_port(std::string_view host);
 
 }  // namespace cay::server

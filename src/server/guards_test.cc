@@ -5,7 +5,8 @@
 namespace cay::server {
 namespace {
 
-http::RequestHead head_with(std::string host, std::vector<std::pair<std::string, std::string>> headers = {}) {
+http::RequestHead head_with(std::string host,
+                            std::vector<std::pair<std::string, std::string>> headers = {}) {
   http::RequestHead head;
   head.host = std::move(host);
   for (auto& [name, value] : headers) head.headers.add(name, value);
@@ -14,15 +15,18 @@ http::RequestHead head_with(std::string host, std::vector<std::pair<std::string,
 
 TEST(GuardsTest, ReboundNamesAreRefusedOnLoopback) {
   const HostPolicy policy{.loopback_only = true, .names = {"cay.example.org", ".box.example.org"}};
-  for (const char* host : {"127.0.0.1:8787", "localhost", "[::1]:80", "x.localhost:1", "127.8.8.8", "CAY.example.org:443",
-                           "a--80.box.example.org", "cay.example.org.", "a--80.box.example.org.:443", "localhost.:80"}) {
+  for (const char* host : {"127.0.0.1:8787", "localhost", "[::1]:80", "x.localhost:1", "127.8.8.8",
+                           "CAY.example.org:443", "a--80.box.example.org", "cay.example.org.",
+                           "a--80.box.example.org.:443", "localhost.:80"}) {
     EXPECT_FALSE(check_host(head_with(host), policy)) << host;
   }
-  for (const char* host : {"", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "127.evil", ".", "evil.example."}) {
+  for (const char* host : {"", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example",
+                           "10.0.0.1", "127.evil", ".", "evil.example."}) {
     EXPECT_TRUE(check_host(head_with(host), policy)) << host;
   }
   // Positive control: with the guard off the same name passes.
-  EXPECT_FALSE(check_host(head_with("evil.example"), HostPolicy{.loopback_only = false, .names = {}}));
+  EXPECT_FALSE(
+      check_host(head_with("evil.example"), HostPolicy{.loopback_only = false, .names = {}}));
 }
 
 TEST(GuardsTest, PagesOfOtherOriginsNeedAKey) {
@@ -31,7 +35,8 @@ TEST(GuardsTest, PagesOfOtherOriginsNeedAKey) {
   EXPECT_TRUE(check_origin(head_with("localhost:1", {{"Origin", "http://localhost:2"}})));
   EXPECT_TRUE(check_origin(head_with("localhost:1", {{"Origin", "https://evil.example"}})));
   EXPECT_TRUE(check_origin(head_with("localhost:1", {{"Origin", "null"}})));
-  EXPECT_FALSE(check_origin(head_with("localhost:1", {{"Origin", "https://evil.example"}, {"X-Api-Key", "k"}})));
+  EXPECT_FALSE(check_origin(
+      head_with("localhost:1", {{"Origin", "https://evil.example"}, {"X-Api-Key", "k"}})));
 }
 
 TEST(GuardsTest, KeysComeInTwoHeaders) {
@@ -49,7 +54,8 @@ TEST(GuardsTest, StrangersAreToldApartByWhatOneOfThemHas) {
   EXPECT_EQ(network_of_peer("[2001:db8:1:2:ffff::1]"), "2001:db8:1:2::/64");
   EXPECT_EQ(network_of_peer("[2001:db8:1:2::9]:443"), "2001:db8:1:2::/64");
   EXPECT_NE(network_of_peer("2001:db8:1:3::4:51234"), network_of_peer("2001:db8:1:2::4:51234"));
-  for (const char* odd : {"", "[", "unknown", "a.example:1"}) EXPECT_EQ(network_of_peer(odd).find('/'), std::string::npos) << odd;
+  for (const char* odd : {"", "[", "unknown", "a.example:1"})
+    EXPECT_EQ(network_of_peer(odd).find('/'), std::string::npos) << odd;
 }
 
 TEST(GuardsTest, ListeningOffLoopbackNeedsAYes) {

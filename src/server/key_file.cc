@@ -32,7 +32,8 @@ Result<std::string> read_file(const std::string& path) {
     if (n < 0) return Error::from_errno(errno, "read " + path);
     if (n == 0) return text;
     text.append(chunk, static_cast<std::size_t>(n));
-    if (text.size() > kMaxKeyFile) return Error{Code::kInvalidArgument, "bad_key_file", path + " is too large", 0};
+    if (text.size() > kMaxKeyFile)
+      return Error{Code::kInvalidArgument, "bad_key_file", path + " is too large", 0};
   }
 }
 
@@ -47,18 +48,21 @@ Result<void> write_all(int fd, std::string_view text, const std::string& path) {
 }
 
 std::string trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
+    text.pop_back();
   return text;
 }
 
-// A file of mode 0600, written and synced beside the one that it is to be; what is left of it goes with this.
+// A file of mode 0600, written and synced beside the one that it is to be; what is left of it goes
+// with this.
 class Draft {
  public:
   // `prepare` is called with its descriptor first.
   template <class Prepare>
   static Result<Draft> write(const std::string& path, std::string_view text, Prepare prepare) {
     Draft out(path + "." + new_uuid());
-    const UniqueFd fd(::open(out.name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const UniqueFd fd(
+        ::open(out.name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd) return Error::from_errno(errno, "write " + out.name_);
     CAY_CHECK(prepare(fd.get()));
     CAY_CHECK(write_all(fd.get(), text, out.name_));
@@ -81,12 +85,14 @@ std::optional<UnixMillis> seconds_of(std::string_view text) {
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   const bool whole = error == std::errc() && end == text.data() + text.size() && seconds >= 0;
-  if (!whole || seconds > std::numeric_limits<std::int64_t>::max() / kMillisPerSecond) return std::nullopt;
+  if (!whole || seconds > std::numeric_limits<std::int64_t>::max() / kMillisPerSecond)
+    return std::nullopt;
   return seconds * kMillisPerSecond;
 }
 std::string seconds(UnixMillis at) { return std::to_string(at / kMillisPerSecond); }
 
-// One word of "scope=use,sandbox=…". False: it is none, and whoever wrote it meant something that would not hold.
+// One word of "scope=use,sandbox=…". False: it is none, and whoever wrote it meant something that
+// would not hold.
 bool take(KeyRecord& record, std::string_view word) {
   const auto equals = word.find('=');
   if (equals == std::string_view::npos) return false;
@@ -122,20 +128,27 @@ bool take_all(KeyRecord& record, std::string_view words) {
 
 std::string line_of(const KeyRecord& record) {
   std::string words;
-  const auto say = [&words](const std::string& word) { words += (words.empty() ? "" : ",") + word; };
+  const auto say = [&words](const std::string& word) {
+    words += (words.empty() ? "" : ",") + word;
+  };
   if (record.scope != KeyScope::kCreate) say("scope=" + std::string(text_of(record.scope)));
   if (record.only) say("sandbox=" + record.only->get());
   if (record.expires) say("expires=" + seconds(*record.expires));
   if (record.older) say("older=" + to_hex(record.older->hash) + ":" + seconds(record.older->until));
-  const std::string when = record.since == 0 ? "" : std::string(kSince) + " " + record.name + " " + std::to_string(record.since) + "\n";
-  return when + record.name + " " + record.tenant + " " + (words.empty() ? "" : words + " ") + to_hex(record.hash) + "\n";
+  const std::string when = record.since == 0 ? ""
+                                             : std::string(kSince) + " " + record.name + " " +
+                                                   std::to_string(record.since) + "\n";
+  return when + record.name + " " + record.tenant + " " + (words.empty() ? "" : words + " ") +
+         to_hex(record.hash) + "\n";
 }
 
 // The file's owner stays; a new file is its directory's owner's, for root may have made it.
 Result<void> keep_owner(int fd, const std::string& path, const std::string& directory) {
   struct stat owner{};
-  if (::lstat(path.c_str(), &owner) != 0 && ::stat(directory.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + directory);
-  if (::geteuid() == 0 && ::fchown(fd, owner.st_uid, owner.st_gid) != 0) return Error::from_errno(errno, "own " + path);
+  if (::lstat(path.c_str(), &owner) != 0 && ::stat(directory.c_str(), &owner) != 0)
+    return Error::from_errno(errno, "look at " + directory);
+  if (::geteuid() == 0 && ::fchown(fd, owner.st_uid, owner.st_gid) != 0)
+    return Error::from_errno(errno, "own " + path);
   return {};
 }
 
@@ -154,8 +167,10 @@ Result<void> keep_names(const std::string& directory) {
 // In place of what is there.
 Result<void> replace(const std::string& path, const std::string& text) {
   const std::string directory = directory_of(path);
-  CAY_TRY(const Draft draft, Draft::write(path, text, [&](int fd) { return keep_owner(fd, path, directory); }));
-  if (::rename(draft.name().c_str(), path.c_str()) != 0) return Error::from_errno(errno, "write " + path);
+  CAY_TRY(const Draft draft,
+          Draft::write(path, text, [&](int fd) { return keep_owner(fd, path, directory); }));
+  if (::rename(draft.name().c_str(), path.c_str()) != 0)
+    return Error::from_errno(errno, "write " + path);
   return keep_names(directory);
 }
 
@@ -183,7 +198,8 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
     std::istringstream in(line);
     const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
     const std::string where = path + ":" + std::to_string(number);
-    const Error wrong{Code::kInvalidArgument, "bad_key_file", where + ": not 'name tenant [scope=…,…] sha256', as `cay key` writes it", 0};
+    const Error wrong{Code::kInvalidArgument, "bad_key_file",
+                      where + ": not 'name tenant [scope=…,…] sha256', as `cay key` writes it", 0};
     if (words.size() != 3 && words.size() != 4) return wrong;
     KeyRecord record{.name = words[0], .tenant = words[1]};
     const auto hash = hash_from_hex(words.back());
@@ -198,7 +214,8 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
 
 Result<void> save_keys(const std::string& path, const std::vector<KeyRecord>& records) {
   if (records.empty()) {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return Error::from_errno(errno, "remove " + path);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+      return Error::from_errno(errno, "remove " + path);
     return keep_names(directory_of(path));
   }
   std::string text;
@@ -210,14 +227,17 @@ FileState state_of(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return {};
   constexpr std::int64_t kNanos = 1'000'000'000;
-  return {info.st_ino, static_cast<std::uint64_t>(info.st_size), info.st_ctim.tv_sec * kNanos + info.st_ctim.tv_nsec};
+  return {info.st_ino, static_cast<std::uint64_t>(info.st_size),
+          info.st_ctim.tv_sec * kNanos + info.st_ctim.tv_nsec};
 }
 
 Result<std::string> ensure_key_file(const std::string& path) {
   auto found = read_file(path);
   if (found) {
     std::string key = trimmed(*found);
-    if (key.empty()) return Error{Code::kInvalidArgument, "bad_key_file", path + " is empty: remove it for a new key", 0};
+    if (key.empty())
+      return Error{Code::kInvalidArgument, "bad_key_file",
+                   path + " is empty: remove it for a new key", 0};
     return key;
   }
   if (found.error().os_errno != ENOENT) return std::move(found).error();
@@ -233,7 +253,11 @@ Result<std::string> ensure_key_file(const std::string& path) {
 Result<std::string> replace_key_file(const std::string& path) {
   struct stat there{};
   if (::lstat(path.c_str(), &there) != 0) {
-    if (errno == ENOENT) return Error{Code::kNotFound, "no_such_key", path + " is not there: the daemon was given its key by CAY_API_KEY, or has never begun", 0};
+    if (errno == ENOENT)
+      return Error{
+          Code::kNotFound, "no_such_key",
+          path + " is not there: the daemon was given its key by CAY_API_KEY, or has never begun",
+          0};
     return Error::from_errno(errno, "look at " + path);
   }
   std::string key = new_key();

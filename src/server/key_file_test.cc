@@ -20,8 +20,14 @@ TEST_F(KeyFileTest, FileRoundTrip) {
   EXPECT_TRUE(load_keys(path)->records().empty());
   const SandboxId only("6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11");
   ASSERT_TRUE(save_keys(path, {{"a", "t", hash_key("k1")},
-                               {.name = "b", .tenant = "t", .hash = hash_key("k2"), .scope = KeyScope::kUse, .only = only,
-                                .expires = 7'000'000'000'000, .older = KeyRecord::Older{hash_key("k0"), 6'000'000'000'000}, .since = 77}}));
+                               {.name = "b",
+                                .tenant = "t",
+                                .hash = hash_key("k2"),
+                                .scope = KeyScope::kUse,
+                                .only = only,
+                                .expires = 7'000'000'000'000,
+                                .older = KeyRecord::Older{hash_key("k0"), 6'000'000'000'000},
+                                .since = 77}}));
   const auto ring = load_keys(path);
   ASSERT_TRUE(ring);
   EXPECT_EQ(ring->find("k2")->key_name, "b");
@@ -39,10 +45,12 @@ TEST_F(KeyFileTest, FileRoundTrip) {
   EXPECT_EQ(load_keys(path).error().reason, "bad_key_file");
 }
 
-// What a build from before scopes would take for a hash is none: it refuses the file, and lets nobody do more than was meant.
+// What a build from before scopes would take for a hash is none: it refuses the file, and lets
+// nobody do more than was meant.
 TEST_F(KeyFileTest, OnlyTheUsualKeyLooksAsItDidBefore) {
   const std::string path = dir_.path() + "/keys";
-  ASSERT_TRUE(save_keys(path, {{.name = "a", .tenant = "t", .hash = hash_key("k"), .scope = KeyScope::kRead}}));
+  ASSERT_TRUE(save_keys(
+      path, {{.name = "a", .tenant = "t", .hash = hash_key("k"), .scope = KeyScope::kRead}}));
   std::ifstream in(path);
   std::string name, tenant, third;
   in >> name >> tenant >> third;
@@ -56,7 +64,8 @@ TEST_F(KeyFileTest, OnlyTheUsualKeyLooksAsItDidBefore) {
 TEST_F(KeyFileTest, WhatWouldNotHoldIsRefused) {
   const std::string path = dir_.path() + "/keys";
   const std::string hash = to_hex(hash_key("k"));
-  for (const char* words : {"scope=all", "scope", "scope=", "sandbox=box", "expires=soon", "expires=-1", "expires=99999999999999999", "older=1:2", "only=x",
+  for (const char* words : {"scope=all", "scope", "scope=", "sandbox=box", "expires=soon",
+                            "expires=-1", "expires=99999999999999999", "older=1:2", "only=x",
                             "scope=read,", "scope=use", "scope=read extra"}) {
     std::ofstream(path) << "a t " << words << " " << hash << "\n";
     EXPECT_EQ(load_keys(path).error().code, Code::kInvalidArgument) << words;

@@ -1,4 +1,5 @@
-// KeyRing: the API keys that are let in, and what for. Only hashes are held; a key is shown once, when it is made.
+// KeyRing: the API keys that are let in, and what for. Only hashes are held; a key is shown once,
+// when it is made.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -34,7 +35,8 @@ struct KeyRecord {
   std::optional<SandboxId> only{};      // of KeyScope::kUse, and of no other
   std::optional<UnixMillis> expires{};  // nothing: never
   std::optional<Older> older{};
-  UnixMillis since = 0;  // links that were made before are of another key of this name, or of what it was before a rotation; 0: not known
+  UnixMillis since = 0;  // links that were made before are of another key of this name, or of what
+                         // it was before a rotation; 0: not known
 
   bool lives(UnixMillis now) const { return !expires || now < *expires; }
 };
@@ -45,13 +47,13 @@ class KeyRing {
 
   // kAlreadyExists (key_name_in_use), kInvalidArgument (bad_key_name, bad_key_scope).
   Result<void> add(KeyRecord record);
-  // Compares with every key in constant time, so the answer's time tells nothing. Expired: kUnauthenticated (expired_key);
-  // not known: kUnauthenticated (unknown_key).
+  // Compares with every key in constant time, so the answer's time tells nothing. Expired:
+  // kUnauthenticated (expired_key); not known: kUnauthenticated (unknown_key).
   Result<Principal> find(std::string_view key) const;
   // Whether the key of this hash is let in now.
   bool opens(const KeyHash& hash) const;
-  // Whether the key that made it could make it now: it is let in, it is not a later one of the same name, and its scope is
-  // not another one.
+  // Whether the key that made it could make it now: it is let in, it is not a later one of the same
+  // name, and its scope is not another one.
   bool stands_for(const Link& link) const;
   const std::vector<KeyRecord>& records() const { return records_; }
 

@@ -36,7 +36,8 @@ TEST(KeyRingTest, NewKeysDifferAndAreLong) {
 TEST(KeyRingTest, AKeyEndsAtItsTime) {
   StandingClock clock;
   KeyRing ring(clock);
-  ASSERT_TRUE(ring.add({.name = "a", .tenant = "t", .hash = hash_key("k"), .expires = clock.now + 10}));
+  ASSERT_TRUE(
+      ring.add({.name = "a", .tenant = "t", .hash = hash_key("k"), .expires = clock.now + 10}));
   clock.now += 9;
   EXPECT_TRUE(ring.find("k"));
   clock.now += 1;
@@ -46,12 +47,16 @@ TEST(KeyRingTest, AKeyEndsAtItsTime) {
 TEST(KeyRingTest, ARotatedKeyOpensUntilItsGraceIsOver) {
   StandingClock clock;
   KeyRing ring(clock);
-  ASSERT_TRUE(ring.add({.name = "a", .tenant = "t", .hash = hash_key("new"), .older = KeyRecord::Older{hash_key("old"), clock.now + 10}}));
+  ASSERT_TRUE(ring.add({.name = "a",
+                        .tenant = "t",
+                        .hash = hash_key("new"),
+                        .older = KeyRecord::Older{hash_key("old"), clock.now + 10}}));
   EXPECT_EQ(ring.find("old")->key_name, "a");
   clock.now += 10;
   EXPECT_EQ(ring.find("old").error().reason, "expired_key");
   EXPECT_NE(ring.find("old").error().message.find("use the new one"), std::string::npos);
-  EXPECT_EQ(ring.find("old").error().message.find("cay key rotate"), std::string::npos) << "that would end the new one";
+  EXPECT_EQ(ring.find("old").error().message.find("cay key rotate"), std::string::npos)
+      << "that would end the new one";
   EXPECT_TRUE(ring.find("new"));
 }
 
@@ -68,21 +73,30 @@ TEST(KeyRingTest, ALinkEndsWithWhatItsKeyCouldDo) {
     return ring.stands_for(link);
   };
   EXPECT_TRUE(stands({.name = "a", .tenant = "t"}));
-  EXPECT_TRUE(stands({.name = "a", .tenant = "t", .scope = KeyScope::kUse, .only = SandboxId("s")}));
+  EXPECT_TRUE(
+      stands({.name = "a", .tenant = "t", .scope = KeyScope::kUse, .only = SandboxId("s")}));
   EXPECT_TRUE(stands({.name = "a", .tenant = "t", .since = clock.now}));
   EXPECT_FALSE(stands({.name = "b", .tenant = "t"}));
   EXPECT_FALSE(stands({.name = "a", .tenant = "u"}));
   EXPECT_FALSE(stands({.name = "a", .tenant = "t", .scope = KeyScope::kRead}));
-  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .scope = KeyScope::kUse, .only = SandboxId("other")}));
+  EXPECT_FALSE(
+      stands({.name = "a", .tenant = "t", .scope = KeyScope::kUse, .only = SandboxId("other")}));
   EXPECT_FALSE(stands({.name = "a", .tenant = "t", .expires = clock.now}));
-  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .since = clock.now + 1})) << "made by a key of before";
+  EXPECT_FALSE(stands({.name = "a", .tenant = "t", .since = clock.now + 1}))
+      << "made by a key of before";
 }
 
 TEST(KeyRingTest, AKeyForOneSandboxNamesIt) {
   KeyRing ring;
-  EXPECT_EQ(ring.add({.name = "a", .tenant = "t", .scope = KeyScope::kUse}).error().reason, "bad_key_scope");
-  EXPECT_EQ(ring.add({.name = "a", .tenant = "t", .only = SandboxId("s")}).error().reason, "bad_key_scope");
-  ASSERT_TRUE(ring.add({.name = "a", .tenant = "t", .hash = hash_key("k"), .scope = KeyScope::kUse, .only = SandboxId("s")}));
+  EXPECT_EQ(ring.add({.name = "a", .tenant = "t", .scope = KeyScope::kUse}).error().reason,
+            "bad_key_scope");
+  EXPECT_EQ(ring.add({.name = "a", .tenant = "t", .only = SandboxId("s")}).error().reason,
+            "bad_key_scope");
+  ASSERT_TRUE(ring.add({.name = "a",
+                        .tenant = "t",
+                        .hash = hash_key("k"),
+                        .scope = KeyScope::kUse,
+                        .only = SandboxId("s")}));
   EXPECT_EQ(ring.find("k")->only, SandboxId("s"));
 }
 

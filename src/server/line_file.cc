@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::string_view kEnding = ".log";
 
-UniqueFd open_lines(const std::string& path) { return UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600)); }
+UniqueFd open_lines(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+}
 
 }  // namespace
 
@@ -26,7 +28,8 @@ Result<LineFile> LineFile::open(std::string path, Limits limits) {
 }
 
 std::string LineFile::older(std::size_t number) const {
-  const std::string base = path_.ends_with(kEnding) ? path_.substr(0, path_.size() - kEnding.size()) : path_;
+  const std::string base =
+      path_.ends_with(kEnding) ? path_.substr(0, path_.size() - kEnding.size()) : path_;
   return base + "." + std::to_string(number) + path_.substr(base.size());
 }
 
@@ -36,7 +39,8 @@ void LineFile::turn_over() {
   ::unlink(made.c_str());
   UniqueFd fresh = open_lines(made);
   if (!fresh) return;
-  for (std::size_t number = limits_.older; number > 1; --number) ::rename(older(number - 1).c_str(), older(number).c_str());
+  for (std::size_t number = limits_.older; number > 1; --number)
+    ::rename(older(number - 1).c_str(), older(number).c_str());
   if (limits_.older > 0) ::rename(path_.c_str(), older(1).c_str());
   if (::rename(made.c_str(), path_.c_str()) != 0) return;
   fd_ = std::move(fresh);

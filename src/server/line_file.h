@@ -1,4 +1,5 @@
-// LineFile: a log of whole lines, mode 0600, that turns over by size. A line that finds no room leaves nothing of itself behind.
+// LineFile: a log of whole lines, mode 0600, that turns over by size. A line that finds no room
+// leaves nothing of itself behind.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,11 +22,13 @@ class LineFile {
   // What another life of ours left without its end gets one.
   static Result<LineFile> open(std::string path, Limits limits);
 
-  // One write(2): in the file (not yet on the disk) when it returns, or, where it fails, not at all.
+  // One write(2): in the file (not yet on the disk) when it returns, or, where it fails, not at
+  // all.
   Result<void> append(std::string_view line);
 
  private:
-  LineFile(std::string path, Limits limits, UniqueFd fd, bool torn) : path_(std::move(path)), limits_(limits), fd_(std::move(fd)), torn_(torn) {}
+  LineFile(std::string path, Limits limits, UniqueFd fd, bool torn)
+      : path_(std::move(path)), limits_(limits), fd_(std::move(fd)), torn_(torn) {}
   std::string older(std::size_t number) const;
   void turn_over();
 

@@ -1,4 +1,5 @@
-// A full disk is a limit on the size of files here: write(2) fails by it as by the other, after a part of what was asked.
+// A full disk is a limit on the size of files here: write(2) fails by it as by the other, after a
+// part of what was asked.
 #include "server/line_file.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +92,8 @@ TEST_F(LineFileTest, TurnsOverAndForgetsTheOldest) {
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_NE(::stat((path_ + ".new").c_str(), &info), 0);
-  ASSERT_TRUE(opened({.bytes = 12, .older = 2}).append("a line longer than all")) << "it has a file of its own";
+  ASSERT_TRUE(opened({.bytes = 12, .older = 2}).append("a line longer than all"))
+      << "it has a file of its own";
   EXPECT_EQ(text(), "a line longer than all\n");
 }
 

@@ -24,7 +24,8 @@ class OpenRequests {
   class Place {
    public:
     Place() = default;
-    Place(std::shared_ptr<All> all, const KeyHash& key, End end) : all_(std::move(all)), at_(all_->insert(all_->end(), {key, std::move(end)})) {}
+    Place(std::shared_ptr<All> all, const KeyHash& key, End end)
+        : all_(std::move(all)), at_(all_->insert(all_->end(), {key, std::move(end)})) {}
     Place(Place&& other) noexcept = default;
     Place& operator=(Place&& other) noexcept {
       std::swap(all_, other.all_);

@@ -12,10 +12,14 @@ namespace cay::server {
 
 class RateLimit {
  public:
-  // `per_second` 0: no limit. `at_once`: how many seconds' worth whoever was silent may take together. `names`: how many are told
-  // apart at once; those beyond share one bucket, until others were silent for as long as theirs take to be full again.
+  // `per_second` 0: no limit. `at_once`: how many seconds' worth whoever was silent may take
+  // together. `names`: how many are told apart at once; those beyond share one bucket, until others
+  // were silent for as long as theirs take to be full again.
   RateLimit(std::uint32_t per_second, std::uint32_t at_once, Clock& clock, std::size_t names)
-      : per_second_(per_second), most_(static_cast<double>(per_second) * at_once), names_(names), clock_(&clock) {}
+      : per_second_(per_second),
+        most_(static_cast<double>(per_second) * at_once),
+        names_(names),
+        clock_(&clock) {}
 
   // Takes one of `name`'s; false: there is none now.
   bool take(const std::string& name) {
@@ -29,7 +33,8 @@ class RateLimit {
  private:
   static constexpr const char* kTheRest = "";  // no key, link or address is called so
 
-  // At most once a second: whoever comes with ever new names must not make each of them a look through all.
+  // At most once a second: whoever comes with ever new names must not make each of them a look
+  // through all.
   bool make_room(TokenBucket::Time now) {
     if (looked_ != TokenBucket::Time() && now - looked_ < std::chrono::seconds(1)) return false;
     looked_ = now;

@@ -5,7 +5,8 @@
 
 namespace cay::server {
 
-// Of a route's pattern: daemon, events, sandboxes, commands, files, services, langsmith; none for "".
+// Of a route's pattern: daemon, events, sandboxes, commands, files, services, langsmith; none for
+// "".
 std::string_view route_class(std::string_view pattern);
 
 }  // namespace cay::server

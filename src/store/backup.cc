@@ -32,7 +32,8 @@ Result<Handle> open(const std::string& path, int flags) {
 }  // namespace
 
 Result<void> copy_database(const std::string& from, const std::string& to) {
-  const UniqueFd fresh(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd fresh(
+      ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fresh) return Error::from_errno(errno, "make " + to);
   // Read-write: a reader of a write-ahead log keeps its place in a file beside it.
   CAY_TRY(const Handle source, open(from, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW));
@@ -41,17 +42,22 @@ Result<void> copy_database(const std::string& from, const std::string& to) {
   sqlite3_busy_timeout(source.get(), kBusyMillis);
   sqlite3_backup* backup = sqlite3_backup_init(target.get(), "main", source.get(), "main");
   if (backup == nullptr) {
-    return Error{Code::kUnavailable, "store_failed", std::string("copy the store: ") + sqlite3_errmsg(target.get()), 0};
+    return Error{Code::kUnavailable, "store_failed",
+                 std::string("copy the store: ") + sqlite3_errmsg(target.get()), 0};
   }
   const int stepped = sqlite3_backup_step(backup, -1);  // all pages in one read transaction
   const int finished = sqlite3_backup_finish(backup);
   if (stepped != SQLITE_DONE || finished != SQLITE_OK) {
     return Error{Code::kUnavailable, "store_failed",
-                 std::string("copy the store: ") + sqlite3_errstr(finished != SQLITE_OK ? finished : stepped), 0};
+                 std::string("copy the store: ") +
+                     sqlite3_errstr(finished != SQLITE_OK ? finished : stepped),
+                 0};
   }
   // One file, without a log beside it.
-  if (sqlite3_exec(target.get(), "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return Error{Code::kUnavailable, "store_failed", std::string("copy the store: ") + sqlite3_errmsg(target.get()), 0};
+  if (sqlite3_exec(target.get(), "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr) !=
+      SQLITE_OK) {
+    return Error{Code::kUnavailable, "store_failed",
+                 std::string("copy the store: ") + sqlite3_errmsg(target.get()), 0};
   }
   return {};
 }
@@ -59,7 +65,10 @@ Result<void> copy_database(const std::string& from, const std::string& to) {
 Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
   CAY_TRY(auto db, Database::open(database));
   CAY_CHECK(check_version(*db));
-  CAY_TRY(Statement rows, db->prepare_once("SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY created_at, id"));
+  CAY_TRY(
+      Statement rows,
+      db->prepare_once(
+          "SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY created_at, id"));
   std::vector<StoredSandbox> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
@@ -85,13 +94,19 @@ Result<std::int64_t> timeline_now(Database& db, UnixMillis now) {
     std::istringstream text(found ? row.text(0) : std::string());
     std::string boot_id;
     std::int64_t since_boot = 0, wall = 0, then = 0;
-    if (text >> boot_id >> since_boot >> wall >> then) out = then + std::max<std::int64_t>(0, now - wall);
+    if (text >> boot_id >> since_boot >> wall >> then)
+      out = then + std::max<std::int64_t>(0, now - wall);
   }
-  CAY_TRY(const auto latest, one_number(db, "SELECT coalesce(max(max(created_mark, active_mark, coalesce(stopped_mark, 0))), 0) FROM sandbox"));
+  CAY_TRY(
+      const auto latest,
+      one_number(
+          db,
+          "SELECT coalesce(max(max(created_mark, active_mark, coalesce(stopped_mark, 0))), 0) FROM sandbox"));
   return std::max(out, latest);
 }
 
-Result<std::vector<std::string>> remove_without_disk(Database& db, const std::set<std::string>& disks) {
+Result<std::vector<std::string>> remove_without_disk(Database& db,
+                                                     const std::set<std::string>& disks) {
   std::vector<std::pair<std::string, std::string>> gone;
   {
     CAY_TRY(Statement rows, db.prepare_once("SELECT id, name FROM sandbox"));
@@ -103,8 +118,9 @@ Result<std::vector<std::string>> remove_without_disk(Database& db, const std::se
   }
   std::vector<std::string> names;
   for (const auto& [id, name] : gone) {
-    for (const char* sql : {"DELETE FROM sandbox WHERE id = ?", "DELETE FROM open_command WHERE sandbox_id = ?",
-                            "DELETE FROM note_mark WHERE sandbox_id = ?"}) {
+    for (const char* sql :
+         {"DELETE FROM sandbox WHERE id = ?", "DELETE FROM open_command WHERE sandbox_id = ?",
+          "DELETE FROM note_mark WHERE sandbox_id = ?"}) {
       CAY_TRY(Statement row, db.prepare_once(sql));
       CAY_CHECK(row.bind(id).run());
     }
@@ -115,7 +131,8 @@ Result<std::vector<std::string>> remove_without_disk(Database& db, const std::se
 
 }  // namespace
 
-Result<std::vector<std::string>> settle_restored(const std::string& database, const RestoreFacts& facts) {
+Result<std::vector<std::string>> settle_restored(const std::string& database,
+                                                 const RestoreFacts& facts) {
   CAY_TRY(auto db, Database::open(database));
   CAY_CHECK(migrate(*db));
   CAY_CHECK(db->execute("PRAGMA foreign_keys = ON"));
@@ -123,19 +140,28 @@ Result<std::vector<std::string>> settle_restored(const std::string& database, co
   CAY_TRY(Transaction transaction, Transaction::begin(*db));
   CAY_TRY(auto without_disk, remove_without_disk(*db, facts.disks));
   {
-    CAY_TRY(Statement rows, db->prepare_once("UPDATE sandbox SET state = 'stopped', reason = '', stopped_at = ?, updated_at = ? "
-                                             "WHERE state IN ('ready', 'provisioning', 'paused')"));
+    CAY_TRY(Statement rows,
+            db->prepare_once(
+                "UPDATE sandbox SET state = 'stopped', reason = '', stopped_at = ?, updated_at = ? "
+                "WHERE state IN ('ready', 'provisioning', 'paused')"));
     CAY_CHECK(rows.bind(facts.now).bind(facts.now).run());
   }
   {
-    CAY_TRY(Statement rows, db->prepare_once("UPDATE sandbox SET stopped_mark = ?, created_mark = min(?, created_mark + ?)"));
-    CAY_CHECK(rows.bind(mark).bind(mark).bind(std::max<std::int64_t>(0, facts.now - facts.taken_at)).run());
+    CAY_TRY(Statement rows,
+            db->prepare_once(
+                "UPDATE sandbox SET stopped_mark = ?, created_mark = min(?, created_mark + ?)"));
+    CAY_CHECK(rows.bind(mark)
+                  .bind(mark)
+                  .bind(std::max<std::int64_t>(0, facts.now - facts.taken_at))
+                  .run());
   }
   {
     // The mark of no boot. With a real one, a clock set meanwhile would give the next start another
     // time than the marks.
-    CAY_TRY(Statement rows, db->prepare_once("INSERT OR REPLACE INTO meta (key, value) VALUES ('timeline', ?)"));
-    CAY_CHECK(rows.bind("restored 0 " + std::to_string(facts.now) + " " + std::to_string(mark)).run());
+    CAY_TRY(Statement rows,
+            db->prepare_once("INSERT OR REPLACE INTO meta (key, value) VALUES ('timeline', ?)"));
+    CAY_CHECK(
+        rows.bind("restored 0 " + std::to_string(facts.now) + " " + std::to_string(mark)).run());
   }
   {
     CAY_TRY(Statement rows, db->prepare_once("UPDATE event_count SET last_seq = last_seq + ?"));

@@ -15,7 +15,8 @@ struct StoredSandbox {
   std::int64_t stopped_at = -1;  // -1: it runs, or has never run
 };
 
-// How far the numbers of events jump at a restore: none of those that were given after the backup is given again.
+// How far the numbers of events jump at a restore: none of those that were given after the backup
+// is given again.
 constexpr std::int64_t kRestoredEventStep = 1'000'000'000;
 
 struct RestoreFacts {
@@ -24,16 +25,18 @@ struct RestoreFacts {
   std::set<std::string> disks;  // the sandboxes whose disks are there
 };
 
-// Copies the database `from` to the new file `to` (mode 0600) as of one moment, by SQLite's backup API: a daemon may
-// go on writing meanwhile. Fails kUnavailable (store_failed).
+// Copies the database `from` to the new file `to` (mode 0600) as of one moment, by SQLite's backup
+// API: a daemon may go on writing meanwhile. Fails kUnavailable (store_failed).
 Result<void> copy_database(const std::string& from, const std::string& to);
 
-// Every sandbox in it. Fails kUnsupported (store_too_new) on a schema that this program does not know.
+// Every sandbox in it. Fails kUnsupported (store_too_new) on a schema that this program does not
+// know.
 Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database);
 
-// Brings a restored copy's schema forward and marks as stopped what ran when it was taken. Sandboxes without a disk are
-// removed; their names come back. Timers count from now on: the time since the backup ends nobody's stay. Events get numbers
-// that were never given.
-Result<std::vector<std::string>> settle_restored(const std::string& database, const RestoreFacts& facts);
+// Brings a restored copy's schema forward and marks as stopped what ran when it was taken.
+// Sandboxes without a disk are removed; their names come back. Timers count from now on: the time
+// since the backup ends nobody's stay. Events get numbers that were never given.
+Result<std::vector<std::string>> settle_restored(const std::string& database,
+                                                 const RestoreFacts& facts);
 
 }  // namespace cay::store

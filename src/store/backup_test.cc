@@ -56,7 +56,8 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
   }
   const std::string copy = dir + "/copy.db";
   ASSERT_TRUE(copy_database(dir + "/state.db", copy));
-  const auto without_disk = settle_restored(copy, {.now = 77, .taken_at = 70, .disks = {"1", "2", "3"}});
+  const auto without_disk =
+      settle_restored(copy, {.now = 77, .taken_at = 70, .disks = {"1", "2", "3"}});
   ASSERT_TRUE(without_disk);
   EXPECT_EQ(*without_disk, std::vector<std::string>{"n4"});
   std::filesystem::rename(copy, dir + "/state.db");
@@ -73,7 +74,8 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
     EXPECT_EQ(one.marks.stopped, 77) << "its time after a stop begins anew";
     EXPECT_EQ(one.marks.created, 7) << "the time since the backup is none of its life";
   }
-  EXPECT_EQ((*store)->get_meta("timeline")->value_or(""), "restored 0 77 77") << "the marks' own time, of no boot";
+  EXPECT_EQ((*store)->get_meta("timeline")->value_or(""), "restored 0 77 77")
+      << "the marks' own time, of no boot";
   ASSERT_TRUE((*store)->insert(row("5", SandboxState::kReady)));
   EventQuery all;
   all.from_oldest = true;
@@ -85,13 +87,17 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
 }
 
 TEST_F(BackupTest, ANewerSchemaIsRefused) {
-  { ASSERT_TRUE(open_store(dir)); }
+  {
+    ASSERT_TRUE(open_store(dir));
+  }
   {
     auto db = Database::open(dir + "/state.db");
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
   }
   EXPECT_EQ(sandboxes_in(dir + "/state.db").error().reason, "store_too_new");
-  EXPECT_EQ(settle_restored(dir + "/state.db", {.now = 1, .taken_at = 0, .disks = {}}).error().reason, "store_too_new");
+  EXPECT_EQ(
+      settle_restored(dir + "/state.db", {.now = 1, .taken_at = 0, .disks = {}}).error().reason,
+      "store_too_new");
 }
 
 }  // namespace

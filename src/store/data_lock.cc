@@ -13,8 +13,9 @@ Result<DataLock> DataLock::take(const std::string& data_dir) {
   if (!fd) return Error::from_errno(errno, "open " + path);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Error::from_errno(errno, "lock " + path);
-    return Error{Code::kUnavailable, "data_dir_locked",
-                 "another daemon uses " + data_dir + ": stop it, or give another directory with --data", 0};
+    return Error{
+        Code::kUnavailable, "data_dir_locked",
+        "another daemon uses " + data_dir + ": stop it, or give another directory with --data", 0};
   }
   return DataLock(std::move(fd));
 }

@@ -1,5 +1,5 @@
-// DataLock: one daemon for one data directory. Held by flock on DATA/lock: the kernel lets it go when
-// the process ends, however it ends.
+// DataLock: one daemon for one data directory. Held by flock on DATA/lock: the kernel lets it go
+// when the process ends, however it ends.
 #pragma once
 #include <string>
 

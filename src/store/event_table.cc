@@ -29,8 +29,8 @@ const char* const kTextBytes =
     "length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB))";
 
 std::uint64_t text_bytes(const EventRecord& event, const std::string& labels) {
-  return event.type.size() + event.sandbox_id.get().size() + event.sandbox.size() + labels.size() + event.reason.size() +
-         event.command_id.get().size() + event.state.size() + event.by.size();
+  return event.type.size() + event.sandbox_id.get().size() + event.sandbox.size() + labels.size() +
+         event.reason.size() + event.command_id.get().size() + event.state.size() + event.by.size();
 }
 
 Result<EventRecord> read_event(const Statement& row, const TenantId& tenant) {
@@ -84,7 +84,8 @@ Result<void> EventTable::write(const EventRecord* event) {
     note.tenant = tenant;
     note.at = system_clock().wall();
     note.type = "journal.dropped";
-    note.reason = std::to_string(count) + " events could not be written: the store failed for too long";
+    note.reason =
+        std::to_string(count) + " events could not be written: the store failed for too long";
     CAY_CHECK(write_one(note));
   }
   for (const auto& held : pending_) {
@@ -102,12 +103,15 @@ void EventTable::committed() {
 }
 
 Result<EventTable::Count> EventTable::count_one(const TenantId& tenant, std::uint64_t bytes) {
-  CAY_TRY(Statement count,
-          db_.prepare("INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) VALUES (?, 1, 0, ?) "
-                      "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + excluded.bytes "
-                      "RETURNING last_seq, pruned_through, bytes"));
+  CAY_TRY(
+      Statement count,
+      db_.prepare(
+          "INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) VALUES (?, 1, 0, ?) "
+          "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + excluded.bytes "
+          "RETURNING last_seq, pruned_through, bytes"));
   CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(bytes)).step());
-  if (!row) return Error{Code::kInternal, "store_broken", "the journal's counter gave no number", 0};
+  if (!row)
+    return Error{Code::kInternal, "store_broken", "the journal's counter gave no number", 0};
   const Count now{counted(count.number(0)), counted(count.number(1)), counted(count.number(2))};
   CAY_CHECK(count.run());
   return now;
@@ -117,32 +121,57 @@ Result<void> EventTable::write_one(const EventRecord& event) {
   const std::string labels = encode(event.labels);
   CAY_TRY(const Count now, count_one(event.tenant, text_bytes(event, labels)));
   {
-    CAY_TRY(Statement row, db_.prepare("INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
-                                       "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-    row.bind(event.tenant.get()).bind(stored(now.last)).bind(event.at).bind(event.type).bind(event.sandbox_id.get());
-    row.bind(event.sandbox).bind(labels).bind(event.reason).bind(event.command_id.get()).bind(event.state);
+    CAY_TRY(
+        Statement row,
+        db_.prepare(
+            "INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
+            "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    row.bind(event.tenant.get())
+        .bind(stored(now.last))
+        .bind(event.at)
+        .bind(event.type)
+        .bind(event.sandbox_id.get());
+    row.bind(event.sandbox)
+        .bind(labels)
+        .bind(event.reason)
+        .bind(event.command_id.get())
+        .bind(event.state);
     row.bind(event.by).bind(stored(event.exit_code)).bind(stored(event.signal));
     CAY_CHECK(row.run());
   }
   if (event.type == "command.started") {
-    CAY_TRY(Statement row, db_.prepare("INSERT OR REPLACE INTO open_command (sandbox_id, command_id, started_at, trace) "
-                                       "VALUES (?, ?, ?, ?)"));
-    CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).bind(event.at).bind(event.trace).run());
+    CAY_TRY(Statement row,
+            db_.prepare(
+                "INSERT OR REPLACE INTO open_command (sandbox_id, command_id, started_at, trace) "
+                "VALUES (?, ?, ?, ?)"));
+    CAY_CHECK(row.bind(event.sandbox_id.get())
+                  .bind(event.command_id.get())
+                  .bind(event.at)
+                  .bind(event.trace)
+                  .run());
   } else if (event.type == "command.ended") {
-    CAY_TRY(Statement row, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
+    CAY_TRY(Statement row,
+            db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
     CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).run());
   }
   if (event.note.life != 0) {
-    CAY_TRY(Statement row, db_.prepare("INSERT OR REPLACE INTO note_mark (sandbox_id, life, number) VALUES (?, ?, ?)"));
-    CAY_CHECK(row.bind(event.sandbox_id.get()).bind(stored(event.note.life)).bind(stored(event.note.number)).run());
+    CAY_TRY(Statement row,
+            db_.prepare(
+                "INSERT OR REPLACE INTO note_mark (sandbox_id, life, number) VALUES (?, ?, ?)"));
+    CAY_CHECK(row.bind(event.sandbox_id.get())
+                  .bind(stored(event.note.life))
+                  .bind(stored(event.note.number))
+                  .run());
   }
   return prune(event.tenant, now);
 }
 
-Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned) {
+Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t last,
+                                          std::uint64_t pruned) {
   const auto known = skipped_.find(tenant);
   if (known != skipped_.end()) return known->second;
-  CAY_TRY(Statement count, db_.prepare_once("SELECT count(*) FROM event WHERE tenant = ? AND seq > ?"));
+  CAY_TRY(Statement count,
+          db_.prepare_once("SELECT count(*) FROM event WHERE tenant = ? AND seq > ?"));
   CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(pruned)).step());
   const std::uint64_t there = row ? counted(count.number(0)) : 0;
   return skipped_[tenant] = last - pruned - std::min(there, last - pruned);
@@ -156,19 +185,29 @@ Result<std::uint64_t> EventTable::too_many(const TenantId& tenant, const Count& 
   if (kept <= most) return now.pruned;
   const std::uint64_t surplus = std::min(kept - keep_, 2 * kPruneAtOnce);
   if (holes == 0) return now.pruned + surplus;
-  CAY_TRY(Statement row, db_.prepare_once("SELECT seq FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?"));
-  CAY_TRY(const bool found, row.bind(tenant.get()).bind(stored(now.pruned)).bind(stored(surplus - 1)).step());
+  CAY_TRY(Statement row,
+          db_.prepare_once(
+              "SELECT seq FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?"));
+  CAY_TRY(const bool found,
+          row.bind(tenant.get()).bind(stored(now.pruned)).bind(stored(surplus - 1)).step());
   return found ? counted(row.number(0)) : now.pruned + surplus;
 }
 
 Result<std::uint64_t> EventTable::too_large(const TenantId& tenant, const Count& now) {
   std::uint64_t through = now.pruned;
   if (now.bytes <= keep_bytes_) return through;
-  // Some more than needed, so that not each event is looked for its own; of what a journal of before this bound has, a part.
-  const std::uint64_t surplus = std::min(now.bytes - keep_bytes_ + keep_bytes_ / 16, kPruneBytesAtOnce);
-  CAY_TRY(Statement rows, db_.prepare_once(std::string("SELECT seq, ") + kTextBytes +
-                                           " FROM event WHERE tenant = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?"));
-  rows.bind(tenant.get()).bind(stored(now.pruned)).bind(stored(now.last)).bind(stored(2 * kPruneAtOnce));
+  // Some more than needed, so that not each event is looked for its own; of what a journal of
+  // before this bound has, a part.
+  const std::uint64_t surplus =
+      std::min(now.bytes - keep_bytes_ + keep_bytes_ / 16, kPruneBytesAtOnce);
+  CAY_TRY(Statement rows,
+          db_.prepare_once(
+              std::string("SELECT seq, ") + kTextBytes +
+              " FROM event WHERE tenant = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?"));
+  rows.bind(tenant.get())
+      .bind(stored(now.pruned))
+      .bind(stored(now.last))
+      .bind(stored(2 * kPruneAtOnce));
   for (std::uint64_t gone = 0; gone < surplus; gone += counted(rows.number(1))) {
     CAY_TRY(const bool row, rows.step());
     if (!row) break;
@@ -184,7 +223,8 @@ Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
   if (through <= now.pruned) return {};
   std::uint64_t removed = 0, bytes = 0;
   {
-    CAY_TRY(Statement sum, db_.prepare(std::string("SELECT count(*), coalesce(sum(") + kTextBytes + "), 0) FROM event WHERE tenant = ? AND seq <= ?"));
+    CAY_TRY(Statement sum, db_.prepare(std::string("SELECT count(*), coalesce(sum(") + kTextBytes +
+                                       "), 0) FROM event WHERE tenant = ? AND seq <= ?"));
     CAY_TRY(const bool row, sum.bind(tenant.get()).bind(stored(through)).step());
     if (row) {
       removed = counted(sum.number(0));
@@ -192,11 +232,15 @@ Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
     }
   }
   const auto holes = skipped_.find(tenant);
-  if (holes != skipped_.end()) holes->second -= std::min(holes->second, through - now.pruned - removed);
+  if (holes != skipped_.end())
+    holes->second -= std::min(holes->second, through - now.pruned - removed);
   {
-    CAY_TRY(Statement count, db_.prepare("UPDATE event_count SET pruned_through = ?1, bytes = max(bytes - ?3, 0), "
-                                         "pruned_at = max(pruned_at, coalesce("
-                                         "(SELECT max(at) FROM event WHERE tenant = ?2 AND seq <= ?1), 0)) WHERE tenant = ?2"));
+    CAY_TRY(
+        Statement count,
+        db_.prepare(
+            "UPDATE event_count SET pruned_through = ?1, bytes = max(bytes - ?3, 0), "
+            "pruned_at = max(pruned_at, coalesce("
+            "(SELECT max(at) FROM event WHERE tenant = ?2 AND seq <= ?1), 0)) WHERE tenant = ?2"));
     CAY_CHECK(count.bind(stored(through)).bind(tenant.get()).bind(stored(bytes)).run());
   }
   CAY_TRY(Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
@@ -207,7 +251,8 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
   EventPage page;
   std::uint64_t pruned = 0;
   {
-    CAY_TRY(Statement count, db_.prepare("SELECT last_seq, pruned_through FROM event_count WHERE tenant = ?"));
+    CAY_TRY(Statement count,
+            db_.prepare("SELECT last_seq, pruned_through FROM event_count WHERE tenant = ?"));
     CAY_TRY(const bool row, count.bind(tenant.get()).step());
     if (row) {
       page.last = counted(count.number(0));
@@ -219,19 +264,23 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
   if (query.from_oldest) after = pruned;
   if (query.from_now) after = page.last;
   if (after > page.last) {
-    return Error{Code::kOutOfRange, "event_ahead",
-                 "event " + std::to_string(after) + " has not happened: the newest is " + std::to_string(page.last) +
-                     ". The data directory is another one, or was restored: begin anew without after=",
-                 0};
+    return Error{
+        Code::kOutOfRange, "event_ahead",
+        "event " + std::to_string(after) + " has not happened: the newest is " +
+            std::to_string(page.last) +
+            ". The data directory is another one, or was restored: begin anew without after=",
+        0};
   }
   if (after < pruned) {
     page.gap_begin = after + 1;
     page.gap_end = pruned;
     after = pruned;
   }
-  std::string sql = std::string("SELECT ") + kEventColumns + ", " + kTextBytes + " FROM event WHERE tenant = ? AND seq > ?";
+  std::string sql = std::string("SELECT ") + kEventColumns + ", " + kTextBytes +
+                    " FROM event WHERE tenant = ? AND seq > ?";
   if (!query.sandbox.empty()) sql += " AND (sandbox_id = ? OR sandbox = ?)";
-  for (std::size_t i = 0; i < query.types.size(); ++i) sql += i == 0 ? " AND (type GLOB ?" : " OR type GLOB ?";
+  for (std::size_t i = 0; i < query.types.size(); ++i)
+    sql += i == 0 ? " AND (type GLOB ?" : " OR type GLOB ?";
   if (!query.types.empty()) sql += ")";
   sql += " ORDER BY seq LIMIT ?";
   CAY_TRY(Statement rows, db_.prepare_once(sql));
@@ -255,7 +304,8 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
 }
 
 Result<std::vector<OpenCommand>> EventTable::open_commands() {
-  CAY_TRY(Statement rows, db_.prepare_once("SELECT sandbox_id, command_id, started_at, trace FROM open_command"));
+  CAY_TRY(Statement rows,
+          db_.prepare_once("SELECT sandbox_id, command_id, started_at, trace FROM open_command"));
   std::vector<OpenCommand> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
@@ -283,14 +333,20 @@ Result<std::map<SandboxId, NoteMark>> EventTable::note_marks() {
   }
 }
 
-Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
-                                       UnixMillis started_at) {
+Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& sandbox,
+                                       const CommandId& command, UnixMillis started_at) {
   {
-    CAY_TRY(Statement row, db_.prepare("SELECT 1 FROM event_count WHERE tenant = ? AND pruned_through > 0 AND pruned_at >= ?"));
+    CAY_TRY(
+        Statement row,
+        db_.prepare(
+            "SELECT 1 FROM event_count WHERE tenant = ? AND pruned_through > 0 AND pruned_at >= ?"));
     CAY_TRY(const bool found, row.bind(tenant.get()).bind(started_at).step());
     if (found) return true;
   }
-  CAY_TRY(Statement row, db_.prepare("SELECT 1 FROM event WHERE sandbox_id = ? AND command_id = ? AND command_id <> '' LIMIT 1"));
+  CAY_TRY(
+      Statement row,
+      db_.prepare(
+          "SELECT 1 FROM event WHERE sandbox_id = ? AND command_id = ? AND command_id <> '' LIMIT 1"));
   CAY_TRY(const bool found, row.bind(sandbox.get()).bind(command.get()).step());
   if (found) return true;
   for (const auto& held : pending_) {
@@ -300,8 +356,10 @@ Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& 
 }
 
 Result<UnixMillis> EventTable::newest() {
-  CAY_TRY(Statement row, db_.prepare_once("SELECT max((SELECT event.at FROM event WHERE event.tenant = event_count.tenant "
-                                          "ORDER BY event.seq DESC LIMIT 1)) FROM event_count"));
+  CAY_TRY(Statement row,
+          db_.prepare_once(
+              "SELECT max((SELECT event.at FROM event WHERE event.tenant = event_count.tenant "
+              "ORDER BY event.seq DESC LIMIT 1)) FROM event_count"));
   CAY_TRY(const bool found, row.step());
   return found && !row.is_null(0) ? row.number(0) : UnixMillis{0};
 }

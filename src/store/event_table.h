@@ -14,7 +14,8 @@ class EventTable {
   // `keep`: how many of a tenant's events are kept at least; some more stay until they are pruned
   // together. `keep_bytes`: so much text (kTextBytes) of theirs at most, whatever their number; the
   // newest event is always kept.
-  EventTable(Database& db, std::uint64_t keep, std::uint64_t keep_bytes) : db_(db), keep_(keep), keep_bytes_(keep_bytes) {}
+  EventTable(Database& db, std::uint64_t keep, std::uint64_t keep_bytes)
+      : db_(db), keep_(keep), keep_bytes_(keep_bytes) {}
 
   // Keeps the event in memory until write_pending(). If the store cannot be written and more than
   // kMostPending are held, the oldest are dropped, and a "journal.dropped" event has their number.
@@ -31,11 +32,13 @@ class EventTable {
     skipped_.clear();
   }
 
-  // A page ends at the query's limit, or before the event with which it would have more than 4 MiB of text.
+  // A page ends at the query's limit, or before the event with which it would have more than 4 MiB
+  // of text.
   Result<EventPage> read(const TenantId& tenant, const EventQuery& query);
   Result<std::vector<OpenCommand>> open_commands();
   Result<void> forget_commands(const SandboxId& sandbox);  // what is open, and its keeper's notes
-  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command, UnixMillis started_at);
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox,
+                             const CommandId& command, UnixMillis started_at);
   Result<std::map<SandboxId, NoteMark>> note_marks();
   Result<UnixMillis> newest();
 

@@ -116,7 +116,9 @@ TEST_F(EventTableTest, OldOnesGoByTheirBytesToo) {
 }
 
 TEST_F(EventTableTest, APageEndsByItsBytesToo) {
-  for (const std::size_t bytes : {500'000u, 500'000u, 5'000'000u, 5'000'000u, 10u, 4'000'000u, 500'000u}) store->note_event(heavy(bytes));
+  for (const std::size_t bytes :
+       {500'000u, 500'000u, 5'000'000u, 5'000'000u, 10u, 4'000'000u, 500'000u})
+    store->note_event(heavy(bytes));
   for (int i = 0; i < 12; ++i) store->note_event(heavy(500'000));
   ASSERT_TRUE(store->flush_events());
   std::vector<std::uint64_t> by_bytes, by_limit, all_of_them(19);
@@ -190,7 +192,8 @@ TEST_F(EventTableTest, OpenCommandsAreThoseWithoutAnEnd) {
 }
 
 TEST_F(EventTableTest, OldOnesGoAndTheGapIsTold) {
-  for (int i = 0; i < 100; ++i) store->note_event(command("command.started", "c" + std::to_string(i)));
+  for (int i = 0; i < 100; ++i)
+    store->note_event(command("command.started", "c" + std::to_string(i)));
   ASSERT_TRUE(store->flush_events());
   const auto page = all();
   EXPECT_EQ(page.last, 100u);
@@ -212,10 +215,12 @@ TEST_F(EventTableTest, WhatMayHaveBeenPrunedCountsAsKnown) {
   }
   ASSERT_TRUE(store->flush_events());
   open();
-  const auto pruned = static_cast<UnixMillis>(1000 + all().gap_end - 1);  // when the last of them happened
+  const auto pruned =
+      static_cast<UnixMillis>(1000 + all().gap_end - 1);  // when the last of them happened
   EXPECT_TRUE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("c0"), 1000));
   EXPECT_TRUE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("other"), pruned));
-  EXPECT_FALSE(*store->knows_command(TenantId("a"), SandboxId("1"), CommandId("other"), pruned + 1));
+  EXPECT_FALSE(
+      *store->knows_command(TenantId("a"), SandboxId("1"), CommandId("other"), pruned + 1));
   EXPECT_FALSE(*store->knows_command(TenantId("b"), SandboxId("1"), CommandId("other"), 1000));
 }
 
@@ -254,11 +259,13 @@ TEST_F(EventTableTest, EachTenantCountsForItself) {
 TEST_F(EventTableTest, WhatCannotBeWrittenIsKeptAndComesInOrder) {
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((path + "/state.db").c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other, "ALTER TABLE event RENAME TO away", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "ALTER TABLE event RENAME TO away", nullptr, nullptr, nullptr),
+            SQLITE_OK);
   store->note_event(command("command.started", "c1"));
   EXPECT_FALSE(store->flush_events());
   EXPECT_FALSE(store->insert(box("1")));  // neither the row nor its event
-  ASSERT_EQ(sqlite3_exec(other, "ALTER TABLE away RENAME TO event", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "ALTER TABLE away RENAME TO event", nullptr, nullptr, nullptr),
+            SQLITE_OK);
   sqlite3_close(other);
   EXPECT_TRUE(store->all()->empty());
   ASSERT_TRUE(store->insert(box("1")));
@@ -269,7 +276,8 @@ TEST_F(EventTableTest, WhatCannotBeWrittenIsKeptAndComesInOrder) {
 }
 
 TEST_F(EventTableTest, MoreThanCanBeHeldIsSaid) {
-  for (int i = 0; i < 10'003; ++i) store->note_event(command("command.ended", "c" + std::to_string(i)));
+  for (int i = 0; i < 10'003; ++i)
+    store->note_event(command("command.ended", "c" + std::to_string(i)));
   ASSERT_TRUE(store->flush_events());
   EventQuery query;
   query.from_oldest = true;

@@ -11,17 +11,27 @@ std::optional<std::int64_t> number_or_null(const Statement& row, int column) {
 }  // namespace
 
 Result<void> LinkTable::put(const Link& link) {
-  CAY_TRY(Statement row,
-          db_.prepare("INSERT INTO link (id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, lifetime_s, "
-                      "created_by, created_at, expires_at, expires_mark, secret_hash) "
-                      "SELECT ?,?2,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM sandbox WHERE id = ?2) RETURNING id"));
+  CAY_TRY(
+      Statement row,
+      db_.prepare(
+          "INSERT INTO link (id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, lifetime_s, "
+          "created_by, created_at, expires_at, expires_mark, secret_hash) "
+          "SELECT ?,?2,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM sandbox WHERE id = ?2) RETURNING id"));
   const LinkSpec& spec = link.spec;
-  row.bind(link.id.get()).bind(link.sandbox.get()).bind(link.tenant.get()).bind(std::int64_t{spec.port});
+  row.bind(link.id.get())
+      .bind(link.sandbox.get())
+      .bind(link.tenant.get())
+      .bind(std::int64_t{spec.port});
   row.bind(spec.path).bind(spec.user).bind(spec.workdir).bind(spec.content_type);
   row.bind(std::int64_t{spec.inline_shown ? 1 : 0}).bind(spec.lifetime_s);
-  row.bind(link.created_by).bind(link.created_at).bind(link.expires_at).bind(link.expires_mark).bind(to_hex(link.hash));
+  row.bind(link.created_by)
+      .bind(link.created_at)
+      .bind(link.expires_at)
+      .bind(link.expires_mark)
+      .bind(to_hex(link.hash));
   CAY_TRY(const bool put, row.step());
-  if (!put) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + link.sandbox.get(), 0};
+  if (!put)
+    return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + link.sandbox.get(), 0};
   return row.run();
 }
 
@@ -35,8 +45,11 @@ Result<void> LinkTable::erase(const std::vector<LinkId>& ids) {
 }
 
 Result<std::vector<Link>> LinkTable::rows() {
-  CAY_TRY(Statement rows, db_.prepare_once("SELECT id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, "
-                                           "lifetime_s, created_by, created_at, expires_at, expires_mark, secret_hash FROM link"));
+  CAY_TRY(
+      Statement rows,
+      db_.prepare_once(
+          "SELECT id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, "
+          "lifetime_s, created_by, created_at, expires_at, expires_mark, secret_hash FROM link"));
   std::vector<Link> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());

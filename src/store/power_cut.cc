@@ -30,15 +30,18 @@ Result<void> note_opening(Database& db, const std::string& boot_id) {
       CAY_CHECK(rows.bind(kForgottenEventStep).run());
     }
     {
-      CAY_TRY(Statement row, db.prepare_once("INSERT INTO meta (key, value) VALUES ('open_in_boot', ?) "
-                                             "ON CONFLICT (key) DO UPDATE SET value = excluded.value"));
+      CAY_TRY(Statement row,
+              db.prepare_once("INSERT INTO meta (key, value) VALUES ('open_in_boot', ?) "
+                              "ON CONFLICT (key) DO UPDATE SET value = excluded.value"));
       CAY_CHECK(row.bind(boot_id).run());
     }
     return transaction.commit();
   });
 }
 
-Result<void> close_politely(Database& db) { return db.execute("DELETE FROM meta WHERE key = 'open_in_boot'"); }
+Result<void> close_politely(Database& db) {
+  return db.execute("DELETE FROM meta WHERE key = 'open_in_boot'");
+}
 
 Result<void> durably(Database& db, const std::function<Result<void>()>& change) {
   CAY_CHECK(db.execute("PRAGMA synchronous = FULL"));
@@ -47,8 +50,10 @@ Result<void> durably(Database& db, const std::function<Result<void>()>& change) 
   return done ? std::move(back) : std::move(done);
 }
 
-std::unique_ptr<WalSync> keep_synced(Database& db, const std::string& directory, const std::string& path) {
-  // A descriptor of our own: the log is under none of the locks that closing one would drop (those are on the database).
+std::unique_ptr<WalSync> keep_synced(Database& db, const std::string& directory,
+                                     const std::string& path) {
+  // A descriptor of our own: the log is under none of the locks that closing one would drop (those
+  // are on the database).
   auto sync = [directory, path = path + "-wal", log = UniqueFd()]() mutable {
     bool synced = true;
     if (!log) {
@@ -58,7 +63,8 @@ std::unique_ptr<WalSync> keep_synced(Database& db, const std::string& directory,
     }
     if (!synced || ::fdatasync(log.get()) != 0) count_sqlite_failure();
   };
-  auto out = std::make_unique<WalSync>([shared = std::make_shared<decltype(sync)>(std::move(sync))] { (*shared)(); }, kApart);
+  auto out = std::make_unique<WalSync>(
+      [shared = std::make_shared<decltype(sync)>(std::move(sync))] { (*shared)(); }, kApart);
   db.on_commit([syncing = out.get()] { syncing->note(); });
   return out;
 }

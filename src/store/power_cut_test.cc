@@ -31,7 +31,9 @@ class PowerCut : public ::testing::Test {
     fs::copy_file(path_ / "before/state.db", dir / "state.db");
     fs::copy_file(path_ / "before/state.db-wal", dir / "state.db-wal");
     fs::resize_file(dir / "state.db-wal", log_bytes);
-    if (rubbish) std::ofstream(dir / "state.db-wal", std::ios::app | std::ios::binary) << std::string(6000, '\x5a');
+    if (rubbish)
+      std::ofstream(dir / "state.db-wal", std::ios::app | std::ios::binary)
+          << std::string(6000, '\x5a');
     return dir;
   }
 
@@ -83,7 +85,8 @@ TEST_F(PowerCut, WhateverPartOfTheLogIsThereTheStoreIsWhole) {
 std::int64_t number_of_next(core::Store& store, Sandbox sandbox) {
   EXPECT_TRUE(store.insert(sandbox));
   const auto events = store.events(TenantId("a"), {});
-  return events && !events->items.empty() ? static_cast<std::int64_t>(events->items.back().seq) : -1;
+  return events && !events->items.empty() ? static_cast<std::int64_t>(events->items.back().seq)
+                                          : -1;
 }
 
 TEST_F(PowerCut, NumbersOfEventsThatMayHaveBeenToldAreNotGivenAgain) {
@@ -116,10 +119,12 @@ TEST_F(PowerCut, ACommitIsSyncedSoonAndByAnotherThread) {
   const auto failures = sqlite_failures();
   {
     // A directory that is not there: each sync is seen as a failure.
-    auto syncing = keep_synced(**db, (path_ / "absent").string(), (path_ / "absent/plain.db").string());
+    auto syncing =
+        keep_synced(**db, (path_ / "absent").string(), (path_ / "absent/plain.db").string());
     ASSERT_TRUE((*db)->execute("INSERT INTO t VALUES (1)"));
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (sqlite_failures() == failures && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    while (sqlite_failures() == failures && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
     EXPECT_GT(sqlite_failures(), failures);
     (*db)->on_commit([] {});
   }

@@ -16,7 +16,8 @@ std::optional<std::string> text_or_null(const Statement& row, int column) {
 }
 
 Error broken(const std::string& what) {
-  return {Code::kInternal, "store_broken", "state.db holds " + what + ": restore it from a backup", 0};
+  return {Code::kInternal, "store_broken", "state.db holds " + what + ": restore it from a backup",
+          0};
 }
 
 std::string encode_sizes(const TmpfsMounts& mounts) {

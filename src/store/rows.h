@@ -8,9 +8,9 @@
 
 namespace cay::store {
 
-extern const char* const kColumns;          // "id, tenant, ..."
-extern const char* const kPlaceholders;     // "?, ?, ..."
-extern const char* const kAssignments;      // "id = ?, tenant = ?, ..."
+extern const char* const kColumns;       // "id, tenant, ..."
+extern const char* const kPlaceholders;  // "?, ?, ..."
+extern const char* const kAssignments;   // "id = ?, tenant = ?, ..."
 
 void bind_row(Statement& statement, const Sandbox& sandbox);
 // Fails kInternal (store_broken) on what this program never writes.

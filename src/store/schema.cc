@@ -59,8 +59,8 @@ CREATE TABLE meta (
   value TEXT NOT NULL
 ) STRICT;
 )sql",
-    // The journal: a tenant's events are numbered 1, 2, 3 … without holes; those up to pruned_through
-    // are no longer kept. open_command: started, and not known to have ended.
+    // The journal: a tenant's events are numbered 1, 2, 3 … without holes; those up to
+    // pruned_through are no longer kept. open_command: started, and not known to have ended.
     R"sql(
 CREATE TABLE event_count (
   tenant         TEXT PRIMARY KEY,
@@ -92,8 +92,8 @@ CREATE TABLE open_command (
   PRIMARY KEY (sandbox_id, command_id)
 ) STRICT, WITHOUT ROWID;
 )sql",
-    // The use of sandboxes. life_*: the kernel's counters at the last look, which begin at zero with
-    // each start. looked_at 0: it does not run. usage_retired: sandboxes that are gone.
+    // The use of sandboxes. life_*: the kernel's counters at the last look, which begin at zero
+    // with each start. looked_at 0: it does not run. usage_retired: sandboxes that are gone.
     R"sql(
 CREATE TABLE usage (
   sandbox_id        TEXT PRIMARY KEY,
@@ -132,7 +132,8 @@ UPDATE sandbox SET created_mark = created_at, active_mark = last_active_at, stop
     R"sql(
 ALTER TABLE sandbox ADD COLUMN record_programs INTEGER NOT NULL DEFAULT 0;
 )sql",
-    // Rights to one service (port) or one file (port 0). secret_hash: SHA-256 in hex. The marks are of the timeline.
+    // Rights to one service (port) or one file (port 0). secret_hash: SHA-256 in hex. The marks are
+    // of the timeline.
     R"sql(
 CREATE TABLE link (
   id           TEXT PRIMARY KEY,
@@ -153,15 +154,16 @@ CREATE TABLE link (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX link_of_sandbox ON link (sandbox_id);
 )sql",
-    // The way out (network_*: as of the last start). Sandboxes from before could reach nothing, whatever their policy was
-    // called: no upgrade gives them more. Their owners may (a policy can be changed).
+    // The way out (network_*: as of the last start). Sandboxes from before could reach nothing,
+    // whatever their policy was called: no upgrade gives them more. Their owners may (a policy can
+    // be changed).
     R"sql(
 ALTER TABLE sandbox ADD COLUMN network_state TEXT NOT NULL DEFAULT 'off';
 ALTER TABLE sandbox ADD COLUMN network_reason TEXT NOT NULL DEFAULT '';
 UPDATE sandbox SET policy = 'off';
 )sql",
-    // note_mark: the last note of a sandbox's keeper that is on record. pruned_at: no later event was
-    // pruned. The times of earlier pruned events are not known, so the journal's rows count.
+    // note_mark: the last note of a sandbox's keeper that is on record. pruned_at: no later event
+    // was pruned. The times of earlier pruned events are not known, so the journal's rows count.
     R"sql(
 CREATE TABLE note_mark (
   sandbox_id TEXT PRIMARY KEY,
@@ -172,7 +174,8 @@ ALTER TABLE event_count ADD COLUMN pruned_at INTEGER NOT NULL DEFAULT 0;
 UPDATE event_count SET pruned_at = coalesce((SELECT max(at) FROM event WHERE event.tenant = event_count.tenant), 0)
   WHERE pruned_through > 0;
 )sql",
-    // Secrets (hosts: a JSON array; sealed: hex, which the broker alone can open), and what sandboxes may do with them.
+    // Secrets (hosts: a JSON array; sealed: hex, which the broker alone can open), and what
+    // sandboxes may do with them.
     R"sql(
 CREATE TABLE secret (
   tenant     TEXT NOT NULL,
@@ -187,7 +190,8 @@ CREATE TABLE secret (
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE sandbox ADD COLUMN proxy TEXT NOT NULL DEFAULT '[]';
 )sql",
-    // rules: of the policy of that name (policy/rule_set.h). Sandboxes from before have a policy that needs none.
+    // rules: of the policy of that name (policy/rule_set.h). Sandboxes from before have a policy
+    // that needs none.
     R"sql(
 ALTER TABLE sandbox ADD COLUMN rules TEXT NOT NULL DEFAULT '';
 )sql",
@@ -222,14 +226,16 @@ Result<std::int64_t> check_version(Database& db) {
   }
   if (version > schema_version()) {
     return Error{Code::kUnsupported, "store_too_new",
-                 "state.db was written by a newer Cay (schema " + std::to_string(version) + ", this one knows " +
-                     std::to_string(schema_version()) + "): use that version again, or another data directory",
+                 "state.db was written by a newer Cay (schema " + std::to_string(version) +
+                     ", this one knows " + std::to_string(schema_version()) +
+                     "): use that version again, or another data directory",
                  0};
   }
   if (version < kOldestSchema) {
     return Error{Code::kUnsupported, "store_too_old",
-                 "state.db is of schema " + std::to_string(version) + ", and this Cay brings forward from " +
-                     std::to_string(kOldestSchema) + " on: start a release in between on it once, then this one",
+                 "state.db is of schema " + std::to_string(version) +
+                     ", and this Cay brings forward from " + std::to_string(kOldestSchema) +
+                     " on: start a release in between on it once, then this one",
                  0};
   }
   return version;

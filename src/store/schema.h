@@ -8,7 +8,8 @@ namespace cay::store {
 int schema_version();
 inline constexpr int kOldestSchema = 0;  // 0: a new file
 
-// kUnsupported: store_too_new if it was written by a newer Cay, store_too_old if by one too long ago.
+// kUnsupported: store_too_new if it was written by a newer Cay, store_too_old if by one too long
+// ago.
 Result<std::int64_t> check_version(Database& db);
 
 // Brings the database to `to`, each step a transaction. Fails as check_version.

@@ -25,11 +25,15 @@ std::string to_hex(std::string_view bytes) {
 std::string from_hex(std::string_view text) {
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   std::string out;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) out.push_back(static_cast<char>(digit(text[i]) << 4 | digit(text[i + 1])));
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+    out.push_back(static_cast<char>(digit(text[i]) << 4 | digit(text[i + 1])));
   return out;
 }
 
-Error broken() { return {Code::kInternal, "store_broken", "state.db holds rules that nobody wrote: restore it from a backup", 0}; }
+Error broken() {
+  return {Code::kInternal, "store_broken",
+          "state.db holds rules that nobody wrote: restore it from a backup", 0};
+}
 
 json::array texts(const std::vector<std::string>& list) {
   json::array out;
@@ -43,7 +47,9 @@ std::vector<std::string> texts_of(const json::value& from) {
   return out;
 }
 
-std::string text_of(const json::object& from, const char* name) { return std::string(from.at(name).as_string()); }
+std::string text_of(const json::object& from, const char* name) {
+  return std::string(from.at(name).as_string());
+}
 
 // Before rules had methods '*' went over slashes.
 std::string as_one_star_was(const std::string& glob) {
@@ -72,9 +78,11 @@ ProxyRule rule_of(const json::object& from) {
   }
   for (const json::value& one : from.at("headers").as_array()) {
     const json::object& header = one.as_object();
-    out.headers.push_back({text_of(header, "name"), text_of(header, "value"), text_of(header, "basic_user")});
+    out.headers.push_back(
+        {text_of(header, "name"), text_of(header, "value"), text_of(header, "basic_user")});
   }
-  for (const auto& member : from.at("env").as_object()) out.env.emplace(member.key(), member.value().as_string());
+  for (const auto& member : from.at("env").as_object())
+    out.env.emplace(member.key(), member.value().as_string());
   out.token = text_of(from, "token");
   if (const json::value* hosts = from.if_contains("gone_hosts")) {
     out.gone = true;
@@ -89,11 +97,21 @@ std::string encode_rules(const std::vector<ProxyRule>& rules) {
   json::array out;
   for (const ProxyRule& rule : rules) {
     json::array headers;
-    for (const ProxyHeader& one : rule.headers) headers.push_back(json::object{{"name", one.name}, {"value", one.value}, {"basic_user", one.basic_user}});
+    for (const ProxyHeader& one : rule.headers)
+      headers.push_back(
+          json::object{{"name", one.name}, {"value", one.value}, {"basic_user", one.basic_user}});
     json::object env;
     for (const auto& [name, value] : rule.env) env.emplace(name, value);
-    json::object& one = out.emplace_back(json::object{{"name", rule.name}, {"secret", rule.secret}, {"way", to_string(rule.way)}, {"hosts", texts(rule.hosts)}, {"methods", texts(rule.methods)},
-                               {"paths", texts(rule.paths)}, {"headers", std::move(headers)}, {"env", std::move(env)}, {"token", rule.token}}).get_object();
+    json::object& one = out.emplace_back(json::object{{"name", rule.name},
+                                                      {"secret", rule.secret},
+                                                      {"way", to_string(rule.way)},
+                                                      {"hosts", texts(rule.hosts)},
+                                                      {"methods", texts(rule.methods)},
+                                                      {"paths", texts(rule.paths)},
+                                                      {"headers", std::move(headers)},
+                                                      {"env", std::move(env)},
+                                                      {"token", rule.token}})
+                            .get_object();
     if (rule.gone) one["gone_hosts"] = texts(rule.gone_hosts);
   }
   return json::serialize(out);
@@ -115,11 +133,18 @@ Result<std::vector<ProxyRule>> decode_rules(const std::string& text) {
 }
 
 Result<void> SecretTable::put(const StoredSecret& secret) {
-  CAY_TRY(Statement row, db_.prepare("INSERT INTO secret (tenant, name, hosts, version, created_by, created_at, updated_at, sealed) VALUES (?,?,?,?,?,?,?,?) "
-                                     "ON CONFLICT (tenant, name) DO UPDATE SET hosts = excluded.hosts, version = excluded.version, created_by = excluded.created_by, "
-                                     "updated_at = excluded.updated_at, sealed = excluded.sealed"));
+  CAY_TRY(
+      Statement row,
+      db_.prepare(
+          "INSERT INTO secret (tenant, name, hosts, version, created_by, created_at, updated_at, sealed) VALUES (?,?,?,?,?,?,?,?) "
+          "ON CONFLICT (tenant, name) DO UPDATE SET hosts = excluded.hosts, version = excluded.version, created_by = excluded.created_by, "
+          "updated_at = excluded.updated_at, sealed = excluded.sealed"));
   const SecretInfo& info = secret.info;
-  row.bind(info.tenant.get()).bind(info.name).bind(json::serialize(texts(info.hosts))).bind(static_cast<std::int64_t>(info.version)).bind(info.created_by);
+  row.bind(info.tenant.get())
+      .bind(info.name)
+      .bind(json::serialize(texts(info.hosts)))
+      .bind(static_cast<std::int64_t>(info.version))
+      .bind(info.created_by);
   row.bind(info.created_at).bind(info.updated_at).bind(to_hex(secret.sealed));
   return row.run();
 }
@@ -130,7 +155,10 @@ Result<void> SecretTable::erase(const TenantId& tenant, const std::string& name)
 }
 
 Result<std::vector<StoredSecret>> SecretTable::rows() {
-  CAY_TRY(Statement rows, db_.prepare_once("SELECT tenant, name, hosts, version, created_by, created_at, updated_at, sealed FROM secret ORDER BY tenant, name"));
+  CAY_TRY(
+      Statement rows,
+      db_.prepare_once(
+          "SELECT tenant, name, hosts, version, created_by, created_at, updated_at, sealed FROM secret ORDER BY tenant, name"));
   std::vector<StoredSecret> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());

@@ -64,13 +64,16 @@ TEST_F(SecretTableTest, RulesComeBackAsTheyWere) {
   const auto back = decode_rules(encode_rules({rule}));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->at(0), rule);
-  const auto older = decode_rules(R"([{"name":"a","secret":"b","way":"headers","hosts":[],"paths":["/v1/*","*","/a**b"],"headers":[],"env":{},"token":"T"}])");
+  const auto older = decode_rules(
+      R"([{"name":"a","secret":"b","way":"headers","hosts":[],"paths":["/v1/*","*","/a**b"],"headers":[],"env":{},"token":"T"}])");
   ASSERT_TRUE(older) << "of before rules had methods";
-  EXPECT_EQ(older->at(0).paths, (std::vector<std::string>{"/v1/**", "**", "/a**b"})) << "'*' went over slashes";
+  EXPECT_EQ(older->at(0).paths, (std::vector<std::string>{"/v1/**", "**", "/a**b"}))
+      << "'*' went over slashes";
   EXPECT_TRUE(older->at(0).methods.empty());
   EXPECT_FALSE(older->at(0).gone);
   EXPECT_TRUE(decode_rules("[]")->empty());
-  for (const char* text : {"", "{}", "[1]", "[{}]", R"([{"name":1}])"}) EXPECT_FALSE(decode_rules(text)) << text;
+  for (const char* text : {"", "{}", "[1]", "[{}]", R"([{"name":1}])"})
+    EXPECT_FALSE(decode_rules(text)) << text;
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ Error error_of(sqlite3* db) {
   std::string message = std::string("the store (state.db) failed: ") + sqlite3_errmsg(db);
   if ((code & 0xff) == SQLITE_FULL) message += "; free space on the disk of the data directory";
   if ((code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT) {
-    message += "; restore a backup into another data directory, or begin anew without these sandboxes: cay uninstall --purge --data DIR";
+    message +=
+        "; restore a backup into another data directory, or begin anew without these sandboxes: cay uninstall --purge --data DIR";
   }
   return {Code::kUnavailable, "store_failed", std::move(message), 0};
 }
@@ -35,7 +36,9 @@ std::uint64_t sqlite_failures() { return failures(); }
 void count_sqlite_failure() { ++failures(); }
 
 Statement::Statement(Statement&& other) noexcept
-    : prepared_(std::exchange(other.prepared_, nullptr)), owned_(other.owned_), bound_(other.bound_) {}
+    : prepared_(std::exchange(other.prepared_, nullptr)),
+      owned_(other.owned_),
+      bound_(other.bound_) {}
 
 Statement::~Statement() {
   if (prepared_ == nullptr) return;
@@ -49,7 +52,8 @@ Statement::~Statement() {
 
 Statement& Statement::bind(const std::string& text) {
   // SQLITE_TRANSIENT: SQLite copies, so that temporaries may be bound.
-  sqlite3_bind_text64(prepared_, ++bound_, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);  // NOLINT
+  sqlite3_bind_text64(prepared_, ++bound_, text.data(), text.size(), SQLITE_TRANSIENT,
+                      SQLITE_UTF8);  // NOLINT
   return *this;
 }
 
@@ -63,8 +67,12 @@ Statement& Statement::bind_null() {
   return *this;
 }
 
-Statement& Statement::bind(const std::optional<std::string>& text) { return text ? bind(*text) : bind_null(); }
-Statement& Statement::bind(const std::optional<std::int64_t>& number) { return number ? bind(*number) : bind_null(); }
+Statement& Statement::bind(const std::optional<std::string>& text) {
+  return text ? bind(*text) : bind_null();
+}
+Statement& Statement::bind(const std::optional<std::int64_t>& number) {
+  return number ? bind(*number) : bind_null();
+}
 
 Result<bool> Statement::step() {
   const int code = sqlite3_step(prepared_);
@@ -87,14 +95,18 @@ std::string Statement::text(int column) const {
 }
 
 std::int64_t Statement::number(int column) const { return sqlite3_column_int64(prepared_, column); }
-bool Statement::is_null(int column) const { return sqlite3_column_type(prepared_, column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(prepared_, column) == SQLITE_NULL;
+}
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   std::unique_ptr<Database> db(new Database(raw));
   if (code != SQLITE_OK) {
-    if (raw == nullptr) return Error{Code::kUnavailable, "store_failed", "no memory to open " + path, 0};
+    if (raw == nullptr)
+      return Error{Code::kUnavailable, "store_failed", "no memory to open " + path, 0};
     return error_of(raw).while_doing("open " + path);
   }
   sqlite3_extended_result_codes(raw, 1);
@@ -112,7 +124,8 @@ Result<Statement> Database::prepare(const std::string& sql) {
   if (found != prepared_.end()) return Statement(found->second);
   sqlite3_stmt* statement = nullptr;
   const int size = static_cast<int>(sql.size());
-  if (sqlite3_prepare_v3(db_, sql.c_str(), size, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) {
+  if (sqlite3_prepare_v3(db_, sql.c_str(), size, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) !=
+      SQLITE_OK) {
     return error_of(db_);
   }
   prepared_[sql] = statement;
@@ -122,7 +135,8 @@ Result<Statement> Database::prepare(const std::string& sql) {
 Result<Statement> Database::prepare_once(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   const int size = static_cast<int>(sql.size());
-  if (sqlite3_prepare_v3(db_, sql.c_str(), size, 0, &statement, nullptr) != SQLITE_OK) return error_of(db_);
+  if (sqlite3_prepare_v3(db_, sql.c_str(), size, 0, &statement, nullptr) != SQLITE_OK)
+    return error_of(db_);
   return Statement(statement, true);
 }
 
@@ -133,10 +147,12 @@ Result<void> Database::execute(const std::string& sql) {
 
 void Database::on_commit(std::function<void()> called) {
   committed_ = std::move(called);
-  // The hook takes the place of SQLite's own, which does this with the log: sqlite3_wal_autocheckpoint.
+  // The hook takes the place of SQLite's own, which does this with the log:
+  // sqlite3_wal_autocheckpoint.
   constexpr int kCheckpointPages = 1000;
   const auto hook = [](void* self, sqlite3* db, const char* name, int pages) {
-    if (pages >= kCheckpointPages) sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    if (pages >= kCheckpointPages)
+      sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
     static_cast<Database*>(self)->committed_();
     return SQLITE_OK;
   };

@@ -18,7 +18,8 @@ namespace cay::store {
 // destroyed.
 class Statement {
  public:
-  explicit Statement(sqlite3_stmt* prepared, bool owned = false) : prepared_(prepared), owned_(owned) {}
+  explicit Statement(sqlite3_stmt* prepared, bool owned = false)
+      : prepared_(prepared), owned_(owned) {}
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&&) = delete;
   ~Statement();

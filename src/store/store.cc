@@ -57,8 +57,15 @@ std::uint64_t most_event_bytes(const StoreOptions& options) {
 
 class SqliteStore : public core::Store {
  public:
-  SqliteStore(DataLock lock, std::unique_ptr<Database> db, std::unique_ptr<WalSync> sync, const StoreOptions& options)
-      : lock_(std::move(lock)), db_(std::move(db)), journal_(*db_, options.keep_events, most_event_bytes(options)), usage_(*db_), links_(*db_), secrets_(*db_), sync_(std::move(sync)) {}
+  SqliteStore(DataLock lock, std::unique_ptr<Database> db, std::unique_ptr<WalSync> sync,
+              const StoreOptions& options)
+      : lock_(std::move(lock)),
+        db_(std::move(db)),
+        journal_(*db_, options.keep_events, most_event_bytes(options)),
+        usage_(*db_),
+        links_(*db_),
+        secrets_(*db_),
+        sync_(std::move(sync)) {}
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
   ~SqliteStore() override {
@@ -84,9 +91,11 @@ class SqliteStore : public core::Store {
   Result<void> update(const Sandbox& sandbox, const std::string& by) override {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
     CAY_TRY(const auto before, one("WHERE id = ?", {sandbox.id.get()}));
-    if (!before) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
+    if (!before)
+      return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
     {
-      static const std::string kSql = std::string("UPDATE sandbox SET ") + kAssignments + " WHERE id = ?";
+      static const std::string kSql =
+          std::string("UPDATE sandbox SET ") + kAssignments + " WHERE id = ?";
       CAY_TRY(Statement row, db_->prepare(kSql));
       bind_row(row, sandbox);
       row.bind(sandbox.id.get());
@@ -126,7 +135,8 @@ class SqliteStore : public core::Store {
 
   Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) override {
     std::string sql = kSelect + "WHERE tenant = ?";
-    if (!query.name_contains.empty()) sql += " AND name LIKE ? ESCAPE '\\'";  // LIKE ignores ASCII case
+    if (!query.name_contains.empty())
+      sql += " AND name LIKE ? ESCAPE '\\'";  // LIKE ignores ASCII case
     if (query.state) sql += " AND state = ?";
     if (!query.created_by.empty()) sql += " AND created_by = ?";
     for (const auto& label : query.labels) {
@@ -163,19 +173,24 @@ class SqliteStore : public core::Store {
   }
 
   Result<void> put_snapshot(const SnapshotInfo& snapshot) override {
-    CAY_TRY(Statement row, db_->prepare("INSERT INTO snapshot (id, tenant, name, status, fingerprint, used_bytes, "
-                                        "created_at) VALUES (?, '', ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-                                        "name = excluded.name, status = excluded.status, "
-                                        "fingerprint = excluded.fingerprint, used_bytes = excluded.used_bytes, "
-                                        "created_at = excluded.created_at"));
-    row.bind(snapshot.id.get()).bind(snapshot.name).bind(snapshot.status).bind(snapshot.fingerprint);
+    CAY_TRY(Statement row,
+            db_->prepare("INSERT INTO snapshot (id, tenant, name, status, fingerprint, used_bytes, "
+                         "created_at) VALUES (?, '', ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                         "name = excluded.name, status = excluded.status, "
+                         "fingerprint = excluded.fingerprint, used_bytes = excluded.used_bytes, "
+                         "created_at = excluded.created_at"));
+    row.bind(snapshot.id.get())
+        .bind(snapshot.name)
+        .bind(snapshot.status)
+        .bind(snapshot.fingerprint);
     row.bind(static_cast<std::int64_t>(snapshot.used_bytes)).bind(snapshot.created_at);
     return row.run();
   }
 
   Result<std::vector<SnapshotInfo>> snapshots() override {
-    CAY_TRY(Statement rows, db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at "
-                                         "FROM snapshot ORDER BY created_at, id"));
+    CAY_TRY(Statement rows,
+            db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at "
+                         "FROM snapshot ORDER BY created_at, id"));
     std::vector<SnapshotInfo> out;
     for (;;) {
       CAY_TRY(const bool row, rows.step());
@@ -210,10 +225,12 @@ class SqliteStore : public core::Store {
     CAY_TRY(Transaction transaction, Transaction::begin(*db_));
     return commit(std::move(transaction), nullptr);
   }
-  Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override { return journal_.read(tenant, query); }
+  Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override {
+    return journal_.read(tenant, query);
+  }
   Result<std::vector<OpenCommand>> open_commands() override { return journal_.open_commands(); }
-  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
-                             UnixMillis started_at) override {
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox,
+                             const CommandId& command, UnixMillis started_at) override {
     return journal_.knows_command(tenant, sandbox, command, started_at);
   }
   Result<std::map<SandboxId, NoteMark>> note_marks() override { return journal_.note_marks(); }
@@ -241,7 +258,9 @@ class SqliteStore : public core::Store {
   }
   Result<std::vector<StoredSecret>> secrets() override { return secrets_.rows(); }
 
-  Result<void> check() override { return put_meta("checked_at", std::to_string(system_clock().wall())); }
+  Result<void> check() override {
+    return put_meta("checked_at", std::to_string(system_clock().wall()));
+  }
   std::uint64_t failures() const override { return sqlite_failures(); }
 
   void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
@@ -249,7 +268,8 @@ class SqliteStore : public core::Store {
  private:
   // Ends a transaction with the events held back so far, and then `event`. `erased`: a sandbox that
   // is gone with it, and its commands.
-  Result<void> commit(Transaction transaction, const EventRecord* event, const SandboxId* erased = nullptr) {
+  Result<void> commit(Transaction transaction, const EventRecord* event,
+                      const SandboxId* erased = nullptr) {
     auto done = journal_.write(event);
     if (done && erased != nullptr) done = journal_.forget_commands(*erased);
     if (done) done = transaction.commit();
@@ -264,8 +284,10 @@ class SqliteStore : public core::Store {
 
   Result<void> put_labels(const Sandbox& sandbox) {
     for (const auto& [key, value] : sandbox.labels) {
-      CAY_TRY(Statement row,
-              db_->prepare("INSERT INTO sandbox_label (sandbox_id, tenant, key, value) VALUES (?, ?, ?, ?)"));
+      CAY_TRY(
+          Statement row,
+          db_->prepare(
+              "INSERT INTO sandbox_label (sandbox_id, tenant, key, value) VALUES (?, ?, ?, ?)"));
       CAY_CHECK(row.bind(sandbox.id.get()).bind(sandbox.tenant.get()).bind(key).bind(value).run());
     }
     return {};
@@ -300,7 +322,8 @@ class SqliteStore : public core::Store {
   std::function<void()> on_events_;
 };
 
-// SQLite makes its files with the mode of the database file: it must be private before the first byte.
+// SQLite makes its files with the mode of the database file: it must be private before the first
+// byte.
 Result<void> make_private(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return Error::from_errno(errno, "open " + path);
@@ -314,12 +337,14 @@ Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, Sto
   const std::string path = data_dir + "/state.db";
   CAY_CHECK(make_private(path));
   CAY_TRY(auto db, Database::open(path));
-  CAY_CHECK(db->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
-                        "PRAGMA trusted_schema = OFF"));
+  CAY_CHECK(db->execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
+      "PRAGMA trusted_schema = OFF"));
   CAY_CHECK(migrate(*db));
   CAY_CHECK(note_opening(*db, options.boot_id));
   auto sync = keep_synced(*db, data_dir, path);
-  return std::unique_ptr<core::Store>(std::make_unique<SqliteStore>(std::move(lock), std::move(db), std::move(sync), options));
+  return std::unique_ptr<core::Store>(
+      std::make_unique<SqliteStore>(std::move(lock), std::move(db), std::move(sync), options));
 }
 
 }  // namespace cay::store

@@ -14,12 +14,15 @@ namespace cay::store {
 inline constexpr std::uint64_t kEventBytes = 640;
 
 // Takes DATA/lock, opens or makes DATA/state.db (mode 0600) and brings its schema forward. The
-// directory exists. Fails kUnavailable (data_dir_locked, store_failed), kUnsupported (store_too_new).
+// directory exists. Fails kUnavailable (data_dir_locked, store_failed), kUnsupported
+// (store_too_new).
 struct StoreOptions {
   std::uint64_t keep_events = 100'000;  // of each tenant, if they have no more text together than:
-  std::uint64_t keep_event_bytes = 64u << 20;  // or kEventBytes for each of keep_events, if that is more
+  std::uint64_t keep_event_bytes =
+      64u << 20;  // or kEventBytes for each of keep_events, if that is more
   std::string boot_id = system_clock().boot_id();
 };
-Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, StoreOptions options = {});
+Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir,
+                                                StoreOptions options = {});
 
 }  // namespace cay::store

@@ -49,7 +49,8 @@ Sandbox full() {
   out.snapshot_name = "default";
   out.snapshot_id = SnapshotId("s");
   out.labels = {{"quote\"\\", "line\nend"}, {"Ümlaut", ""}, {"", "empty key"}};
-  out.limits = {.cpu_millicores = 4'000'000'000, .memory_bytes = 1ull << 62, .disk_bytes = 3, .pids = 4};
+  out.limits = {
+      .cpu_millicores = 4'000'000'000, .memory_bytes = 1ull << 62, .disk_bytes = 3, .pids = 4};
   out.run.user = "user";
   out.run.env = {{"BYTES", std::string("\xff\xfe\x00z", 4)}, {"E", ""}};
   out.policy = "rules";
@@ -142,7 +143,8 @@ TEST_P(EitherStore, EraseIsIdempotentAndFreesNameAndLabels) {
 }
 
 TEST_P(EitherStore, FiltersAreAnded) {
-  const auto put = [&](const char* id, const char* name, SandboxState state, std::map<std::string, std::string> labels) {
+  const auto put = [&](const char* id, const char* name, SandboxState state,
+                       std::map<std::string, std::string> labels) {
     Sandbox row = sandbox(id, name);
     row.state = state;
     row.labels = std::move(labels);
@@ -255,7 +257,9 @@ TEST(StoreFile, ASecondDaemonIsRefusedWithASentence) {
 
 TEST(StoreFile, ANewerSchemaIsRefusedAndLeftAlone) {
   const TempDir dir;
-  { ASSERT_TRUE(open_store(dir.path())); }
+  {
+    ASSERT_TRUE(open_store(dir.path()));
+  }
   {
     auto db = Database::open(dir.path() + "/state.db");
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
@@ -272,11 +276,15 @@ TEST(StoreFile, AnOlderSchemaThanIsKnownIsRefusedAndLeftAlone) {
     }
     return open_store(dir.path());
   };
-  { ASSERT_TRUE(open_store(dir.path())); }
+  {
+    ASSERT_TRUE(open_store(dir.path()));
+  }
   const auto refused = open_at(kOldestSchema - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().reason, "store_too_old");
-  EXPECT_NE(refused.error().message.find("schema " + std::to_string(kOldestSchema - 1)), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("schema " + std::to_string(kOldestSchema - 1)),
+            std::string::npos)
+      << refused.error().message;
   EXPECT_TRUE(open_at(schema_version())) << "nothing was changed";
 }
 
@@ -291,7 +299,8 @@ TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
   EXPECT_EQ(version->number(0), schema_version());
 }
 
-// The data that a daemon of each older schema left comes through, and can reach no more than before.
+// The data that a daemon of each older schema left comes through, and can reach no more than
+// before.
 class EveryOldSchema : public ::testing::TestWithParam<int> {};
 
 TEST_P(EveryOldSchema, IsBroughtForward) {
@@ -313,7 +322,8 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
   EXPECT_EQ(row.name, "box");
   EXPECT_EQ(row.state, SandboxState::kReady);
   EXPECT_EQ(row.labels.at("k"), "v");
-  EXPECT_EQ(row.limits, (Limits{.cpu_millicores = 1, .memory_bytes = 2, .disk_bytes = 3, .pids = 4}));
+  EXPECT_EQ(row.limits,
+            (Limits{.cpu_millicores = 1, .memory_bytes = 2, .disk_bytes = 3, .pids = 4}));
   EXPECT_EQ(row.network, SandboxNetwork{});
   constexpr int kFirstWithAWayOut = 7;
   EXPECT_EQ(row.policy, GetParam() < kFirstWithAWayOut ? "off" : "open");

@@ -19,7 +19,9 @@ UsageTotals read_totals(const Statement& row, int first) {
 }
 
 void bind_totals(Statement& row, const UsageTotals& totals) {
-  row.bind(stored(totals.cpu_usec)).bind(stored(totals.memory_mib_ms)).bind(stored(totals.running_ms));
+  row.bind(stored(totals.cpu_usec))
+      .bind(stored(totals.memory_mib_ms))
+      .bind(stored(totals.running_ms));
   row.bind(stored(totals.bytes_in)).bind(stored(totals.bytes_out));
 }
 
@@ -28,10 +30,16 @@ void bind_totals(Statement& row, const UsageTotals& totals) {
 Result<void> UsageTable::put(const std::vector<UsageRow>& rows) {
   CAY_TRY(Transaction transaction, Transaction::begin(db_));
   for (const auto& usage : rows) {
-    CAY_TRY(Statement row, db_.prepare("INSERT OR REPLACE INTO usage (sandbox_id, tenant, labels, looked_at, life_cpu_usec, "
-                                       "life_memory_bytes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out) "
-                                       "VALUES (?,?,?,?,?,?,?,?,?,?,?)"));
-    row.bind(usage.sandbox_id.get()).bind(usage.tenant.get()).bind(encode(usage.labels)).bind(usage.looked_at);
+    CAY_TRY(
+        Statement row,
+        db_.prepare(
+            "INSERT OR REPLACE INTO usage (sandbox_id, tenant, labels, looked_at, life_cpu_usec, "
+            "life_memory_bytes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out) "
+            "VALUES (?,?,?,?,?,?,?,?,?,?,?)"));
+    row.bind(usage.sandbox_id.get())
+        .bind(usage.tenant.get())
+        .bind(encode(usage.labels))
+        .bind(usage.looked_at);
     row.bind(stored(usage.cpu_usec)).bind(stored(usage.memory_bytes));
     bind_totals(row, usage.totals);
     CAY_CHECK(row.run());
@@ -40,8 +48,10 @@ Result<void> UsageTable::put(const std::vector<UsageRow>& rows) {
 }
 
 Result<std::vector<UsageRow>> UsageTable::rows() {
-  CAY_TRY(Statement rows, db_.prepare_once("SELECT sandbox_id, tenant, labels, looked_at, life_cpu_usec, life_memory_bytes, "
-                                           "cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out FROM usage"));
+  CAY_TRY(Statement rows,
+          db_.prepare_once(
+              "SELECT sandbox_id, tenant, labels, looked_at, life_cpu_usec, life_memory_bytes, "
+              "cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out FROM usage"));
   std::vector<UsageRow> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
@@ -64,8 +74,10 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
   std::string labels;
   UsageTotals totals;
   {
-    CAY_TRY(Statement row, db_.prepare("DELETE FROM usage WHERE sandbox_id = ? RETURNING tenant, labels, cpu_usec, "
-                                       "memory_mib_ms, running_ms, bytes_in, bytes_out"));
+    CAY_TRY(
+        Statement row,
+        db_.prepare("DELETE FROM usage WHERE sandbox_id = ? RETURNING tenant, labels, cpu_usec, "
+                    "memory_mib_ms, running_ms, bytes_in, bytes_out"));
     CAY_TRY(const bool found, row.bind(sandbox.get()).step());
     if (!found) return {};  // retired before
     tenant = row.text(0);
@@ -74,18 +86,23 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
     CAY_CHECK(row.run());
   }
   {
-    CAY_TRY(Statement sets, db_.prepare("SELECT count(*), count(*) FILTER (WHERE labels = ?2) FROM usage_retired WHERE tenant = ?1"));
+    CAY_TRY(
+        Statement sets,
+        db_.prepare(
+            "SELECT count(*), count(*) FILTER (WHERE labels = ?2) FROM usage_retired WHERE tenant = ?1"));
     CAY_TRY(const bool row, sets.bind(tenant).bind(labels).step());
     if (row && sets.number(1) == 0 && sets.number(0) >= kMostLabelSets) labels = "{}";
   }
   {
-    CAY_TRY(Statement row,
-            db_.prepare("INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, "
-                        "bytes_out) VALUES (?,?,1,?,?,?,?,?) ON CONFLICT (tenant, labels) DO UPDATE SET "
-                        "sandboxes = sandboxes + 1, cpu_usec = cpu_usec + excluded.cpu_usec, "
-                        "memory_mib_ms = memory_mib_ms + excluded.memory_mib_ms, "
-                        "running_ms = running_ms + excluded.running_ms, bytes_in = bytes_in + excluded.bytes_in, "
-                        "bytes_out = bytes_out + excluded.bytes_out"));
+    CAY_TRY(
+        Statement row,
+        db_.prepare(
+            "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, "
+            "bytes_out) VALUES (?,?,1,?,?,?,?,?) ON CONFLICT (tenant, labels) DO UPDATE SET "
+            "sandboxes = sandboxes + 1, cpu_usec = cpu_usec + excluded.cpu_usec, "
+            "memory_mib_ms = memory_mib_ms + excluded.memory_mib_ms, "
+            "running_ms = running_ms + excluded.running_ms, bytes_in = bytes_in + excluded.bytes_in, "
+            "bytes_out = bytes_out + excluded.bytes_out"));
     row.bind(tenant).bind(labels);
     bind_totals(row, totals);
     CAY_CHECK(row.run());
@@ -94,8 +111,10 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
 }
 
 Result<UsageReport> UsageTable::retired(const TenantId& tenant, const UsageQuery& query) {
-  CAY_TRY(Statement rows, db_.prepare("SELECT labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out "
-                                      "FROM usage_retired WHERE tenant = ?"));
+  CAY_TRY(Statement rows,
+          db_.prepare(
+              "SELECT labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out "
+              "FROM usage_retired WHERE tenant = ?"));
   rows.bind(tenant.get());
   UsageReport out;
   for (;;) {

@@ -52,7 +52,8 @@ TEST_F(UsageTableTest, RowsSurviveARestart) {
 
 TEST_F(UsageTableTest, RetiredOnesAreAddedUpByLabels) {
   ASSERT_TRUE(store->put_usage({row("1", "x", 1), row("2", "x", 10), row("3", "y", 100)}));
-  for (const char* id : {"1", "2", "3", "3", "none"}) ASSERT_TRUE(store->retire_usage(SandboxId(id)));
+  for (const char* id : {"1", "2", "3", "3", "none"})
+    ASSERT_TRUE(store->retire_usage(SandboxId(id)));
   open();
   EXPECT_TRUE(store->usage_rows()->empty());
   UsageQuery query;
@@ -71,12 +72,14 @@ TEST_F(UsageTableTest, RetiredOnesAreAddedUpByLabels) {
 TEST_F(UsageTableTest, SumsOfThoseThatAreGoneAreBounded) {
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((path + "/state.db").c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other,
-                         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
-                         "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out) "
-                         "SELECT 'a', '{\"team\":\"t' || i || '\"}', 1, 1, 0, 0, 0, 0 FROM n",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(
+          other,
+          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
+          "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out) "
+          "SELECT 'a', '{\"team\":\"t' || i || '\"}', 1, 1, 0, 0, 0, 0 FROM n",
+          nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(other);
   for (int i = 0; i < 20; ++i) {
     const std::string id = std::to_string(i);
@@ -86,7 +89,8 @@ TEST_F(UsageTableTest, SumsOfThoseThatAreGoneAreBounded) {
   UsageQuery query;
   query.group_by = "team";
   const auto all = retired(query);
-  EXPECT_EQ(all.groups.size(), 10'001u);  // 10,000 sets of labels, and one sum of all that came later
+  EXPECT_EQ(all.groups.size(),
+            10'001u);  // 10,000 sets of labels, and one sum of all that came later
   EXPECT_TRUE(all.groups.contains("new0"));
   EXPECT_FALSE(all.groups.contains("new1"));
   EXPECT_EQ(all.all.sandboxes, 9'999u + 20u);  // nothing is forgotten

@@ -4,7 +4,8 @@
 
 namespace cay::store {
 
-WalSync::WalSync(std::function<void()> sync, Millis apart) : sync_(std::move(sync)), apart_(apart), thread_([this] { run(); }) {}
+WalSync::WalSync(std::function<void()> sync, Millis apart)
+    : sync_(std::move(sync)), apart_(apart), thread_([this] { run(); }) {}
 
 WalSync::~WalSync() {
   {

@@ -1,5 +1,6 @@
-// WalSync: brings committed transactions to the disk on a thread of its own. A commit does not wait for the disk
-// (docs/decisions/0016-power-cuts.md); this bounds how long one may be in memory alone.
+// WalSync: brings committed transactions to the disk on a thread of its own. A commit does not wait
+// for the disk (docs/decisions/0016-power-cuts.md); this bounds how long one may be in memory
+// alone.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -12,13 +13,15 @@ namespace cay::store {
 
 class WalSync {
  public:
-  // `sync` runs on the thread, at once after a note(), and no sooner than `apart` after the last time.
+  // `sync` runs on the thread, at once after a note(), and no sooner than `apart` after the last
+  // time.
   WalSync(std::function<void()> sync, Millis apart);
   WalSync(const WalSync&) = delete;
   WalSync& operator=(const WalSync&) = delete;
   ~WalSync();
 
-  // A transaction is in the log: a sync that begins later brings it to the disk. Never waits for one.
+  // A transaction is in the log: a sync that begins later brings it to the disk. Never waits for
+  // one.
   void note();
 
  private:

@@ -15,7 +15,8 @@ void put(std::string& out, std::uint64_t value, int bytes) {
 
 std::uint64_t take(std::string_view in, int bytes) {
   std::uint64_t value = 0;
-  for (int i = bytes - 1; i >= 0; --i) value = (value << 8) | static_cast<unsigned char>(in[static_cast<std::size_t>(i)]);
+  for (int i = bytes - 1; i >= 0; --i)
+    value = (value << 8) | static_cast<unsigned char>(in[static_cast<std::size_t>(i)]);
   return value;
 }
 

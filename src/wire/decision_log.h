@@ -1,6 +1,6 @@
-// The decision log of a sandbox: DATA/gate/ID.log, and ID.log.old, which was ID.log before. Each has an 8-byte head and then checked
-// frames (wire/checked_frame.h) of one DecidedMsg each. The gate appends. A frame that is short or does not match its sum ends the
-// file.
+// The decision log of a sandbox: DATA/gate/ID.log, and ID.log.old, which was ID.log before. Each
+// has an 8-byte head and then checked frames (wire/checked_frame.h) of one DecidedMsg each. The
+// gate appends. A frame that is short or does not match its sum ends the file.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@ inline constexpr std::size_t kMostDecisionLog = 768 * 1024;  // each of the two
 inline constexpr std::uint32_t kMostDecidedFrame = 4096;
 // JSON's readers cannot distinguish larger numbers. An entry that claims one is no decision.
 inline constexpr std::uint64_t kMostDecidedNumber = (std::uint64_t{1} << 53) - 1;
-// The numbers that a gate skips if its predecessor could not write its last one: a power cut may have taken back lines that readers have
-// seen already.
+// The numbers that a gate skips if its predecessor could not write its last one: a power cut may
+// have taken back lines that readers have seen already.
 inline constexpr std::uint64_t kDecidedStep = std::uint64_t{1} << 20;
 
 enum class DecidedKind : std::uint8_t {
@@ -61,7 +61,8 @@ struct DecidedRead {
   std::size_t good = 0;                // bytes understood
   bool closed = false;                 // nothing was decided behind what is here
 };
-// Those of a whole file with numbers above `after`, the first `most` of them. Numbers that do not grow are left out.
+// Those of a whole file with numbers above `after`, the first `most` of them. Numbers that do not
+// grow are left out.
 DecidedRead read_decided(std::string_view file, std::uint64_t after, std::size_t most);
 
 }  // namespace cay::wire

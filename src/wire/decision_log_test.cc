@@ -26,7 +26,8 @@ std::string file(std::initializer_list<DecidedMsg> all) {
 }
 
 TEST(DecisionLogFileTest, GivesBackWhatWasWrittenFromThereOn) {
-  const std::string bytes = file({decided(1), decided(2), decided(3), decided(9), decided(0, DecidedKind::kClosed)});
+  const std::string bytes =
+      file({decided(1), decided(2), decided(3), decided(9), decided(0, DecidedKind::kClosed)});
   const auto all = read_decided(bytes, 0, 100);
   ASSERT_EQ(all.items.size(), 4U);
   EXPECT_EQ(all.items[3].number, 9U);
@@ -59,9 +60,10 @@ TEST(DecisionLogFileTest, EveryTornTailEndsItBeforeTheTornLine) {
 TEST(DecisionLogFileTest, WhatCannotBeIsNotBelieved) {
   EXPECT_EQ(read_decided("", 0, 9).last, 0U);
   EXPECT_EQ(read_decided("something else", 0, 9).good, 0U);
-  const auto got = read_decided(file({decided(5), decided(5), decided(4), decided(kMostDecidedNumber + 1), decided(6),
-                                      decided(7, static_cast<DecidedKind>(99))}),
-                                0, 9);
+  const auto got =
+      read_decided(file({decided(5), decided(5), decided(4), decided(kMostDecidedNumber + 1),
+                         decided(6), decided(7, static_cast<DecidedKind>(99))}),
+                   0, 9);
   ASSERT_EQ(got.items.size(), 2U) << "numbers grow";
   EXPECT_EQ(got.items[1].number, 6U);
   EXPECT_EQ(got.last, 7U) << "of a kind that is not known here";

@@ -2,9 +2,9 @@
 //
 //   u32 length of what follows | u16 type | u16 flags (0) | u32 channel | payload     little-endian
 //
-// At most kMaxPayload of payload (of a kStart: kMaxStartPayload). A channel is one request and its answers;
-// the daemon picks the number (1…), never reused on a connection; 0 is for HELLO and events. Payloads are TLV
-// (wire/tlv.h) but for DATA: u8 stream | u8 flags | u64 offset | bytes.
+// At most kMaxPayload of payload (of a kStart: kMaxStartPayload). A channel is one request and its
+// answers; the daemon picks the number (1…), never reused on a connection; 0 is for HELLO and
+// events. Payloads are TLV (wire/tlv.h) but for DATA: u8 stream | u8 flags | u64 offset | bytes.
 #pragma once
 #include <cstdint>
 #include <optional>

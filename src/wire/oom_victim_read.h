@@ -20,6 +20,8 @@ inline bool read_oom_victim(const cay_oom_victims& all, std::uint64_t number, ca
 }
 
 // The number of the oldest that may be kept still, less one.
-inline std::uint64_t oom_victims_gone(std::uint64_t count) { return count > CAY_OOM_VICTIMS ? count - CAY_OOM_VICTIMS : 0; }
+inline std::uint64_t oom_victims_gone(std::uint64_t count) {
+  return count > CAY_OOM_VICTIMS ? count - CAY_OOM_VICTIMS : 0;
+}
 
 }  // namespace cay::wire

@@ -1,6 +1,7 @@
-/* What the kernel part that names the victims of the kernel's out-of-memory killer (launcher/oom_victims.bpf.c)
- * shares with every keeper: one page after another of the last victims on this machine, read only to them.
- * Plain C, one layout for both; nothing leaves the machine in this form. docs/decisions/0018-out-of-memory.md. */
+/* What the kernel part that names the victims of the kernel's out-of-memory killer
+ * (launcher/oom_victims.bpf.c) shares with every keeper: one page after another of the last victims
+ * on this machine, read only to them. Plain C, one layout for both; nothing leaves the machine in
+ * this form. docs/decisions/0018-out-of-memory.md. */
 #ifndef CAY_WIRE_OOM_VICTIMS_H
 #define CAY_WIRE_OOM_VICTIMS_H
 

@@ -1,6 +1,7 @@
-/* What the kernel part of the program record (launcher/programs.bpf.c) hands to the keeper: plain C, one
- * layout for both. An event lies in the ring as its fixed part and as much of `text` as `text_size` says.
- * Nothing leaves the machine in this form; keeper and kernel part are of one build. */
+/* What the kernel part of the program record (launcher/programs.bpf.c) hands to the keeper: plain
+ * C, one layout for both. An event lies in the ring as its fixed part and as much of `text` as
+ * `text_size` says. Nothing leaves the machine in this form; keeper and kernel part are of one
+ * build. */
 #ifndef CAY_WIRE_PROGRAM_EVENT_H
 #define CAY_WIRE_PROGRAM_EVENT_H
 
@@ -28,7 +29,8 @@ enum {
 
 enum {
   CAY_PROGRAM_ARGS_CUT = 1,
-  CAY_PROGRAM_ARGS_UNREAD = 2, /* the kernel could not read them: swapped out, or changed by a tracer */
+  CAY_PROGRAM_ARGS_UNREAD =
+      2, /* the kernel could not read them: swapped out, or changed by a tracer */
   CAY_PROGRAM_PATH_CUT = 4,
   CAY_PROGRAM_OOM = 8, /* the kernel's out-of-memory killer chose it */
 };
@@ -44,13 +46,13 @@ struct cay_program_event {
   cay_u32 uid;        /* the host's number */
   cay_s32 status;     /* an end: as wait(2) tells it */
   cay_u32 path_size;
-  cay_u32 text_size;  /* path, then arguments with a NUL after each */
+  cay_u32 text_size; /* path, then arguments with a NUL after each */
   char text[CAY_PROGRAM_PATH + CAY_PROGRAM_ARGS];
 };
 
 /* One for each recorded sandbox, shared with its keeper. */
 struct cay_program_state {
-  cay_u64 lost;     /* events that found no room in the ring */
+  cay_u64 lost; /* events that found no room in the ring */
   cay_u64 recorded;
 };
 

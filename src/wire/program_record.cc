@@ -26,14 +26,17 @@ std::vector<std::string> split(std::string_view text) {
 
 }  // namespace
 
-std::optional<ProgramMsg> program_of(const cay_program_event& event, std::size_t size, std::uint32_t first_uid,
-                                     std::int64_t epoch_us) {
+std::optional<ProgramMsg> program_of(const cay_program_event& event, std::size_t size,
+                                     std::uint32_t first_uid, std::int64_t epoch_us) {
   constexpr std::size_t kFixed = offsetof(cay_program_event, text);
   if (size < kFixed || event.text_size > sizeof event.text || event.text_size > size - kFixed ||
-      event.path_size > event.text_size || event.kind < CAY_PROGRAM_START || event.kind > CAY_PROGRAM_END) {
+      event.path_size > event.text_size || event.kind < CAY_PROGRAM_START ||
+      event.kind > CAY_PROGRAM_END) {
     return std::nullopt;
   }
-  const auto micros = [epoch_us](std::uint64_t ns) { return epoch_us + static_cast<std::int64_t>(ns / 1000); };
+  const auto micros = [epoch_us](std::uint64_t ns) {
+    return epoch_us + static_cast<std::int64_t>(ns / 1000);
+  };
   ProgramMsg out;
   out.kind = static_cast<std::uint8_t>(event.kind);
   out.at_us = micros(event.at_ns);
@@ -57,7 +60,9 @@ std::optional<ProgramMsg> program_of(const cay_program_event& event, std::size_t
   return out;
 }
 
-void append_program(std::string& out, const ProgramMsg& message) { append_checked(out, encode(message)); }
+void append_program(std::string& out, const ProgramMsg& message) {
+  append_checked(out, encode(message));
+}
 
 ProgramsRead read_programs(std::string_view bytes, std::size_t limit) {
   ProgramsRead read;

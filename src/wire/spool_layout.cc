@@ -64,7 +64,8 @@ ExtentMsg settled(const ExtentMsg& stream, const SpoolFile& file, bool same_boot
     out.gap_begin = stream.ring_begin;
     out.gap_end = out.bytes;
     if (fits && same_boot && mark->until >= stream.ring_size) {
-      const std::uint64_t kept = std::max({mark->until - stream.ring_size, mark->lost_before, stream.ring_begin});
+      const std::uint64_t kept =
+          std::max({mark->until - stream.ring_size, mark->lost_before, stream.ring_begin});
       out.gap_end = std::min(kept, out.bytes);
     }
   }
@@ -73,7 +74,8 @@ ExtentMsg settled(const ExtentMsg& stream, const SpoolFile& file, bool same_boot
 }
 
 ExtentMsg settled_after_end(const ExtentMsg& stream, const SpoolFile& file, bool same_boot) {
-  // After a boot of the host, bytes beyond the record may be there in any order: only the record counts.
+  // After a boot of the host, bytes beyond the record may be there in any order: only the record
+  // counts.
   if (!same_boot || (stream.ring_size == 0 && file.size < stream.bytes)) return stream;
   ExtentMsg out = settled(stream, file, true);
   out.end_offset = stream.end_offset;

@@ -44,7 +44,8 @@ std::optional<SpoolRecord> read_record(std::string_view file) {
 
 bool is_open(const CommandMsg& record) { return record.state == kRunning || record.unsettled; }
 
-void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std::string_view boot_id) {
+void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err,
+            std::string_view boot_id) {
   const bool restarted = !record.boot_id.empty() && !boot_id.empty() && record.boot_id != boot_id;
   if (record.state != kRunning) {
     if (!std::exchange(record.unsettled, false)) return;
@@ -55,8 +56,9 @@ void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std:
   record.out = settled(record.out, out, !restarted);
   record.err = settled(record.err, err, !restarted);
   record.state = kLost;
-  record.reason = restarted ? "host restarted: the command ended with it"
-                            : "keeper lost: the sandbox ended before the end of the command was recorded";
+  record.reason = restarted
+                      ? "host restarted: the command ended with it"
+                      : "keeper lost: the sandbox ended before the end of the command was recorded";
 }
 
 CommandMsg damaged_record(std::string command_id, std::uint64_t out_size, std::uint64_t err_size) {

@@ -1,8 +1,9 @@
 // The record of a command in its spool: how it is written so that a torn write never makes a lie.
 //
-// A file is an 8-byte head and then checked frames (wire/checked_frame.h). A payload is one encoded CommandMsg. Those of all good
-// frames, one after another, decode as one message. The first frame that is short or does not match its sum ends the record. Records
-// without the head are older: messages alone, which are read whole or not at all.
+// A file is an 8-byte head and then checked frames (wire/checked_frame.h). A payload is one encoded
+// CommandMsg. Those of all good frames, one after another, decode as one message. The first frame
+// that is short or does not match its sum ends the record. Records without the head are older:
+// messages alone, which are read whole or not at all.
 #pragma once
 #include <optional>
 #include <string>
@@ -26,14 +27,18 @@ struct SpoolRecord {
 // nullopt: not even the first frame is whole.
 std::optional<SpoolRecord> read_record(std::string_view file);
 
-// Returns whether there may be more than in a record whose keeper is gone: look at the streams' files, and settle().
+// Returns whether there may be more than in a record whose keeper is gone: look at the streams'
+// files, and settle().
 bool is_open(const CommandMsg& record);
 
-// Ends a command whose record is open though its keeper is gone. One that ran is lost, for the reason that the host's boot ids show. One
-// that had ended has the output of its files. Others stay as they are.
-void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err, std::string_view boot_id);
+// Ends a command whose record is open though its keeper is gone. One that ran is lost, for the
+// reason that the host's boot ids show. One that had ended has the output of its files. Others stay
+// as they are.
+void settle(CommandMsg& record, const SpoolFile& out, const SpoolFile& err,
+            std::string_view boot_id);
 
-// Returns a command whose record cannot be read at all: lost. It may have run, so its id stays taken.
+// Returns a command whose record cannot be read at all: lost. It may have run, so its id stays
+// taken.
 CommandMsg damaged_record(std::string command_id, std::uint64_t out_size, std::uint64_t err_size);
 
 }  // namespace cay::wire

@@ -28,7 +28,9 @@ CommandMsg exited() {
   return message;
 }
 
-std::string file() { return std::string(kRecordHead) + record_frame(running()) + record_frame(exited()); }
+std::string file() {
+  return std::string(kRecordHead) + record_frame(running()) + record_frame(exited());
+}
 
 TEST(SpoolRecordTest, LaterFramesReplaceEarlierOnes) {
   const auto record = read_record(file());

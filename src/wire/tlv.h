@@ -54,19 +54,21 @@ class Encoder {
  private:
   void put(std::uint16_t tag, std::string_view bytes) {
     const auto len = static_cast<std::uint32_t>(bytes.size());
-    const char head[6] = {static_cast<char>(tag & 0xff), static_cast<char>(tag >> 8),
-                          static_cast<char>(len & 0xff), static_cast<char>((len >> 8) & 0xff),
-                          static_cast<char>((len >> 16) & 0xff), static_cast<char>((len >> 24) & 0xff)};
+    const char head[6] = {
+        static_cast<char>(tag & 0xff),         static_cast<char>(tag >> 8),
+        static_cast<char>(len & 0xff),         static_cast<char>((len >> 8) & 0xff),
+        static_cast<char>((len >> 16) & 0xff), static_cast<char>((len >> 24) & 0xff)};
     out.append(head, 6);
     out.append(bytes);
   }
 };
 
-// Decodes by walking the struct's fields for each tag found (structs are small). ok() is false on any malformed input, and the struct is
-// then not to be used.
+// Decodes by walking the struct's fields for each tag found (structs are small). ok() is false on
+// any malformed input, and the struct is then not to be used.
 class Decoder {
  public:
-  explicit Decoder(std::string_view in, int depth = 0) : in_(in), ok_(depth < kMaxDepth), depth_(depth) {}
+  explicit Decoder(std::string_view in, int depth = 0)
+      : in_(in), ok_(depth < kMaxDepth), depth_(depth) {}
 
   template <Message T>
   bool run(T& message) {
@@ -74,9 +76,9 @@ class Decoder {
       if (in_.size() < 6) return fail();
       const auto* raw = reinterpret_cast<const unsigned char*>(in_.data());
       tag_ = static_cast<std::uint16_t>(raw[0] | (raw[1] << 8));
-      const std::uint32_t len = static_cast<std::uint32_t>(raw[2]) | (static_cast<std::uint32_t>(raw[3]) << 8) |
-                                (static_cast<std::uint32_t>(raw[4]) << 16) |
-                                (static_cast<std::uint32_t>(raw[5]) << 24);
+      const std::uint32_t len =
+          static_cast<std::uint32_t>(raw[2]) | (static_cast<std::uint32_t>(raw[3]) << 8) |
+          (static_cast<std::uint32_t>(raw[4]) << 16) | (static_cast<std::uint32_t>(raw[5]) << 24);
       in_.remove_prefix(6);
       if (len > in_.size()) return fail();
       value_ = in_.substr(0, len);
@@ -99,12 +101,19 @@ class Decoder {
     if constexpr (std::is_same_v<T, std::string>) {
       target.assign(value_);
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (value_.size() != 1) { fail(); return; }
+      if (value_.size() != 1) {
+        fail();
+        return;
+      }
       target = value_[0] != 0;
     } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
-      if (value_.size() != 8) { fail(); return; }
+      if (value_.size() != 8) {
+        fail();
+        return;
+      }
       std::uint64_t wide = 0;
-      for (int i = 7; i >= 0; --i) wide = (wide << 8) | static_cast<unsigned char>(value_[static_cast<std::size_t>(i)]);
+      for (int i = 7; i >= 0; --i)
+        wide = (wide << 8) | static_cast<unsigned char>(value_[static_cast<std::size_t>(i)]);
       target = static_cast<T>(wide);
     } else if constexpr (Message<T>) {
       Decoder inner(value_, depth_ + 1);
@@ -113,7 +122,10 @@ class Decoder {
       target.emplace();
       assign(*target);
     } else {
-      if (target.size() >= kMaxItems) { fail(); return; }
+      if (target.size() >= kMaxItems) {
+        fail();
+        return;
+      }
       target.emplace_back();
       assign(target.back());
     }

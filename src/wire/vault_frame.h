@@ -10,7 +10,8 @@ namespace cay::wire {
 
 std::string vault_frame(std::string_view message);
 
-// Takes a whole frame from the front of `have`; nothing: it is not all here. kInvalidArgument (frame_too_large): it can be none.
+// Takes a whole frame from the front of `have`; nothing: it is not all here. kInvalidArgument
+// (frame_too_large): it can be none.
 Result<std::optional<std::string>> take_vault_frame(std::string& have);
 
 }  // namespace cay::wire

@@ -20,7 +20,8 @@ TEST(FrameTest, AnyCutGivesTheSameFrames) {
     frame.payload = std::string(i * 1000, static_cast<char>('a' + i % 26));
     bytes += encode_frame(frame);
   }
-  for (const std::size_t step : {std::size_t{1}, std::size_t{11}, std::size_t{4096}, bytes.size()}) {
+  for (const std::size_t step :
+       {std::size_t{1}, std::size_t{11}, std::size_t{4096}, bytes.size()}) {
     FrameReader reader;
     unsigned seen = 0;
     for (std::size_t at = 0; at < bytes.size(); at += step) {
@@ -85,7 +86,11 @@ TEST(MessageTest, RoundTrips) {
 
 struct CreatedOfBefore {
   std::string sandbox_id, policy;
-  template <class V> void fields(V& v) { v(1, sandbox_id); v(5, policy); }
+  template <class V>
+  void fields(V& v) {
+    v(1, sandbox_id);
+    v(5, policy);
+  }
 };
 
 // A peer without profiles skips the member, and is recognised by sending none.
@@ -188,8 +193,10 @@ TEST(SpoolLayoutTest, AfterTheEndAStreamIsWhatItsFileHoldsAndTheEndStays) {
   stream.bytes = stream.end_offset = 60;
   EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, true).bytes, 77U);
   EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, true).end_offset, 60U);
-  EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, false).bytes, 60U) << "another boot";
-  EXPECT_EQ(settled_after_end(stream, {.size = 10, .mark = {}}, true).bytes, 60U) << "a damaged file";
+  EXPECT_EQ(settled_after_end(stream, {.size = 77, .mark = {}}, false).bytes, 60U)
+      << "another boot";
+  EXPECT_EQ(settled_after_end(stream, {.size = 10, .mark = {}}, true).bytes, 60U)
+      << "a damaged file";
   stream.bytes = stream.end_offset = 200;
   stream.ring_begin = stream.gap_begin = 50;
   stream.ring_size = 50;
@@ -202,7 +209,8 @@ TEST(SpoolLayoutTest, AfterTheEndAStreamIsWhatItsFileHoldsAndTheEndStays) {
   EXPECT_EQ(grown.gap_end, 180U);
   EXPECT_EQ(grown.end_offset, 200U);
   EXPECT_EQ(settled_after_end(stream, {.size = 138, .mark = later}, false).gap_end, 200U);
-  EXPECT_EQ(settled_after_end(stream, {.size = 100, .mark = {}}, true).gap_end, 200U) << "no mark, no place";
+  EXPECT_EQ(settled_after_end(stream, {.size = 100, .mark = {}}, true).gap_end, 200U)
+      << "no mark, no place";
 }
 
 TEST(SpoolLayoutTest, ALostKeepersRingIsWhatItsMarkTells) {
@@ -210,7 +218,9 @@ TEST(SpoolLayoutTest, ALostKeepersRingIsWhatItsMarkTells) {
   stream.bytes = 100;
   stream.ring_begin = 50;
   stream.ring_size = 50;
-  const auto with = [&](RingMark mark, bool same_boot = true) { return settled(stream, {.size = 100, .mark = mark}, same_boot); };
+  const auto with = [&](RingMark mark, bool same_boot = true) {
+    return settled(stream, {.size = 100, .mark = mark}, same_boot);
+  };
   EXPECT_EQ(with({1000, 1000, 0}).bytes, 1000U);
   EXPECT_EQ(with({1000, 1000, 0}).end_offset, 1000U);
   EXPECT_EQ(with({1000, 1000, 0}).gap_begin, 50U);
@@ -220,7 +230,8 @@ TEST(SpoolLayoutTest, ALostKeepersRingIsWhatItsMarkTells) {
   EXPECT_EQ(with({1000, 1050, 0}).gap_end, 1000U);
   EXPECT_EQ(with({1000, 1000, 980}).gap_end, 980U);
   EXPECT_EQ(with({1000, 1000, 0}, false).bytes, 1000U);
-  EXPECT_EQ(with({1000, 1000, 0}, false).gap_end, 1000U) << "after a power cut mark and bytes need not go together";
+  EXPECT_EQ(with({1000, 1000, 0}, false).gap_end, 1000U)
+      << "after a power cut mark and bytes need not go together";
   EXPECT_EQ(with({99, 99, 0}).bytes, 100U) << "a mark that contradicts the record says nothing";
   EXPECT_EQ(with({1000, 999, 0}).bytes, 100U);
   EXPECT_EQ(ring_mark({UINT64_MAX, 0, 1}).size(), kRingMark);
@@ -243,7 +254,8 @@ TEST(StartIdentityTest, IsWhatTheFirstReleaseWrote) {
     constexpr const char* kDigits = "0123456789abcdef";
     hex += {kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  EXPECT_EQ(hex,
+  EXPECT_EQ(
+      hex,
       "0100000000000200000000000300070000002f62696e2f73680300020000002d630300040000007472756504000300000041"
       "3d310500020000002f7806000400000075736572070001000000000800080000001800000000000000090008000000500000"
       "00000000000a000800000060ea0000000000000b0008000000ffffffffffffffff0c0008000000c0270900000000000d0001"

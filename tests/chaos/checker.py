@@ -22,19 +22,19 @@ class Asked:
 
     id: str
     seed: int
-    script: list            # payload.c tells the words
+    script: list  # payload.c tells the words
     timeout_ms: int = 0
     # yes: the daemon answered that it runs. no: refused for good. unknown: the answer was cut off.
     accepted: str = "unknown"
-    stdin: int = 0          # bytes that the client meant to write
-    stdin_acked: int = 0    # surely taken
+    stdin: int = 0  # bytes that the client meant to write
+    stdin_acked: int = 0  # surely taken
     stdin_whole: bool = False  # every byte and the end were surely taken
-    kills: int = 0          # kills sent, whether or not answered
-    asked_ms: int = 0       # when, by the wall clock
-    ttl_ms: int = -1        # kept so long after its end; -1: with the sandbox
-    limit: int = 0          # bytes kept of each stream, its first and last halves; 0: all
+    kills: int = 0  # kills sent, whether or not answered
+    asked_ms: int = 0  # when, by the wall clock
+    ttl_ms: int = -1  # kept so long after its end; -1: with the sandbox
+    limit: int = 0  # bytes kept of each stream, its first and last halves; 0: all
     kind: str = ""
-    way: str = ""           # how it was asked for
+    way: str = ""  # how it was asked for
 
     def expected(self, stream, size):
         """The first `size` bytes of a stream."""
@@ -55,7 +55,7 @@ class Gap:
 class Faults:
     """What was done to the sandbox, and when: milliseconds of the wall clock."""
 
-    stops: list = dataclasses.field(default_factory=list)           # (asked for, answered)
+    stops: list = dataclasses.field(default_factory=list)  # (asked for, answered)
     keepers_killed: list = dataclasses.field(default_factory=list)  # just after the signal
 
     @contextlib.contextmanager
@@ -84,13 +84,13 @@ class Seen:
     starts: dict = dataclasses.field(default_factory=lambda: {1: 0, 2: 0})
     whole: tuple = STREAMS  # the streams that were read to the command's end
     extents: dict | None = None  # stream -> (bytes, end_offset)
-    gaps: dict | None = None     # stream -> (begin, end) of what was dropped
+    gaps: dict | None = None  # stream -> (begin, end) of what was dropped
     beginning: dict | None = None  # stream -> its first bytes: of an answer that says it is not all
-    past_end: bool = False       # it had read more than was told to be there when it came again
+    past_end: bool = False  # it had read more than was told to be there when it came again
     forgotten_ms: int | None = None  # when it was told that there is no such command (any more)
-    text: dict | None = None     # stream -> str, of a facade that decodes
+    text: dict | None = None  # stream -> str, of a facade that decodes
     shell_code: int | None = None  # of a facade that has only this
-    ends: int = 1                # how often it was told an end
+    ends: int = 1  # how often it was told an end
 
     @property
     def end(self):
@@ -105,7 +105,9 @@ class Judge:
         self.wrong = []
 
     def say(self, sentence):
-        self.wrong.append(f"{self.asked.id} ({self.asked.way} {self.asked.kind}: {' '.join(self.asked.script)}): {sentence}")
+        self.wrong.append(
+            f"{self.asked.id} ({self.asked.way} {self.asked.kind}: {' '.join(self.asked.script)}): {sentence}"
+        )
 
     # ---- the end ----
 
@@ -117,7 +119,9 @@ class Judge:
             return self.say(f"{who} saw the state {seen.state!r}, which is no end")
         if seen.state == "exited":
             if record is None or record.exit is None:
-                self.say(f"{who} saw an invented exit {seen.exit_code}: the command never was about to exit")
+                self.say(
+                    f"{who} saw an invented exit {seen.exit_code}: the command never was about to exit"
+                )
             elif record.exit != seen.exit_code:
                 self.say(f"{who} saw exit {seen.exit_code}, the command exited with {record.exit}")
         elif seen.state == "signalled":
@@ -129,14 +133,20 @@ class Judge:
             elif seen.duration_ms is not None and seen.duration_ms < asked.timeout_ms - 5:
                 self.say(f"{who} saw a timeout after {seen.duration_ms} of {asked.timeout_ms} ms")
         elif seen.state == "killed":
-            allowed = (seen.by == "client" and asked.kills > 0) or (seen.by == "sandbox stop" and self.stop_may_have_killed(seen))
+            allowed = (seen.by == "client" and asked.kills > 0) or (
+                seen.by == "sandbox stop" and self.stop_may_have_killed(seen)
+            )
             if not allowed:
-                self.say(f"{who} saw it killed by {seen.by!r}, who did not kill it ({self.told_of_faults()})")
+                self.say(
+                    f"{who} saw it killed by {seen.by!r}, who did not kill it ({self.told_of_faults()})"
+                )
         elif seen.state == "lost":
             if (seen.reason or "").startswith("input lost"):
                 self.check_input_lost(seen)
             elif not self.keeper_may_have_lost():
-                self.say(f"{who} saw it lost ({seen.reason}), though no keeper was lost while it ran")
+                self.say(
+                    f"{who} saw it lost ({seen.reason}), though no keeper was lost while it ran"
+                )
             if not seen.reason:
                 self.say(f"{who} saw it lost without a reason")
         else:
@@ -145,7 +155,9 @@ class Judge:
     def check_input_lost(self, seen):
         """A daemon that was killed with a part of a command's input ends the command: only one whose input nobody knows to be whole."""
         if self.asked.stdin == 0 or self.asked.stdin_whole:
-            self.say(f"{seen.observer} saw its input lost, {'all of which was taken' if self.asked.stdin else 'of which there was none'}")
+            self.say(
+                f"{seen.observer} saw its input lost, {'all of which was taken' if self.asked.stdin else 'of which there was none'}"
+            )
         if self.record is not None and self.record.stdin_ended:
             self.say(f"{seen.observer} saw its input lost, whose end it had read")
 
@@ -154,15 +166,31 @@ class Judge:
         its sandbox could start nothing."""
         if self.record is not None and self.record.begins:
             return self.record.begins[0][1]
-        return self.asked.asked_ms if seen is None or seen.started_ms is None else max(self.asked.asked_ms, seen.started_ms)
+        return (
+            self.asked.asked_ms
+            if seen is None or seen.started_ms is None
+            else max(self.asked.asked_ms, seen.started_ms)
+        )
 
     def told_of_faults(self):
         """For whoever looks for the cause: milliseconds since it was asked for."""
+
         def since(at):
-            return "never" if at is None else "for ever" if at == FOR_EVER else at - self.asked.asked_ms
+            return (
+                "never"
+                if at is None
+                else "for ever"
+                if at == FOR_EVER
+                else at - self.asked.asked_ms
+            )
+
         record, faults = self.record, self.faults
         begins = [since(at) for _, at in record.begins] if record is not None else "no record"
-        stops = [(since(asked), since(answered)) for asked, answered in faults.stops if answered >= self.asked.asked_ms - 10_000]
+        stops = [
+            (since(asked), since(answered))
+            for asked, answered in faults.stops
+            if answered >= self.asked.asked_ms - 10_000
+        ]
         killed = [since(at) for at in faults.keepers_killed if at >= self.asked.asked_ms - 10_000]
         return f"began {begins}, ended {since(record.ended_ms) if record is not None else 'never'}; stops {stops}, killed keepers {killed}"
 
@@ -181,7 +209,9 @@ class Judge:
         state, exit_code, signal, _ = canonical
         want = {"exited": exit_code, "timed_out": 124, "lost": 125}.get(state, 128 + (signal or 0))
         if seen.shell_code != want:
-            self.say(f"{seen.observer} saw the shell code {seen.shell_code}, the others {state}, which is {want}")
+            self.say(
+                f"{seen.observer} saw the shell code {seen.shell_code}, the others {state}, which is {want}"
+            )
 
     def keeper_died(self):
         """Then the newest bytes of a ring may be told as dropped: its last record need not be of them."""
@@ -195,7 +225,9 @@ class Judge:
             return
         earliest = (self.record.ended_ms or self.begun_ms()) + self.asked.ttl_ms
         if seen.forgotten_ms < earliest - 5:
-            self.say(f"{seen.observer}: it was forgotten {earliest - seen.forgotten_ms} ms before its ttl of {self.asked.ttl_ms} ms was over")
+            self.say(
+                f"{seen.observer}: it was forgotten {earliest - seen.forgotten_ms} ms before its ttl of {self.asked.ttl_ms} ms was over"
+            )
 
     # ---- the output ----
 
@@ -223,7 +255,9 @@ class Judge:
                     continue
                 if offset != at:
                     what = "lost" if offset > at else "repeated"
-                    return self.say(f"{seen.observer}: bytes of stream {stream} {what}: {offset} follows {at}")
+                    return self.say(
+                        f"{seen.observer}: bytes of stream {stream} {what}: {offset} follows {at}"
+                    )
                 at += len(data)
                 if isinstance(data, Gap):
                     self.check_gap(seen, stream, offset, at)
@@ -238,32 +272,44 @@ class Judge:
         limit, (_, _, most) = self.asked.limit, self.bounds(stream, seen.state)
         tail = 0 if self.keeper_died() else limit - limit // 2
         if limit == 0 or begin < limit // 2 or end > most - tail:
-            self.say(f"{seen.observer}: bytes {begin} to {end} of stream {stream} are said to be dropped, of {most} and a limit of {limit}")
+            self.say(
+                f"{seen.observer}: bytes {begin} to {end} of stream {stream} are said to be dropped, of {most} and a limit of {limit}"
+            )
 
     def check_beginning(self, seen):
         for stream, data in seen.beginning.items():
             limit, (least, _, most) = self.asked.limit, self.bounds(stream, seen.state)
             if len(data) > most:
-                self.say(f"{seen.observer}: {len(data)} bytes of stream {stream}, the command wrote {most}")
-            elif data != self.asked.expected(stream, most)[:len(data)]:
+                self.say(
+                    f"{seen.observer}: {len(data)} bytes of stream {stream}, the command wrote {most}"
+                )
+            elif data != self.asked.expected(stream, most)[: len(data)]:
                 self.say(f"{seen.observer}: the beginning of stream {stream} is wrong")
             elif len(data) < min(limit // 2, least):
-                self.say(f"{seen.observer}: {len(data)} bytes of stream {stream} were told of {most}, with a limit of {limit}")
+                self.say(
+                    f"{seen.observer}: {len(data)} bytes of stream {stream} were told of {most}, with a limit of {limit}"
+                )
 
     def check_bytes(self, seen, stream, start, data, last=True):
         end = start + len(data)
         least, leader_most, most = self.bounds(stream, seen.state)
         if end > most:
-            return self.say(f"{seen.observer}: {end} bytes of stream {stream}, the command wrote {most}")
+            return self.say(
+                f"{seen.observer}: {end} bytes of stream {stream}, the command wrote {most}"
+            )
         want = self.asked.expected(stream, end)[start:]
         if data != want:
             at = next(i for i in range(len(data)) if data[i] != want[i])
             block = (start + at) // 16 * 16 - start
-            return self.say(f"{seen.observer}: stream {stream} is wrong from offset {start + at}: "
-                            f"{data[max(0, block):block + 48]!r} instead of {want[max(0, block):block + 48]!r}")
+            return self.say(
+                f"{seen.observer}: stream {stream} is wrong from offset {start + at}: "
+                f"{data[max(0, block):block + 48]!r} instead of {want[max(0, block):block + 48]!r}"
+            )
         if last and stream in seen.whole and seen.state in TERMINAL and end < least:
-            self.say(f"{seen.observer}: {end} bytes of stream {stream} at the end, the command wrote {least}: "
-                     f"the tail was lost")
+            self.say(
+                f"{seen.observer}: {end} bytes of stream {stream} at the end, the command wrote {least}: "
+                f"the tail was lost"
+            )
 
     def check_text(self, seen):
         for stream, text in seen.text.items():
@@ -271,19 +317,30 @@ class Judge:
             most_text = self.asked.expected(stream, most).decode(errors="replace")
             known = text.rstrip("\ufffd")  # a cut character
             if not most_text.startswith(known):
-                at = next((i for i in range(min(len(known), len(most_text))) if known[i] != most_text[i]), len(most_text))
-                self.say(f"{seen.observer}: the text of stream {stream} is wrong from character {at}: {known[at:at + 40]!r} "
-                         f"instead of {most_text[at:at + 40]!r}")
+                at = next(
+                    (i for i in range(min(len(known), len(most_text))) if known[i] != most_text[i]),
+                    len(most_text),
+                )
+                self.say(
+                    f"{seen.observer}: the text of stream {stream} is wrong from character {at}: {known[at:at + 40]!r} "
+                    f"instead of {most_text[at:at + 40]!r}"
+                )
             elif len(known.encode()) < least - 2:
-                self.say(f"{seen.observer}: {len(known.encode())} bytes of text of stream {stream}, the command wrote {least}")
+                self.say(
+                    f"{seen.observer}: {len(known.encode())} bytes of text of stream {stream}, the command wrote {least}"
+                )
 
     def check_extents(self, seen):
         for stream, (size, end_offset) in seen.extents.items():
             least, leader_most, most = self.bounds(stream, seen.state)
             if not least <= end_offset <= leader_most:
-                self.say(f"{seen.observer}: stream {stream} ended at {end_offset}, the command wrote {least} to {leader_most}")
+                self.say(
+                    f"{seen.observer}: stream {stream} ended at {end_offset}, the command wrote {least} to {leader_most}"
+                )
             if not end_offset <= size <= max(most, end_offset):
-                self.say(f"{seen.observer}: stream {stream} has {size} bytes, the command wrote at most {most}")
+                self.say(
+                    f"{seen.observer}: stream {stream} has {size} bytes, the command wrote at most {most}"
+                )
             self.check_told_gap(seen, stream, size)
 
     def check_told_gap(self, seen, stream, size):
@@ -294,10 +351,17 @@ class Judge:
             want = (limit // 2, size - (limit - limit // 2))
         if told[0] == told[1]:
             told = (0, 0)
-        if self.keeper_died() and told[0] == limit // 2 and want[1] <= told[1] <= size and limit <= size:
+        if (
+            self.keeper_died()
+            and told[0] == limit // 2
+            and want[1] <= told[1] <= size
+            and limit <= size
+        ):
             want = told
         if told != want:
-            self.say(f"{seen.observer}: of the {size} bytes of stream {stream} with a limit of {limit}, {told} are said to be dropped, not {want}")
+            self.say(
+                f"{seen.observer}: of the {size} bytes of stream {stream} with a limit of {limit}, {told} are said to be dropped, not {want}"
+            )
 
     # ---- the whole ----
 
@@ -306,11 +370,17 @@ class Judge:
         if record is None or "i" not in asked.script:
             return
         if record.read > asked.stdin:
-            self.say(f"it read {record.read} bytes of stdin, {asked.stdin} were written: some came twice")
+            self.say(
+                f"it read {record.read} bytes of stdin, {asked.stdin} were written: some came twice"
+            )
         if record.stdin_ended and record.read < asked.stdin_acked:
-            self.say(f"it read {record.read} bytes of stdin to the end, {asked.stdin_acked} were taken: some were lost")
+            self.say(
+                f"it read {record.read} bytes of stdin to the end, {asked.stdin_acked} were taken: some were lost"
+            )
         if asked.stdin_whole and record.stdin_ended and record.read != asked.stdin:
-            self.say(f"it read {record.read} of {asked.stdin} bytes of stdin, all of which were taken")
+            self.say(
+                f"it read {record.read} of {asked.stdin} bytes of stdin, all of which were taken"
+            )
 
     def check(self, seens):
         record, asked = self.record, self.asked
@@ -344,7 +414,9 @@ class Judge:
             if seen.beginning is not None:
                 self.check_beginning(seen)
             if seen.past_end and seen.state != "lost":
-                self.say(f"{seen.observer} was told of fewer bytes than before, though no keeper was lost")
+                self.say(
+                    f"{seen.observer} was told of fewer bytes than before, though no keeper was lost"
+                )
             if seen.text is not None:
                 self.check_text(seen)
             if seen.extents is not None:

@@ -21,18 +21,24 @@ class Client:
     def __init__(self, number, seed, shared, config):
         self.number, self.seed, self.shared, self.config = number, seed, shared, config
         self.figures = collections.Counter()
-        self.attached_ms, self.wrong = ([], []), []  # after a kill of the daemon, of its whole cgroup
+        self.attached_ms, self.wrong = (
+            [],
+            [],
+        ), []  # after a kill of the daemon, of its whole cgroup
         self.lock = threading.Lock()
         self.proxy = CuttingProxy(shared.port, self.cut)
         self.cuts = kinds.seeded(seed, number, "cuts")
         self.langsmith = None
         if number < config.langsmith_clients:
             from facade import Langsmith
+
             # Through the proxy: half of its connections are cut.
             self.langsmith = Langsmith(self.proxy.url, shared.key)
 
     def cut(self):
-        return self.cuts.choice((None, None, self.cuts.randrange(100, 3000), self.cuts.randrange(1000, 200_000)))
+        return self.cuts.choice(
+            (None, None, self.cuts.randrange(100, 3000), self.cuts.randrange(1000, 200_000))
+        )
 
     def wire(self, rng):
         def stall():
@@ -41,7 +47,14 @@ class Client:
         def port():
             return self.proxy.port if rng.random() < 0.4 else self.shared.port
 
-        return Wire(host_port=port, key=self.shared.key, rng=rng, stall=stall, attached=self.attached, owed=self.owed)
+        return Wire(
+            host_port=port,
+            key=self.shared.key,
+            rng=rng,
+            stall=stall,
+            attached=self.attached,
+            owed=self.owed,
+        )
 
     def attached(self, cut_at):
         """A reader is attached again: how long daemons had served meanwhile, if a kill had cut it off.
@@ -66,7 +79,13 @@ class Client:
         lives = self.shared.lives.read()
         by_kill = any(killed <= cut_at <= started for killed, started, _ in lives)
         back = bool(lives) and time.monotonic() - lives[-1][1] < 8
-        return by_kill and back and port == self.shared.port and not self.box_trouble and self.trouble_ended < cut_at - 1
+        return (
+            by_kill
+            and back
+            and port == self.shared.port
+            and not self.box_trouble
+            and self.trouble_ended < cut_at - 1
+        )
 
     def count(self, name):
         with self.lock:
@@ -90,8 +109,13 @@ class Client:
         box.limits = limits
         left = [rng.randrange(self.config.life // 2, self.config.life + 1)]
         over = threading.Event()
-        threads = [threading.Thread(target=self.use, args=(box, left, kinds.seeded(self.seed, self.number, number, t), t))
-                   for t in range(THREADS)]
+        threads = [
+            threading.Thread(
+                target=self.use,
+                args=(box, left, kinds.seeded(self.seed, self.number, number, t), t),
+            )
+            for t in range(THREADS)
+        ]
         mischief = Mischief(self, box, over, kinds.seeded(self.seed, self.number, number, "m"))
         for thread in [*threads, mischief]:
             thread.start()
@@ -162,13 +186,17 @@ class Client:
             box.saw(asked, seens)
             return
         if way == "ws":
-            seens = native.follow(box.name, asked, on_started=(lambda _ws: killer.start()) if killer else None)
+            seens = native.follow(
+                box.name, asked, on_started=(lambda _ws: killer.start()) if killer else None
+            )
         elif way == "background":
+
             def meanwhile():
                 if killer:
                     killer.start()
                 else:
                     time.sleep(rng.uniform(0, 0.05))
+
             seens = native.run_background(box.name, asked, meanwhile)
         else:
             seens = (native.run_waiting if way == "wait" else native.run_batch)(box.name, asked)
@@ -184,7 +212,9 @@ class Client:
             try:
                 self.life(number)
             except (GaveUp, Refused, *BROKEN):
-                self.wrong.append(f"client {self.number}, sandbox {number}: {traceback.format_exc()}")
+                self.wrong.append(
+                    f"client {self.number}, sandbox {number}: {traceback.format_exc()}"
+                )
             number += 1
             if len(self.wrong) > 50:
                 break
@@ -198,4 +228,10 @@ def main(number, seed, shared, config, queue):
     try:
         queue.put(Client(number, seed, shared, config).run())
     except BaseException:
-        queue.put({"figures": {}, "attached_ms": ([], []), "wrong": [f"client {number} failed: {traceback.format_exc()}"]})
+        queue.put(
+            {
+                "figures": {},
+                "attached_ms": ([], []),
+                "wrong": [f"client {number} failed: {traceback.format_exc()}"],
+            }
+        )

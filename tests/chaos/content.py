@@ -32,10 +32,12 @@ def content(seed, stream, size):
 class Record:
     """One run of the payload, as it wrote it down itself."""
 
-    begins: list = dataclasses.field(default_factory=list)  # (pid, ms): more than one is a second run
+    begins: list = dataclasses.field(
+        default_factory=list
+    )  # (pid, ms): more than one is a second run
     did: dict = dataclasses.field(default_factory=lambda: {1: 0, 2: 0})  # surely written
     may: dict = dataclasses.field(default_factory=lambda: {1: 0, 2: 0})  # at most written
-    read: int = 0            # bytes of stdin
+    read: int = 0  # bytes of stdin
     stdin_ended: bool = False
     exit: int | None = None  # about to exit with this
     ended_ms: int | None = None  # when it said so, or sent itself a signal

@@ -6,6 +6,7 @@ from native import GaveUp
 class Langsmith:
     def __init__(self, url, key):
         from langsmith.sandbox import SandboxClient
+
         self.client = SandboxClient(api_endpoint=f"{url}/v2/sandboxes", api_key=key)
         self.known = {}
 
@@ -14,6 +15,7 @@ class Langsmith:
         import httpx2
         import websockets
         from langsmith.sandbox import CommandTimeoutError, SandboxClientError
+
         line = " ".join(["exec", "/root/payload", asked.id, str(asked.seed), *asked.script])
         timeout = max(1, round(asked.timeout_ms / 1000)) if asked.timeout_ms else 0
         asked.timeout_ms = timeout * 1000
@@ -33,9 +35,18 @@ class Langsmith:
         except CommandTimeoutError:
             asked.accepted = "yes"
             return [Seen(observer="langsmith", shell_code=124)]
-        except (SandboxClientError, OSError, httpx2.HTTPError, websockets.WebSocketException) as trouble:
+        except (
+            SandboxClientError,
+            OSError,
+            httpx2.HTTPError,
+            websockets.WebSocketException,
+        ) as trouble:
             return trouble
         if not isinstance(got.exit_code, int):
             raise GaveUp(f"a result without an exit code: {got!r}")
         asked.accepted = "yes"
-        return [Seen(observer="langsmith", shell_code=got.exit_code, text={1: got.stdout, 2: got.stderr})]
+        return [
+            Seen(
+                observer="langsmith", shell_code=got.exit_code, text={1: got.stdout, 2: got.stderr}
+            )
+        ]

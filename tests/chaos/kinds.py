@@ -4,8 +4,17 @@ import random
 from checker import Asked
 
 KINDS = {  # kind: weight
-    "short": 30, "failing": 12, "silent": 8, "long": 8, "chatty": 4, "forking": 6, "late": 5,
-    "stdin": 8, "signalled": 5, "timing_out": 4, "killed": 6,
+    "short": 30,
+    "failing": 12,
+    "silent": 8,
+    "long": 8,
+    "chatty": 4,
+    "forking": 6,
+    "late": 5,
+    "stdin": 8,
+    "signalled": 5,
+    "timing_out": 4,
+    "killed": 6,
 }
 
 
@@ -40,7 +49,12 @@ def _script(kind, rng):
     if kind == "timing_out":
         return [f"o{_some(rng, 500)}", "f60000", "h"]
     if kind == "killed":
-        return [f"o{_some(rng, 4000)}", "f60000", f"z{rng.randrange(50, 400)}", rng.choice(("h", f"x{code}"))]
+        return [
+            f"o{_some(rng, 4000)}",
+            "f60000",
+            f"z{rng.randrange(50, 400)}",
+            rng.choice(("h", f"x{code}")),
+        ]
     raise ValueError(kind)
 
 
@@ -58,7 +72,9 @@ def limit_more(asked, rng):
 
 def draw(rng, number):
     kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
-    asked = Asked(id=f"c{number}", seed=rng.randrange(1 << 31), script=_script(kind, rng), kind=kind)
+    asked = Asked(
+        id=f"c{number}", seed=rng.randrange(1 << 31), script=_script(kind, rng), kind=kind
+    )
     if kind == "timing_out":
         asked.timeout_ms = rng.randrange(100, 700)
     if kind == "stdin":

@@ -40,13 +40,20 @@ class Mischief(threading.Thread):
     def wait_until(self, condition, what):
         end = time.monotonic() + LIMIT
         while not condition():
-            assert time.monotonic() < end, f"not within {LIMIT} s: {what}; it is {self.state()}; told of it: {self.told()}"
+            assert (
+                time.monotonic() < end
+            ), f"not within {LIMIT} s: {what}; it is {self.state()}; told of it: {self.told()}"
             time.sleep(0.02)
 
     def told(self):
         """The daemon's own record of its last changes, for whoever looks for the cause."""
-        journal = self.native.call("GET", f"/api/v1/events?limit=1000&type=sandbox.&sandbox={self.box.name}")["items"]
-        return [" ".join(str(event[name]) for name in ("at", "type", "reason", "by") if name in event) for event in journal[-12:]]
+        journal = self.native.call(
+            "GET", f"/api/v1/events?limit=1000&type=sandbox.&sandbox={self.box.name}"
+        )["items"]
+        return [
+            " ".join(str(event[name]) for name in ("at", "type", "reason", "by") if name in event)
+            for event in journal[-12:]
+        ]
 
     # ---- the deeds ----
 
@@ -105,9 +112,14 @@ class Mischief(threading.Thread):
             told["state"], told["reason"], _ = self.state()
             return told["state"] == "failed"
 
-        self.wait_until(failed, f"a killed keeper ({keeper}, at {time.strftime('%T', time.gmtime(at / 1000))}.{at % 1000:03}) makes its sandbox failed")
+        self.wait_until(
+            failed,
+            f"a killed keeper ({keeper}, at {time.strftime('%T', time.gmtime(at / 1000))}.{at % 1000:03}) makes its sandbox failed",
+        )
         assert told["reason"], "the sandbox failed without a reason"
-        self.wait_until(lambda: not processes_of(box_id), "the processes of a killed keeper's sandbox end")
+        self.wait_until(
+            lambda: not processes_of(box_id), "the processes of a killed keeper's sandbox end"
+        )
         self.verb("start")
         kept = self.native.call("GET", f"{self.path}/files?path={self.box.KEPT}")
         assert kept == self.box.name.encode(), f"the disk was not kept: {kept!r}"

@@ -20,7 +20,15 @@ PATIENCE = 120  # seconds until a command without a known end is a finding
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
 # Errors that pass: a daemon that is away, a sandbox that is being stopped or started.
 PASSING = {"unavailable", "not_ready", "lost", "exhausted", "cancelled", "deadline_exceeded"}
-BROKEN = (OSError, EOFError, http.client.HTTPException, ConnectionClosed, InvalidHandshake, InvalidMessage, TimeoutError)
+BROKEN = (
+    OSError,
+    EOFError,
+    http.client.HTTPException,
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidMessage,
+    TimeoutError,
+)
 
 
 class Refused(Exception):
@@ -62,17 +70,27 @@ def milliseconds_now():
 
 def seen_of(observer, command):
     """What one JSON object about a command tells of its end."""
-    seen = Seen(observer=observer, state=command["state"], exit_code=command["exit_code"], signal=command["signal"],
-                by=command["by"], reason=command["reason"])
+    seen = Seen(
+        observer=observer,
+        state=command["state"],
+        exit_code=command["exit_code"],
+        signal=command["signal"],
+        by=command["by"],
+        reason=command["reason"],
+    )
     if command.get("started_at"):
         seen.started_ms = milliseconds(command["started_at"])
     if command.get("ended_at") and command.get("started_at"):
         seen.duration_ms = milliseconds(command["ended_at"]) - milliseconds(command["started_at"])
     if isinstance(command.get("stdout"), dict):
-        seen.extents = {number: (command[name]["bytes"], command[name]["end_offset"])
-                        for number, name in ((1, "stdout"), (2, "stderr"))}
-        seen.gaps = {number: (command[name]["gap_begin"], command[name]["gap_end"])
-                     for number, name in ((1, "stdout"), (2, "stderr"))}
+        seen.extents = {
+            number: (command[name]["bytes"], command[name]["end_offset"])
+            for number, name in ((1, "stdout"), (2, "stderr"))
+        }
+        seen.gaps = {
+            number: (command[name]["gap_begin"], command[name]["gap_end"])
+            for number, name in ((1, "stdout"), (2, "stderr"))
+        }
     return seen
 
 
@@ -80,13 +98,15 @@ def seen_of(observer, command):
 class Wire:
     """How this client reaches the daemon, and how rough it treats the connection."""
 
-    host_port: object          # callable -> port: the daemon's own, or a cutting proxy's
+    host_port: object  # callable -> port: the daemon's own, or a cutting proxy's
     key: str
     rng: object
-    stall: object = lambda: 0.0        # seconds to sleep before a frame is read
-    tamper: object = None              # seeded bugs: called with each data frame and each end
+    stall: object = lambda: 0.0  # seconds to sleep before a frame is read
+    tamper: object = None  # seeded bugs: called with each data frame and each end
     attached: object = lambda cut_at: None  # told when a cut-off reader is attached again
-    owed: object = lambda cut_at, port: False  # whether a reader that was cut off then must still find its command
+    owed: object = (
+        lambda cut_at, port: False
+    )  # whether a reader that was cut off then must still find its command
 
 
 class Native:
@@ -98,13 +118,25 @@ class Native:
     def once(self, method, path, body=None, headers=None, timeout=60):
         connection = http.client.HTTPConnection("127.0.0.1", self.wire.host_port(), timeout=timeout)
         try:
-            connection.request(method, path, body=body, headers={"X-Api-Key": self.wire.key, **(headers or {})})
+            connection.request(
+                method, path, body=body, headers={"X-Api-Key": self.wire.key, **(headers or {})}
+            )
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
         finally:
             connection.close()
 
-    def call(self, method, path, body=None, good=(200, 201, 202, 204), passing=PASSING, patience=PATIENCE, repeat=True, until=None):
+    def call(
+        self,
+        method,
+        path,
+        body=None,
+        good=(200, 201, 202, 204),
+        passing=PASSING,
+        patience=PATIENCE,
+        repeat=True,
+        until=None,
+    ):
         """Repeats until a definite answer; for requests that may be repeated (`until` then). JSON, or bytes of what is not."""
         end, pause = time.monotonic() + patience, FIRST_PAUSE
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
@@ -134,8 +166,12 @@ class Native:
 
     @staticmethod
     def spec(asked):
-        spec = {"id": asked.id, "argv": ["/root/payload", asked.id, str(asked.seed), *asked.script],
-                "timeout_s": asked.timeout_ms / 1000, "ttl_s": -1 if asked.ttl_ms < 0 else asked.ttl_ms / 1000}
+        spec = {
+            "id": asked.id,
+            "argv": ["/root/payload", asked.id, str(asked.seed), *asked.script],
+            "timeout_s": asked.timeout_ms / 1000,
+            "ttl_s": -1 if asked.ttl_ms < 0 else asked.ttl_ms / 1000,
+        }
         if asked.limit:
             spec["output_limit_bytes"] = asked.limit
         if "i" not in asked.script:
@@ -149,7 +185,13 @@ class Native:
 
     @staticmethod
     def forgotten(observer, chunks=None, starts=None):
-        return Seen(observer=observer, forgotten_ms=milliseconds_now(), chunks=chunks, starts=starts or {1: 0, 2: 0}, whole=())
+        return Seen(
+            observer=observer,
+            forgotten_ms=milliseconds_now(),
+            chunks=chunks,
+            starts=starts or {1: 0, 2: 0},
+            whole=(),
+        )
 
     def past_end(self, box, asked, observer, chunks, starts=None):
         try:
@@ -158,7 +200,12 @@ class Native:
             if not is_forgotten(refusal):
                 raise
             return self.forgotten(observer, chunks, starts)
-        seen.chunks, seen.starts, seen.whole, seen.past_end = chunks, starts or {1: 0, 2: 0}, (), True
+        seen.chunks, seen.starts, seen.whole, seen.past_end = (
+            chunks,
+            starts or {1: 0, 2: 0},
+            (),
+            True,
+        )
         return seen
 
     def run_waiting(self, box, asked):
@@ -166,7 +213,9 @@ class Native:
         body = {**self.spec(asked), "wait": True, "max_output_bytes": 64 << 20}
         if asked.stdin:
             body["stdin"] = base64.b64encode(asked.expected(1, asked.stdin)).decode()
-        result = self.call("POST", f"/api/v1/sandboxes/{box}/commands", body, until=self.sure_until(asked))
+        result = self.call(
+            "POST", f"/api/v1/sandboxes/{box}/commands", body, until=self.sure_until(asked)
+        )
         asked.accepted = "yes"
         return [self.seen_of_result("wait", result, asked)]
 
@@ -175,9 +224,14 @@ class Native:
         command = {**self.spec(asked), "max_output_bytes": 64 << 20}
         if asked.stdin:
             command["stdin"] = base64.b64encode(asked.expected(1, asked.stdin)).decode()
-        body = {"writes": [{"path": f"/root/batch/{asked.id}", "content": asked.id}], "command": command,
-                "reads": [f"/root/batch/{asked.id}"]}
-        result = self.call("POST", f"/api/v1/sandboxes/{box}/batch", body, until=self.sure_until(asked))
+        body = {
+            "writes": [{"path": f"/root/batch/{asked.id}", "content": asked.id}],
+            "command": command,
+            "reads": [f"/root/batch/{asked.id}"],
+        }
+        result = self.call(
+            "POST", f"/api/v1/sandboxes/{box}/batch", body, until=self.sure_until(asked)
+        )
         asked.accepted = "yes"
         seen = self.seen_of_result("batch", result["command"], asked)
         read = result["reads"][0]
@@ -190,7 +244,11 @@ class Native:
         seen = seen_of(observer, result)
         out = []
         for number, name in ((1, "stdout"), (2, "stderr")):
-            data = base64.b64decode(result[name + "_base64"]) if name + "_base64" in result else result[name].encode()
+            data = (
+                base64.b64decode(result[name + "_base64"])
+                if name + "_base64" in result
+                else result[name].encode()
+            )
             out.append((number, 0, data))
         if result["truncated"] and asked.limit:
             seen.beginning = {number: data for number, _, data in out}
@@ -245,21 +303,27 @@ class Native:
         while True:
             connection = http.client.HTTPConnection("127.0.0.1", self.wire.host_port(), timeout=60)
             try:
-                connection.request("GET", f"/api/v1/sandboxes/{box}/commands/{command_id}/output?stream={name}"
-                                          f"&offset={at}&follow=true", headers={"X-Api-Key": self.wire.key})
+                connection.request(
+                    "GET",
+                    f"/api/v1/sandboxes/{box}/commands/{command_id}/output?stream={name}"
+                    f"&offset={at}&follow=true",
+                    headers={"X-Api-Key": self.wire.key},
+                )
                 answer = connection.getresponse()
                 if answer.status == 200:
-                    gap = tuple(int(word) for word in answer.headers.get("X-Cay-Gap", "0-0").split("-"))
+                    gap = tuple(
+                        int(word) for word in answer.headers.get("X-Cay-Gap", "0-0").split("-")
+                    )
                     while True:
                         data = answer.read1(65536)
                         if not data:
                             break
                         while data:
                             skip(gap)
-                            piece = data[:gap[0] - at] if at < gap[0] else data
+                            piece = data[: gap[0] - at] if at < gap[0] else data
                             chunks.append((number, at, piece))
                             at += len(piece)
-                            data = data[len(piece):]
+                            data = data[len(piece) :]
                     if answer.isclosed() or answer.length in (0, None):
                         skip(gap)
                         return
@@ -281,7 +345,7 @@ class Native:
         path = f"/api/v1/sandboxes/{box}/commands/{asked.id}/stdin"
         try:
             while at < len(data):
-                piece = data[at:at + self.wire.rng.randrange(1, 40000)]
+                piece = data[at : at + self.wire.rng.randrange(1, 40000)]
                 self.call("POST", path, piece, repeat=False)
                 at += len(piece)
                 asked.stdin_acked = at
@@ -305,21 +369,43 @@ class Native:
 
     def follow(self, box, asked, observer="ws", start=True, from_offsets=(0, 0), on_started=None):
         """Runs (or attaches) and reads to the end, through any number of broken connections."""
-        seen = Seen(observer=observer, ends=0, chunks=[], starts={1: from_offsets[0], 2: from_offsets[1]})
+        seen = Seen(
+            observer=observer, ends=0, chunks=[], starts={1: from_offsets[0], 2: from_offsets[1]}
+        )
         at = dict(seen.starts)
         started, cut_at, deadline = not start, None, time.monotonic() + PATIENCE
         until, port = self.sure_until(asked), None
         fed = False
         while True:
-            if not started and seen.ends == 0 and port is not None and until is not None and time.monotonic() > until:
+            if (
+                not started
+                and seen.ends == 0
+                and port is not None
+                and until is not None
+                and time.monotonic() > until
+            ):
                 raise Unsure
             last_port, port = port, self.wire.host_port()
             try:
-                with connect(f"ws://127.0.0.1:{port}/api/v1/sandboxes/{box}/commands/ws",
-                             additional_headers={"X-Api-Key": self.wire.key}, compression=None, max_size=2 << 20,
-                             close_timeout=0.1, open_timeout=30) as ws:
+                with connect(
+                    f"ws://127.0.0.1:{port}/api/v1/sandboxes/{box}/commands/ws",
+                    additional_headers={"X-Api-Key": self.wire.key},
+                    compression=None,
+                    max_size=2 << 20,
+                    close_timeout=0.1,
+                    open_timeout=30,
+                ) as ws:
                     if started:
-                        ws.send(json.dumps({"type": "attach", "id": asked.id, "stdout_offset": at[1], "stderr_offset": at[2]}))
+                        ws.send(
+                            json.dumps(
+                                {
+                                    "type": "attach",
+                                    "id": asked.id,
+                                    "stdout_offset": at[1],
+                                    "stderr_offset": at[2],
+                                }
+                            )
+                        )
                     else:
                         ws.send(json.dumps({"type": "start", **self.spec(asked)}))
                     while True:
@@ -352,7 +438,17 @@ class Native:
                         elif message["type"] == "end":
                             seen.ends += 1
                             told = seen_of(observer, self.tampered_end(message["command"]))
-                            for name in ("state", "exit_code", "signal", "by", "reason", "started_ms", "duration_ms", "extents", "gaps"):
+                            for name in (
+                                "state",
+                                "exit_code",
+                                "signal",
+                                "by",
+                                "reason",
+                                "started_ms",
+                                "duration_ms",
+                                "extents",
+                                "gaps",
+                            ):
                                 setattr(seen, name, getattr(told, name))
                             self.read_on(ws, seen, at)
                             return [seen]
@@ -363,10 +459,14 @@ class Native:
                             refusal = Refused(0, message)
                             if started and is_forgotten(refusal) and asked.ttl_ms >= 0:
                                 if cut_at is not None and self.wire.owed(cut_at, last_port):
-                                    raise GaveUp("it was waited for when the daemon was killed, and is forgotten")
+                                    raise GaveUp(
+                                        "it was waited for when the daemon was killed, and is forgotten"
+                                    )
                                 return [self.forgotten(observer, seen.chunks, seen.starts)]
                             if started and is_past_end(refusal, asked):
-                                return [self.past_end(box, asked, observer, seen.chunks, seen.starts)]
+                                return [
+                                    self.past_end(box, asked, observer, seen.chunks, seen.starts)
+                                ]
                             if not started:
                                 asked.accepted = "no"
                             raise refusal
@@ -415,7 +515,7 @@ class Native:
     def feed_by_socket(self, ws, asked):
         data, at = asked.expected(1, asked.stdin), 0
         while at < len(data):
-            piece = data[at:at + self.wire.rng.randrange(1, 40000)]
+            piece = data[at : at + self.wire.rng.randrange(1, 40000)]
             ws.send(b"\0" + piece)
             at += len(piece)
         ws.send(json.dumps({"type": "stdin_close"}))

@@ -1,6 +1,7 @@
-// payload ID SEED SCRIPT…: a command of the chaos test. It does what SCRIPT lists and records its real actions in
-// /root/records/ID, one line for each fact, before or after the action as the fact demands. Content is a function of
-// (seed, stream, offset), so that every byte can be judged: content.py.
+// payload ID SEED SCRIPT…: a command of the chaos test. It does what SCRIPT lists and records its
+// real actions in /root/records/ID, one line for each fact, before or after the action as the fact
+// demands. Content is a function of (seed, stream, offset), so that every byte can be judged:
+// content.py.
 //
 //   oN eN   write N bytes to stdout, stderr      zN   sleep N ms
 //   fN      leave a child behind that sleeps N ms, silent
@@ -45,9 +46,12 @@ static void content(int stream, unsigned long long offset, char* out, size_t siz
   for (size_t at = 0; at < size; ++at, ++offset) {
     const unsigned long long block = offset / kBlock;
     const unsigned place = (unsigned)(offset % kBlock);
-    if (place < 8) out[at] = digits[(key >> (28 - 4 * place)) & 15];
-    else if (place < 13) out[at] = digits[(block >> (16 - 4 * (place - 8))) & 15];
-    else out[at] = "\xc3\xa9\n"[place - 13];
+    if (place < 8)
+      out[at] = digits[(key >> (28 - 4 * place)) & 15];
+    else if (place < 13)
+      out[at] = digits[(block >> (16 - 4 * (place - 8))) & 15];
+    else
+      out[at] = "\xc3\xa9\n"[place - 13];
   }
 }
 
@@ -61,7 +65,10 @@ static void put(int stream, unsigned long long count) {
     while (done < size) {
       const ssize_t got = write(stream, buffer + done, size - done);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) { note("failed", stream, errno); _exit(97); }
+      if (got < 0) {
+        note("failed", stream, errno);
+        _exit(97);
+      }
       done += (size_t)got;
     }
     sent[stream] += size;
@@ -75,13 +82,19 @@ static void copy_stdin(void) {
   for (;;) {
     const ssize_t got = read(0, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) { note("failed", 0, errno); _exit(96); }
+    if (got < 0) {
+      note("failed", 0, errno);
+      _exit(96);
+    }
     if (got == 0) break;
     note("read", got, 0);
     note("may1", (long long)sent[1] + got, 0);
     for (ssize_t done = 0; done < got;) {
       const ssize_t put_now = write(1, buffer + done, (size_t)(got - done));
-      if (put_now < 0) { note("failed", 1, errno); _exit(97); }
+      if (put_now < 0) {
+        note("failed", 1, errno);
+        _exit(97);
+      }
       done += put_now;
     }
     sent[1] += (unsigned long long)got;
@@ -92,19 +105,24 @@ static void copy_stdin(void) {
 
 static void nap(long long ms) {
   struct timespec left = {ms / 1000, (ms % 1000) * 1000000};
-  while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
+  while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
 }
 
 static void leave_child(long long ms, unsigned long long late) {
   int gone[2];
   if (pipe2(gone, O_CLOEXEC) != 0) _exit(95);
   const pid_t child = fork();
-  if (child < 0) { note("failed", 3, errno); _exit(95); }
+  if (child < 0) {
+    note("failed", 3, errno);
+    _exit(95);
+  }
   if (child == 0) {
     close(gone[1]);
     if (late > 0) {
       char byte;
-      while (read(gone[0], &byte, 1) < 0 && errno == EINTR) {}  // end of file: the leader is gone
+      while (read(gone[0], &byte, 1) < 0 && errno == EINTR) {
+      }  // end of file: the leader is gone
       note("late_begins", (long long)sent[1], 0);
       put(1, late);
       note("late_done", (long long)sent[1], 0);
@@ -134,7 +152,9 @@ int main(int argc, char** argv) {
       case 'f': leave_child(value, 0); break;
       case 'l': leave_child(0, (unsigned long long)value); break;
       case 'i': copy_stdin(); break;
-      case 'h': note("hang", 0, now_ms()); for (;;) pause();
+      case 'h':
+        note("hang", 0, now_ms());
+        for (;;) pause();
       case 'x': note("exit", value, now_ms()); _exit((int)value);
       case 'k':
         note("signal", value, now_ms());

@@ -28,17 +28,19 @@ class Config:
     clients: int = 8
     langsmith_clients: int = 2
     commands: int = 2000
-    kills: int = 20          # at least; it goes on until both are reached
-    seconds: float = 0       # an end in any case; 0: none
-    life: int = 300          # commands of one sandbox
+    kills: int = 20  # at least; it goes on until both are reached
+    seconds: float = 0  # an end in any case; 0: none
+    life: int = 300  # commands of one sandbox
     kill_every: float = 1.0  # seconds between kills of the daemon, on average
-    group_kills: float = 0   # the part of them that kills its whole cgroup, with the launcher
+    group_kills: float = 0  # the part of them that kills its whole cgroup, with the launcher
     polite_ends: float = 0.1  # of its ends, those by SIGTERM: not counted among the kills
-    mischief_every: float = 3.0  # seconds between two deeds to one sandbox, on average: by these weights
+    mischief_every: float = (
+        3.0  # seconds between two deeds to one sandbox, on average: by these weights
+    )
     stops: float = 2
     pauses: float = 1
     keeper_kills: float = 1
-    old: str = ""            # a program that serves first, and is replaced half way under the load
+    old: str = ""  # a program that serves first, and is replaced half way under the load
     payload: bytes = b""
     verbose: bool = False
 
@@ -50,11 +52,11 @@ class Shared:
     port: int
     url: str
     key: str
-    commands: object      # the budget that is left
+    commands: object  # the budget that is left
     done: object
-    lives: object         # of the daemon
-    pauses: object        # whether this daemon can pause
-    limits: object        # whether keepers that are made now know of short ttls and of limits of output
+    lives: object  # of the daemon
+    pauses: object  # whether this daemon can pause
+    limits: object  # whether keepers that are made now know of short ttls and of limits of output
 
 
 class Lives:
@@ -65,12 +67,14 @@ class Lives:
     def __init__(self, fork):
         self.lock = fork.Lock()
         self.count = fork.Value("q", 0)
-        self.rows = fork.Array("d", 3 * self.KEPT)  # killed, started (its program), whether its whole cgroup was killed
+        self.rows = fork.Array(
+            "d", 3 * self.KEPT
+        )  # killed, started (its program), whether its whole cgroup was killed
 
     def killed(self, whole=False):
         with self.lock:
             at = 3 * (self.count.value % self.KEPT)
-            self.rows[at:at + 3] = [time.monotonic(), float("inf"), float(whole)]
+            self.rows[at : at + 3] = [time.monotonic(), float("inf"), float(whole)]
             self.count.value += 1
 
     def started(self):
@@ -83,7 +87,14 @@ class Lives:
         with self.lock:
             count, rows = self.count.value, list(self.rows)
         numbers = range(max(0, count - self.KEPT), count)
-        lives = [(rows[3 * (n % self.KEPT)], rows[3 * (n % self.KEPT) + 1], int(rows[3 * (n % self.KEPT) + 2])) for n in numbers]
+        lives = [
+            (
+                rows[3 * (n % self.KEPT)],
+                rows[3 * (n % self.KEPT) + 1],
+                int(rows[3 * (n % self.KEPT) + 2]),
+            )
+            for n in numbers
+        ]
         return [life for life in lives if life[1] != float("inf")]
 
 
@@ -92,7 +103,7 @@ class Outcome:
     figures: collections.Counter
     wrong: list
     attached_ms: tuple  # after a kill of the daemon, of its whole cgroup
-    load: float = 0     # of the host when the run began: others'
+    load: float = 0  # of the host when the run began: others'
 
     def idle_host(self):
         return self.load <= (os.cpu_count() or 1) / 4
@@ -103,15 +114,23 @@ class Outcome:
 
     def late(self):
         """A sentence if readers were not back in time."""
-        return "; ".join(f"readers were attached again within {self.percentile(0.99, of):.0f} ms (p99) of {what}, with a limit of "
-                         f"{self.reattach_limit(of):.0f} ms"
-                         for of, (what, _) in enumerate(RESTARTS) if self.percentile(0.99, of) > self.reattach_limit(of))
+        return "; ".join(
+            f"readers were attached again within {self.percentile(0.99, of):.0f} ms (p99) of {what}, with a limit of "
+            f"{self.reattach_limit(of):.0f} ms"
+            for of, (what, _) in enumerate(RESTARTS)
+            if self.percentile(0.99, of) > self.reattach_limit(of)
+        )
 
     def silent_facade(self):
         """An error says nothing that could be judged: where most are, the facade was not tested, or is broken. (Its client gives up
-        after a few attempts, which a busy host, that starts the daemon slowly, uses up more often.)"""
+        after a few attempts, which a busy host, that starts the daemon slowly, uses up more often.)
+        """
         asked, errors = self.figures["langsmith commands"], self.figures["langsmith errors"]
-        return [f"{errors} of {asked} commands of LangSmith's client ended in an error"] if asked >= 20 and errors > asked * (0.5 if self.idle_host() else 0.8) else []
+        return (
+            [f"{errors} of {asked} commands of LangSmith's client ended in an error"]
+            if asked >= 20 and errors > asked * (0.5 if self.idle_host() else 0.8)
+            else []
+        )
 
     def percentile(self, part, of):
         ordered = sorted(self.attached_ms[of])
@@ -121,8 +140,10 @@ class Outcome:
         lines = [f"  {name}: {count}" for name, count in sorted(self.figures.items())]
         for of, (what, _) in enumerate(RESTARTS):
             if self.attached_ms[of]:
-                lines.append(f"  readers attached again after {what}: {len(self.attached_ms[of])}, p50 {self.percentile(0.5, of):.0f} ms, "
-                             f"p99 {self.percentile(0.99, of):.0f} ms, longest {self.percentile(1, of):.0f} ms; p99 was held to {self.reattach_limit(of):.0f} ms")
+                lines.append(
+                    f"  readers attached again after {what}: {len(self.attached_ms[of])}, p50 {self.percentile(0.5, of):.0f} ms, "
+                    f"p99 {self.percentile(0.99, of):.0f} ms, longest {self.percentile(1, of):.0f} ms; p99 was held to {self.reattach_limit(of):.0f} ms"
+                )
         lines.append(f"  load of the host before: {self.load:.2f}")
         lines.append(f"  findings: {len(self.wrong)}")
         return "\n".join(lines + [f"  FINDING {sentence}" for sentence in self.wrong[:50]])
@@ -145,14 +166,23 @@ class Run:
         self.owed_again = 0
         self.old_launcher = bool(config.old)
         self.shared = Shared(
-            port=daemon.port, url=daemon.url, key=daemon.key, commands=fork.Value("q", config.commands), done=fork.Event(),
-            lives=Lives(fork), pauses=fork.Value("i", not config.old), limits=fork.Value("i", not config.old))
+            port=daemon.port,
+            url=daemon.url,
+            key=daemon.key,
+            commands=fork.Value("q", config.commands),
+            done=fork.Event(),
+            lives=Lives(fork),
+            pauses=fork.Value("i", not config.old),
+            limits=fork.Value("i", not config.old),
+        )
 
     # ---- what is done to the daemon ----
 
     def kill(self):
         # A launcher of before src/launcher/clone_probe.h boots nothing any more in a group that was killed whole.
-        polite = not self.config.old and self.rng.random() < self.config.polite_ends  # older ones were not as polite
+        polite = (
+            not self.config.old and self.rng.random() < self.config.polite_ends
+        )  # older ones were not as polite
         whole = not polite and self.rng.random() < self.config.group_kills and not self.old_launcher
         self.shared.lives.killed(whole)
         if polite:
@@ -198,7 +228,11 @@ class Run:
 
     def owe(self):
         """Where kills are owed the clients go on."""
-        if self.figures["kills"] < self.config.kills and self.shared.commands.value < 300 and not self.shared.done.is_set():
+        if (
+            self.figures["kills"] < self.config.kills
+            and self.shared.commands.value < 300
+            and not self.shared.done.is_set()
+        ):
             with self.shared.commands.get_lock():
                 self.shared.commands.value += 300
             self.owed_again += 300
@@ -206,8 +240,10 @@ class Run:
     def run(self):
         config, shared = self.config, self.shared
         queue = self.fork.Queue()
-        processes = [self.fork.Process(target=client.main, args=(number, config.seed, shared, config, queue))
-                     for number in range(config.clients)]
+        processes = [
+            self.fork.Process(target=client.main, args=(number, config.seed, shared, config, queue))
+            for number in range(config.clients)
+        ]
         steps = [(0.7, self.replace), (0.45, self.replace_launcher)] if config.old else []
         begun = told = time.monotonic()
         for process in processes:
@@ -228,8 +264,11 @@ class Run:
                 self.kill()
             if config.verbose and time.monotonic() - told > 15:
                 told = time.monotonic()
-                print(f"  {told - begun:.0f} s: {self.figures['kills']} kills, "
-                      f"{config.commands + self.owed_again - shared.commands.value} commands", flush=True)
+                print(
+                    f"  {told - begun:.0f} s: {self.figures['kills']} kills, "
+                    f"{config.commands + self.owed_again - shared.commands.value} commands",
+                    flush=True,
+                )
         for process in processes:
             process.join(10)
         outcome = Outcome(self.figures, [], ([], []))
@@ -249,7 +288,7 @@ def time_of_timers(daemon):
     """How far the time that timers go by is from the host's since its boot, in milliseconds (src/core/timeline.h): the same for ever."""
     db = sqlite3.connect(f"file:{daemon.data}/state.db?mode=ro", uri=True)
     try:
-        (text,), = db.execute("select value from meta where key = 'timeline'")
+        ((text,),) = db.execute("select value from meta where key = 'timeline'")
     finally:
         db.close()
     _, since_boot, _, now = text.split()[:4]

@@ -44,9 +44,16 @@ class Box:
         end = time.monotonic() + 120
         while True:
             try:
-                return self.native.call("POST", "/api/v1/sandboxes",
-                                        {"name": self.name, "idle_ttl_s": 0, "timeout_s": 60,
-                                         "limits": {"memory_bytes": 512 << 20}})
+                return self.native.call(
+                    "POST",
+                    "/api/v1/sandboxes",
+                    {
+                        "name": self.name,
+                        "idle_ttl_s": 0,
+                        "timeout_s": 60,
+                        "limits": {"memory_bytes": 512 << 20},
+                    },
+                )
             except Refused as refusal:
                 if refusal.code != "already_exists":
                     raise
@@ -89,8 +96,11 @@ class Box:
         """Waits until nothing runs: commands whose client lost them end by themselves or are killed."""
         end = time.monotonic() + 60
         while True:
-            running = [c for c in self.native.call("GET", f"/api/v1/sandboxes/{self.name}/commands")["items"]
-                       if c["state"] == "running"]
+            running = [
+                c
+                for c in self.native.call("GET", f"/api/v1/sandboxes/{self.name}/commands")["items"]
+                if c["state"] == "running"
+            ]
             if not running:
                 return
             if time.monotonic() > end:
@@ -99,8 +109,12 @@ class Box:
                 asked = self.asked.get(asked_id(command))
                 if asked is not None and ("h" in asked.script or "i" in asked.script):
                     asked.kills += 1
-                    self.native.call("POST", f"/api/v1/sandboxes/{self.name}/commands/{command['id']}/kill", {},
-                                     good=(204, 409, 404))
+                    self.native.call(
+                        "POST",
+                        f"/api/v1/sandboxes/{self.name}/commands/{command['id']}/kill",
+                        {},
+                        good=(204, 409, 404),
+                    )
             time.sleep(0.05)
 
     def look_again(self, observer, known):
@@ -111,7 +125,9 @@ class Box:
                 continue
             offsets = [0, 0]
             if self.rng.random() < 0.5:
-                offsets = [self.rng.randrange(0, command[s]["bytes"] + 1) for s in ("stdout", "stderr")]
+                offsets = [
+                    self.rng.randrange(0, command[s]["bytes"] + 1) for s in ("stdout", "stderr")
+                ]
             try:
                 self.look_at(observer, asked, command, offsets)
             except Refused as refusal:
@@ -121,22 +137,40 @@ class Box:
 
     def look_at(self, observer, asked, command, offsets):
         if self.rng.random() < 0.5:
-            twin = checker.Asked(id=command["id"], seed=asked.seed, script=asked.script, ttl_ms=asked.ttl_ms, limit=asked.limit)
-            self.saw(asked, self.native.follow(self.name, twin, observer, start=False, from_offsets=offsets))
+            twin = checker.Asked(
+                id=command["id"],
+                seed=asked.seed,
+                script=asked.script,
+                ttl_ms=asked.ttl_ms,
+                limit=asked.limit,
+            )
+            self.saw(
+                asked,
+                self.native.follow(self.name, twin, observer, start=False, from_offsets=offsets),
+            )
         else:
-            seen = seen_of(observer, self.native.call("GET", f"/api/v1/sandboxes/{self.name}/commands/{command['id']}"))
+            seen = seen_of(
+                observer,
+                self.native.call("GET", f"/api/v1/sandboxes/{self.name}/commands/{command['id']}"),
+            )
             seen.chunks, seen.starts = [], {1: offsets[0], 2: offsets[1]}
             for number, stream in ((1, "stdout"), (2, "stderr")):
-                self.native.follow_by_http(self.name, command["id"], number, stream, seen.chunks, offsets[number - 1])
+                self.native.follow_by_http(
+                    self.name, command["id"], number, stream, seen.chunks, offsets[number - 1]
+                )
             self.saw(asked, [seen])
 
     def records(self):
-        tar = self.native.call("GET", f"/api/v1/sandboxes/{self.name}/files/tree?path=/root/records")
+        tar = self.native.call(
+            "GET", f"/api/v1/sandboxes/{self.name}/files/tree?path=/root/records"
+        )
         found = {}
         with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
             for member in archive:
                 if member.isfile():
-                    found[member.name.rsplit("/", 1)[-1]] = parse_record(archive.extractfile(member).read().decode())
+                    found[member.name.rsplit("/", 1)[-1]] = parse_record(
+                        archive.extractfile(member).read().decode()
+                    )
         return found
 
     def judge(self):

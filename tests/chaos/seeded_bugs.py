@@ -58,5 +58,14 @@ class TwoEnds(Tamper):
 
     def end(self, command):
         self.asked += 1
-        return command if self.asked == 1 else {**command, "exit_code": (command["exit_code"] or 0) ^ 1, "state": "exited",
-                                                "signal": None, "by": ""}
+        return (
+            command
+            if self.asked == 1
+            else {
+                **command,
+                "exit_code": (command["exit_code"] or 0) ^ 1,
+                "state": "exited",
+                "signal": None,
+                "by": "",
+            }
+        )

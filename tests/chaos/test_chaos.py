@@ -74,43 +74,94 @@ def test_an_older_daemon_is_replaced_under_load(service, payload):
     old = service[0].program
     if old == CAY:
         pytest.skip("SKIPPED: the stored build needs x86-64 and zstd (apt-get install zstd)")
-    outcome = chaos(Config(seed=SEED + 2, commands=600, kills=5, life=30, kill_every=1.0, old=old, payload=payload), *service)
+    outcome = chaos(
+        Config(
+            seed=SEED + 2, commands=600, kills=5, life=30, kill_every=1.0, old=old, payload=payload
+        ),
+        *service,
+    )
     clean(outcome)
-    assert outcome.figures["replaced by today's build"] == outcome.figures["launcher replaced by today's build"] == 1
+    assert (
+        outcome.figures["replaced by today's build"]
+        == outcome.figures["launcher replaced by today's build"]
+        == 1
+    )
     # Drawn in sandboxes that today's launcher made: keepers of then do not know them.
     assert outcome.figures["commands with a short ttl"] > 0
 
 
 def test_short_form(todays, payload):
     """8 clients, two of them LangSmith's: at least 20 kills and 1000 commands; stops, pauses, killed keepers."""
-    outcome = chaos(Config(seed=SEED, commands=1000, kills=20, life=120, kill_every=0.5, mischief_every=1.2, payload=payload),
-                    *todays)
+    outcome = chaos(
+        Config(
+            seed=SEED,
+            commands=1000,
+            kills=20,
+            life=120,
+            kill_every=0.5,
+            mischief_every=1.2,
+            payload=payload,
+        ),
+        *todays,
+    )
     clean(outcome)
-    assert outcome.figures["kills"] >= 20 and outcome.figures["commands"] >= 1000 and outcome.attached_ms[0]
+    assert (
+        outcome.figures["kills"] >= 20
+        and outcome.figures["commands"] >= 1000
+        and outcome.attached_ms[0]
+    )
     for drawn in ("commands with a short ttl", "commands with an output limit"):
         assert outcome.figures[drawn] > 0, drawn
     assert outcome.figures["langsmith commands"] >= 20
-    assert outcome.figures["keepers killed"] > 0 and outcome.figures["pauses"] > 0 and outcome.figures["stops"] > 0
+    assert (
+        outcome.figures["keepers killed"] > 0
+        and outcome.figures["pauses"] > 0
+        and outcome.figures["stops"] > 0
+    )
 
 
 @needs_root
 def test_the_daemons_whole_cgroup_is_killed_under_load(todays, payload):
-    outcome = chaos(Config(seed=SEED + 1, commands=400, kills=6, life=60, kill_every=0.7, group_kills=1, payload=payload), *todays)
+    outcome = chaos(
+        Config(
+            seed=SEED + 1,
+            commands=400,
+            kills=6,
+            life=60,
+            kill_every=0.7,
+            group_kills=1,
+            payload=payload,
+        ),
+        *todays,
+    )
     clean(outcome)
     assert outcome.figures["kills of the whole cgroup"] >= 6 and outcome.attached_ms[1]
 
 
-@pytest.mark.parametrize("asked, errors, load, found", [(100, 10, 0, 0), (100, 51, 0, 1), (5, 5, 0, 0), (100, 80, 14, 0), (100, 81, 14, 1)])
+@pytest.mark.parametrize(
+    "asked, errors, load, found",
+    [(100, 10, 0, 0), (100, 51, 0, 1), (5, 5, 0, 0), (100, 80, 14, 0), (100, 81, 14, 1)],
+)
 def test_a_facade_that_mostly_fails_is_a_finding(asked, errors, load, found):
     figures = collections.Counter({"langsmith commands": asked, "langsmith errors": errors})
     assert len(Outcome(figures, [], ([], []), load).silent_facade()) == found
 
 
-@pytest.mark.parametrize("alone, whole, load, found", [
-    (500, 1500, 0, []), (501, 1500, 0, ["the daemon's start"]), (500, 1501, 0, ["the start of daemon and launcher"]),
-    (501, 1501, 0, ["the daemon's start", "the start of daemon and launcher"]), (30_000, 30_000, 14, []), (0, 30_001, 14, ["daemon and launcher"])])
+@pytest.mark.parametrize(
+    "alone, whole, load, found",
+    [
+        (500, 1500, 0, []),
+        (501, 1500, 0, ["the daemon's start"]),
+        (500, 1501, 0, ["the start of daemon and launcher"]),
+        (501, 1501, 0, ["the daemon's start", "the start of daemon and launcher"]),
+        (30_000, 30_000, 14, []),
+        (0, 30_001, 14, ["daemon and launcher"]),
+    ],
+)
 def test_readers_that_are_back_late_are_a_finding_after_either_kill(alone, whole, load, found):
-    late = Outcome(collections.Counter(), [], ([slow(alone)] * 100, [slow(whole)] * 100), load).late()
+    late = Outcome(
+        collections.Counter(), [], ([slow(alone)] * 100, [slow(whole)] * 100), load
+    ).late()
     assert all(words in late for words in found) and late.count("limit") == len(found), late
 
 
@@ -122,17 +173,23 @@ def test_timers_whose_time_was_moved_are_seen(todays):
     for by in (7, -7):
         daemon.kill()
         with contextlib.closing(sqlite3.connect(daemon.data / "state.db")) as db, db:
-            (text,), = db.execute("select value from meta where key = 'timeline'")
+            ((text,),) = db.execute("select value from meta where key = 'timeline'")
             boot, since_boot, wall, now = text.split()
-            db.execute("update meta set value = ? where key = 'timeline'", (f"{boot} {since_boot} {wall} {int(now) + by}",))
+            db.execute(
+                "update meta set value = ? where key = 'timeline'",
+                (f"{boot} {since_boot} {wall} {int(now) + by}",),
+            )
         daemon.start(listen=f"127.0.0.1:{daemon.port}")
         assert time_of_timers(daemon) - before == max(by, 0)
 
 
 def judged(daemon, payload, name, tamper, script, **asked):
     """One command in a sandbox of its own, seen through a tampered wire; what the checker says."""
+
     def wire(bug):
-        return Wire(host_port=lambda: daemon.port, key=daemon.key, rng=kinds.seeded(SEED, name), tamper=bug)
+        return Wire(
+            host_port=lambda: daemon.port, key=daemon.key, rng=kinds.seeded(SEED, name), tamper=bug
+        )
 
     box = Box(Native(wire(None)), f"seeded-{name}", payload, kinds.seeded(SEED, name))
     one = Asked(id="c1", seed=99, script=script, kind=name, **asked)
@@ -143,19 +200,24 @@ def judged(daemon, payload, name, tamper, script, **asked):
     return box.judge()
 
 
-@pytest.mark.parametrize("bug, words", [
-    (None, None),
-    (seeded_bugs.LostBlock, "is wrong from offset"),
-    (seeded_bugs.DoubledBlock, "the command wrote 4000"),
-    (seeded_bugs.SwappedBlocks, "is wrong from offset"),
-    (seeded_bugs.InventedExit, "invented exit"),
-    (seeded_bugs.TwoEnds, "different ends"),
-])
+@pytest.mark.parametrize(
+    "bug, words",
+    [
+        (None, None),
+        (seeded_bugs.LostBlock, "is wrong from offset"),
+        (seeded_bugs.DoubledBlock, "the command wrote 4000"),
+        (seeded_bugs.SwappedBlocks, "is wrong from offset"),
+        (seeded_bugs.InventedExit, "invented exit"),
+        (seeded_bugs.TwoEnds, "different ends"),
+    ],
+)
 def test_seeded_bugs_are_caught(daemon, payload, bug, words):
     script, asked = ["o4000", "e64", "x3"], {}
     if bug is seeded_bugs.InventedExit:
         script, asked = ["o4000", "h"], {"timeout_ms": 300}
-    wrong = judged(daemon, payload, bug.__name__ if bug else "none", bug() if bug else None, script, **asked)
+    wrong = judged(
+        daemon, payload, bug.__name__ if bug else "none", bug() if bug else None, script, **asked
+    )
     if bug is None:
         assert wrong == []
     else:
@@ -171,9 +233,17 @@ def test_an_orphan_process_is_caught(daemon):
     before = census(daemon)
     assert settled_census(daemon, before) == {}
     instance = (daemon.data / "instance").read_text().strip()
-    tops = [pathlib.Path(root) / f"cay-{instance}" for root, dirs, _ in os.walk("/sys/fs/cgroup") if f"cay-{instance}" in dirs]
+    tops = [
+        pathlib.Path(root) / f"cay-{instance}"
+        for root, dirs, _ in os.walk("/sys/fs/cgroup")
+        if f"cay-{instance}" in dirs
+    ]
     # A v2 group above controllers may hold no process: an orphan sits in a child.
-    place = next(top for top in tops if (top / "cgroup.kill").exists() or (top.parent / "cgroup.controllers").exists())
+    place = next(
+        top
+        for top in tops
+        if (top / "cgroup.kill").exists() or (top.parent / "cgroup.controllers").exists()
+    )
     left = place / "left"
     left.mkdir()
     orphan = subprocess.Popen(["sleep", "1000"])

@@ -11,7 +11,7 @@ REQUEST_LIMIT = 16 << 20  # model/command_limits.h, kMaxCommandRequest
 THOUSANDS = ["x" * 1000] * 1100
 NAMES = [f"/srv/data/set-{i % 97}/part-{i:06}-of-020000.parquet" for i in range(20_000)]
 ESCAPED = ["\x01" * 120_000] * 15  # six bytes of JSON each
-COUNT = ("sh", "-c", 'echo $#; cat /proc/$$/cmdline | wc -c', "sh")
+COUNT = ("sh", "-c", "echo $#; cat /proc/$$/cmdline | wc -c", "sh")
 LINE = "cat > /tmp/big <<'EOF'\n%s\nEOF\nwc -c < /tmp/big; echo \"$0 $#\"; false; exit 3"
 
 
@@ -29,16 +29,26 @@ def test_a_long_line_runs(run, shell, size):
 
 
 def test_beyond_the_limit_it_says_so(http, box):
-    for body in ({"command": "#" * LIMIT}, {"argv": ["echo", "x" * 131_072]}, {"argv": ["echo"] + ["x" * 1000] * 2000},
-                 {"command": "true", "env": {"A": "x" * 131_072}}):
-        answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={**body, "wait": True, "timeout_s": 30})
+    for body in (
+        {"command": "#" * LIMIT},
+        {"argv": ["echo", "x" * 131_072]},
+        {"argv": ["echo"] + ["x" * 1000] * 2000},
+        {"command": "true", "env": {"A": "x" * 131_072}},
+    ):
+        answer = http.post(
+            f"/api/v1/sandboxes/{box['id']}/commands", json={**body, "wait": True, "timeout_s": 30}
+        )
         assert answer.status_code == 413, answer.text[:300]
         error = answer.json()["error"]
         assert error["reason"] == "arguments_too_long"
-        assert ("2000000" in error["message"] or "131071" in error["message"]) and "file" in error["message"]
+        assert ("2000000" in error["message"] or "131071" in error["message"]) and "file" in error[
+            "message"
+        ]
     # Positive control: a little less runs.
-    answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
-                       json={"argv": ["echo"] + ["x" * 1000] * 1900, "wait": True, "timeout_s": 30})
+    answer = http.post(
+        f"/api/v1/sandboxes/{box['id']}/commands",
+        json={"argv": ["echo"] + ["x" * 1000] * 1900, "wait": True, "timeout_s": 30},
+    )
     assert answer.status_code == 200 and answer.json()["exit_code"] == 0, answer.text[:300]
 
 
@@ -46,8 +56,10 @@ def test_beyond_the_limit_it_says_so(http, box):
 def test_long_argument_lists_by_the_cli(daemon, http, box, many):
     """What one route takes, all do: exec and run over the WebSocket, as the HTTP route."""
     size = sum(len(one) + 1 for one in [*COUNT, *many])
-    answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
-                       json={"argv": [*COUNT, *many], "wait": True, "timeout_s": 30})
+    answer = http.post(
+        f"/api/v1/sandboxes/{box['id']}/commands",
+        json={"argv": [*COUNT, *many], "wait": True, "timeout_s": 30},
+    )
     assert answer.json()["stdout"] == f"{len(many)}\n{size}\n", answer.text[:300]
     for command in (("exec", box["id"]), ("run",)):
         got = daemon.cli(*command, "--", *COUNT, *many)
@@ -80,16 +92,31 @@ def test_beyond_the_limit_the_cli_says_so(daemon, box):
 
 def test_a_longer_script_goes_by_a_file(http, box, run):
     script = "# " + "x" * 3_000_000 + "\necho done\n"
-    put = http.put(f"/api/v1/sandboxes/{box['id']}/files", params={"path": "/tmp/script"}, content=script.encode())
+    put = http.put(
+        f"/api/v1/sandboxes/{box['id']}/files",
+        params={"path": "/tmp/script"},
+        content=script.encode(),
+    )
     assert put.status_code in (200, 201, 204), put.text
     assert run("sh /tmp/script")["stdout"] == "done\n"
 
 
 def test_a_commands_record_stays_small(http, box):
-    answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
-                       json={"id": "long", "command": "true #" + "x" * 500_000, "wait": True, "timeout_s": 30})
+    answer = http.post(
+        f"/api/v1/sandboxes/{box['id']}/commands",
+        json={"id": "long", "command": "true #" + "x" * 500_000, "wait": True, "timeout_s": 30},
+    )
     assert answer.json()["exit_code"] == 0
     told = http.get(f"/api/v1/sandboxes/{box['id']}/commands/long").json()
-    assert told["argv_truncated"] is True and told["argv"][:2] == ["/bin/sh", "-c"] and len(told["argv"][2]) == 4096
-    http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"id": "short", "argv": ["true"], "wait": True, "timeout_s": 30})
-    assert http.get(f"/api/v1/sandboxes/{box['id']}/commands/short").json()["argv_truncated"] is False
+    assert (
+        told["argv_truncated"] is True
+        and told["argv"][:2] == ["/bin/sh", "-c"]
+        and len(told["argv"][2]) == 4096
+    )
+    http.post(
+        f"/api/v1/sandboxes/{box['id']}/commands",
+        json={"id": "short", "argv": ["true"], "wait": True, "timeout_s": 30},
+    )
+    assert (
+        http.get(f"/api/v1/sandboxes/{box['id']}/commands/short").json()["argv_truncated"] is False
+    )

@@ -47,7 +47,9 @@ def test_a_backup_without_snapshots_takes_them_from_where_they_are(own_daemon, d
     data.rename(old)
     try:
         refused = cay("restore", "--data", data, file)
-        assert refused.returncode == 125 and "--snapshots-of" in refused.stderr and not data.exists(), refused
+        assert (
+            refused.returncode == 125 and "--snapshots-of" in refused.stderr and not data.exists()
+        ), refused
         empty = directory / "empty"
         (empty / "layers").mkdir(parents=True)
         said = cay("restore", "--data", directory / "lame", "--snapshots-of", empty, file)
@@ -57,7 +59,9 @@ def test_a_backup_without_snapshots_takes_them_from_where_they_are(own_daemon, d
         assert cay("uninstall", "--purge", "--data", old).returncode == 0  # they do not lean on it
         daemon.start()
         got = daemon.cli("exec", "box", "--", "sh", "-c", "cat /root/mine; ls /usr/bin | wc -l")
-        assert got.code == 0 and got.out.startswith(b"mine\n") and int(got.out.split()[1]) > 100, got
+        assert (
+            got.code == 0 and got.out.startswith(b"mine\n") and int(got.out.split()[1]) > 100
+        ), got
     finally:
         shutil.rmtree(old, ignore_errors=True)
 
@@ -96,7 +100,12 @@ def test_a_restore_removes_nothing_of_others(directory):
 def test_a_restore_that_breaks_off_leaves_what_it_found(own_daemon, directory):
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0
-    assert daemon.cli("exec", "box", "--", "sh", "-c", "head -c 3000000 /dev/urandom >/root/big; sync").code == 0
+    assert (
+        daemon.cli(
+            "exec", "box", "--", "sh", "-c", "head -c 3000000 /dev/urandom >/root/big; sync"
+        ).code
+        == 0
+    )
     file = directory / "whole"
     assert backup(daemon, file).returncode == 0
     half = directory / "half"
@@ -107,7 +116,11 @@ def test_a_restore_that_breaks_off_leaves_what_it_found(own_daemon, directory):
     # A relative path, too: an extraction goes from directory to directory.
     for data, where in ((empty, None), (directory / "new", None), ("./relative", directory)):
         refused = cay(*restore, data, cwd=where)
-        assert refused.returncode == 125 and "incomplete or damaged" in refused.stderr and "is removed again" in refused.stderr, refused
+        assert (
+            refused.returncode == 125
+            and "incomplete or damaged" in refused.stderr
+            and "is removed again" in refused.stderr
+        ), refused
     assert not os.listdir(empty) and empty.stat().st_mode & 0o777 == 0o750
     assert not (directory / "new").exists() and not (directory / "relative").exists()
 
@@ -133,7 +146,21 @@ def test_a_backup_holds_no_database_in_memory(own_daemon, directory):
     db.close()
     file = directory / "file"
     # Begun by a small process: what a child has had at most counts its parent's memory, until it executes (getrusage(2)).
-    measured = subprocess.run([sys.executable, "-c", MOST_MEMORY, CAY, "backup", "--data", daemon.data, "--without-snapshots", file], stdout=subprocess.PIPE, text=True)
+    measured = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            MOST_MEMORY,
+            CAY,
+            "backup",
+            "--data",
+            daemon.data,
+            "--without-snapshots",
+            file,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert measured.returncode == 0 and file.stat().st_size > 320 << 20
     most = int(measured.stdout.splitlines()[-1])
     assert most < 200 << 10, f"{most} KiB"
@@ -151,18 +178,30 @@ def test_what_a_killed_restore_leaves_serves_nobody(own_daemon, directory):
     """It looks like a new directory, and its sandboxes' disks would be swept away."""
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0
-    assert daemon.cli("exec", "box", "--", "sh", "-c", "head -c 3000000 /dev/urandom >/root/big; sync").code == 0
+    assert (
+        daemon.cli(
+            "exec", "box", "--", "sh", "-c", "head -c 3000000 /dev/urandom >/root/big; sync"
+        ).code
+        == 0
+    )
     file, data, pipe = directory / "whole", directory / "data", directory / "pipe"
     assert backup(daemon, file).returncode == 0
     os.mkfifo(pipe)
-    first = subprocess.Popen([CAY, "restore", "--data", data, "--snapshots-of", daemon.data, pipe], stdout=subprocess.DEVNULL)
+    first = subprocess.Popen(
+        [CAY, "restore", "--data", data, "--snapshots-of", daemon.data, pipe],
+        stdout=subprocess.DEVNULL,
+    )
     with open(pipe, "wb") as into:
         into.write(file.read_bytes()[:-1_000_000])
         into.flush()
         wait_until(lambda: (data / "state.db.incoming").exists(), "it is under way")
         first.kill()
         first.wait()
-    for words in (("serve", "--listen", "127.0.0.1:0"), ("launcher", "--detach"), ("restore", file)):
+    for words in (
+        ("serve", "--listen", "127.0.0.1:0"),
+        ("launcher", "--detach"),
+        ("restore", file),
+    ):
         refused = cay(words[0], "--data", data, *words[1:])
         assert refused.returncode == 125 and "broken off" in refused.stderr, refused
     done = cay("uninstall", "--purge", "--data", data)
@@ -182,7 +221,9 @@ def test_backups_while_commands_expire(own_daemon, directory):
     def work():
         with daemon.http() as http:
             while not ended.is_set():
-                http.post("/api/v1/sandboxes/box/commands", json={"command": "echo x", "ttl_s": 0.2})
+                http.post(
+                    "/api/v1/sandboxes/box/commands", json={"command": "echo x", "ttl_s": 0.2}
+                )
 
     workers = [threading.Thread(target=work) for _ in range(3)]
     for worker in workers:
@@ -201,10 +242,28 @@ def test_backups_while_commands_expire(own_daemon, directory):
 def test_a_killed_backup_is_in_nobodys_way(own_daemon, directory):
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0
-    assert daemon.cli("exec", "box", "--", "sh", "-c", "head -c 200M /dev/urandom >/root/big; sync", timeout=120).code == 0
+    assert (
+        daemon.cli(
+            "exec",
+            "box",
+            "--",
+            "sh",
+            "-c",
+            "head -c 200M /dev/urandom >/root/big; sync",
+            timeout=120,
+        ).code
+        == 0
+    )
     file = directory / "file"
-    first = subprocess.Popen([CAY, "backup", "--data", daemon.data, "--without-snapshots", file], stdout=subprocess.DEVNULL)
-    wait_until(lambda: (directory / "file.part").exists() and (directory / "file.part").stat().st_size > 1_000_000, "some of it is written")
+    first = subprocess.Popen(
+        [CAY, "backup", "--data", daemon.data, "--without-snapshots", file],
+        stdout=subprocess.DEVNULL,
+    )
+    wait_until(
+        lambda: (directory / "file.part").exists()
+        and (directory / "file.part").stat().st_size > 1_000_000,
+        "some of it is written",
+    )
     first.send_signal(signal.SIGSTOP)
     other = backup(daemon, file)
     assert other.returncode == 125 and "another backup" in other.stderr, other
@@ -221,8 +280,16 @@ def test_a_paused_one_and_the_timers_of_stopped_ones(own_daemon, directory):
     daemon = own_daemon()
     with daemon.http() as http:
         for name, stay in (("held", 0), ("ran", 15), ("old", 15)):
-            assert http.post("/api/v1/sandboxes", json={"name": name, "delete_after_stop_s": stay}).status_code == 201
-        http.post("/api/v1/sandboxes/held/commands", json={"command": "sleep 1000", "wait": False, "timeout_s": 0})
+            assert (
+                http.post(
+                    "/api/v1/sandboxes", json={"name": name, "delete_after_stop_s": stay}
+                ).status_code
+                == 201
+            )
+        http.post(
+            "/api/v1/sandboxes/held/commands",
+            json={"command": "sleep 1000", "wait": False, "timeout_s": 0},
+        )
         assert http.post("/api/v1/sandboxes/held/pause").status_code < 300
         assert http.post("/api/v1/sandboxes/old/stop").status_code < 300
         file = directory / "file"
@@ -231,19 +298,33 @@ def test_a_paused_one_and_the_timers_of_stopped_ones(own_daemon, directory):
         assert "crash-consistent" in lines["held"] and "crash" not in lines["old"], done
         last = http.get("/api/v1/events", params={"limit": 1000}).json()["items"][-1]["seq"]
         # Longer than any of them would stay.
-        wait_until(lambda: "old" not in states(http), "the stopped one's end in the old life", limit=60)
+        wait_until(
+            lambda: "old" not in states(http), "the stopped one's end in the old life", limit=60
+        )
     begun = datetime.datetime.now(datetime.UTC)
     copy, _ = restored(daemon, file, directory / "copy")
-    if os.geteuid() == 0:  # in a host's first hour no timer deletes (decision 0008): this one has been up for longer
+    if (
+        os.geteuid() == 0
+    ):  # in a host's first hour no timer deletes (decision 0008): this one has been up for longer
         copy.prefix = ["unshare", "--time", "--boottime", "7200"]
     copy.start()
     try:
         with copy.http() as http:
             newer = http.get("/api/v1/events", params={"after": last}).json()["items"]
             assert all(event["seq"] > last + 1_000_000 for event in newer), newer
-            wait_until(lambda: states(http) == {"held": "stopped"}, "their stay after the restore", limit=60)
-            told = [event for event in http.get("/api/v1/events", params={"after": last}).json()["items"] if event["sandbox"] == "old"]
-            assert told and all(event["seq"] > last + 1_000_000 for event in told), "no number is given twice"
+            wait_until(
+                lambda: states(http) == {"held": "stopped"},
+                "their stay after the restore",
+                limit=60,
+            )
+            told = [
+                event
+                for event in http.get("/api/v1/events", params={"after": last}).json()["items"]
+                if event["sandbox"] == "old"
+            ]
+            assert told and all(
+                event["seq"] > last + 1_000_000 for event in told
+            ), "no number is given twice"
             stayed = min(datetime.datetime.fromisoformat(event["at"]) for event in told) - begun
             assert stayed >= datetime.timedelta(seconds=15), "their time begins with the restore"
     finally:
@@ -256,14 +337,22 @@ def test_what_was_deleted_meanwhile_is_left_out_with_words(own_daemon, directory
     assert daemon.cli("create", "--name", "kept").code == 0
     assert daemon.cli("stop", "kept").code == 0
     db = sqlite3.connect(daemon.data / "state.db")
-    columns = [name for _, name, *_ in db.execute("pragma table_info(sandbox)") if name not in ("id", "name")]
-    db.execute(f"insert into sandbox (id, name, {','.join(columns)}) select '00000000-0000-4000-8000-000000000001', 'ghost', "
-               f"{','.join(columns)} from sandbox where name = 'kept'")
+    columns = [
+        name
+        for _, name, *_ in db.execute("pragma table_info(sandbox)")
+        if name not in ("id", "name")
+    ]
+    db.execute(
+        f"insert into sandbox (id, name, {','.join(columns)}) select '00000000-0000-4000-8000-000000000001', 'ghost', "
+        f"{','.join(columns)} from sandbox where name = 'kept'"
+    )
     db.commit()
     db.close()
     file = directory / "file"
     done = backup(daemon, file)
-    assert done.returncode == 0 and "ghost" in done.stdout and "not in the backup" in done.stdout, done
+    assert (
+        done.returncode == 0 and "ghost" in done.stdout and "not in the backup" in done.stdout
+    ), done
     copy, said = restored(daemon, file, directory / "copy")
     assert "ghost is left out" in said, said
     copy.start()
@@ -279,7 +368,9 @@ def test_the_certificate_comes_back(directory):
     daemon.verify = False
     daemon.start()
     try:
-        before = {name: (daemon.data / "tls" / name).read_bytes() for name in ("cert.pem", "key.pem")}
+        before = {
+            name: (daemon.data / "tls" / name).read_bytes() for name in ("cert.pem", "key.pem")
+        }
         file = directory / "file"
         assert backup(daemon, file).returncode == 0
         done = cay("restore", "--data", directory / "copy", "--snapshots-of", daemon.data, file)
@@ -287,7 +378,9 @@ def test_the_certificate_comes_back(directory):
         tls = directory / "copy" / "tls"
         assert {name: (tls / name).read_bytes() for name in before} == before
         owner = (directory / "copy").stat().st_uid
-        assert {(path.stat().st_uid, path.stat().st_mode & 0o777) for path in (tls, tls / "key.pem")} == {(owner, 0o700), (owner, 0o600)}
+        assert {
+            (path.stat().st_uid, path.stat().st_mode & 0o777) for path in (tls, tls / "key.pem")
+        } == {(owner, 0o700), (owner, 0o600)}
     finally:
         daemon.close()
 
@@ -308,7 +401,9 @@ def test_the_launcher_serves_whose_directory_it_is(own_daemon, directory):
     assert taken.returncode == 125 and f"uid {owner}" in taken.stderr, taken
     assert cay("launcher", "--data", daemon.data, "--detach").returncode == 0
     assert cay("key", "--data", daemon.data, "create", "other").returncode == 0
-    assert {(daemon.data / name).stat().st_uid for name in (".", "run", "keys", "state.db")} == {owner}
+    assert {(daemon.data / name).stat().st_uid for name in (".", "run", "keys", "state.db")} == {
+        owner
+    }
     assert backup(daemon, file).returncode == 0
     daemon.start()
     assert daemon.cli("exec", "box", "--", "true").code == 0
@@ -324,8 +419,17 @@ def test_disks_outlive_a_lost_store(own_daemon):
         if (daemon.data / name).exists():
             (daemon.data / name).rename(daemon.data.parent / name)
     for _ in range(2):  # the second time the store is there, and still none that a daemon began on
-        refused = subprocess.run([CAY, "serve", "--listen", "127.0.0.1:0", "--data", daemon.data], capture_output=True, text=True, timeout=60)
-        assert refused.returncode == 125 and "1 sandboxes' disks" in refused.stderr and "--purge" in refused.stderr, refused
+        refused = subprocess.run(
+            [CAY, "serve", "--listen", "127.0.0.1:0", "--data", daemon.data],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert (
+            refused.returncode == 125
+            and "1 sandboxes' disks" in refused.stderr
+            and "--purge" in refused.stderr
+        ), refused
     for name in ("state.db", "state.db-wal", "state.db-shm"):
         (daemon.data / name).unlink(missing_ok=True)
         if (daemon.data.parent / name).exists():
@@ -341,15 +445,29 @@ def test_a_lost_disk_is_no_empty_one(own_daemon):
         assert daemon.cli("stop", name).code == 0
     with daemon.http() as http:
         box = http.get("/api/v1/sandboxes/box").json()["id"]
-        listening = subprocess.run(["pgrep", "-f", f"^cay-launcher --data {daemon.data} "], capture_output=True, text=True).stdout.split()
-        store = next(path for path in (pathlib.Path(f"/proc/{pid}/root{daemon.data}/store") for pid in listening) if (path / box).exists())
-        if subprocess.run(["btrfs", "subvolume", "delete", store / box], capture_output=True).returncode != 0:
+        listening = subprocess.run(
+            ["pgrep", "-f", f"^cay-launcher --data {daemon.data} "], capture_output=True, text=True
+        ).stdout.split()
+        store = next(
+            path
+            for path in (pathlib.Path(f"/proc/{pid}/root{daemon.data}/store") for pid in listening)
+            if (path / box).exists()
+        )
+        if (
+            subprocess.run(
+                ["btrfs", "subvolume", "delete", store / box], capture_output=True
+            ).returncode
+            != 0
+        ):
             shutil.rmtree(store / box)
         assert not (store / box).exists()
         lost = http.post("/api/v1/sandboxes/box/commands", json={"argv": ["true"]})
         assert lost.json()["error"]["reason"] == "disk_lost", lost.text
         http.post("/api/v1/sandboxes/box/start")
-        wait_until(lambda: "is gone" in http.get("/api/v1/sandboxes/box").json()["reason"], "a start that fails, too")
+        wait_until(
+            lambda: "is gone" in http.get("/api/v1/sandboxes/box").json()["reason"],
+            "a start that fails, too",
+        )
         assert not (store / box).exists(), "nor is one made"
         assert http.delete("/api/v1/sandboxes/box").status_code < 300
     assert daemon.cli("exec", "other", "--", "true").code == 0
@@ -366,10 +484,14 @@ def test_no_restore_beside_sandboxes_that_nobody_would_end(directory):
         daemon.terminate()
         assert cay("launcher", "--data", data, "--stop").returncode == 0
         (directory / "kept").mkdir()
-        subprocess.run(["cp", "-al", data / "layers", directory / "kept"], check=True)  # as many files as this host's /usr has
+        subprocess.run(
+            ["cp", "-al", data / "layers", directory / "kept"], check=True
+        )  # as many files as this host's /usr has
         data.rename(old)
         refused = cay("restore", "--data", data, "--snapshots-of", directory / "kept", file)
-        assert refused.returncode == 125 and "still run" in refused.stderr and not data.exists(), refused
+        assert (
+            refused.returncode == 125 and "still run" in refused.stderr and not data.exists()
+        ), refused
         assert processes_of(box), "positive control"
         assert cay("uninstall", "--purge", "--data", old).returncode == 0
         assert not processes_of(box)
@@ -394,7 +516,10 @@ def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, dire
     for left in sockets:
         left.unlink(missing_ok=True)
     # As their units start them: whether a daemon needs them or not.
-    units = {helper: subprocess.Popen([CAY, helper, "--data", data], stderr=subprocess.DEVNULL) for helper in ("gate", "broker")}
+    units = {
+        helper: subprocess.Popen([CAY, helper, "--data", data], stderr=subprocess.DEVNULL)
+        for helper in ("gate", "broker")
+    }
     old, key = directory / "old", directory / "old" / "vault" / "key"
     try:
         for socket in sockets:
@@ -402,8 +527,15 @@ def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, dire
         data.rename(old)
         for helper, unit in units.items():
             refused = cay("restore", "--data", data, "--snapshots-of", old, file)
-            assert refused.returncode == 125 and "systemctl stop cay cay-gate cay-broker cay-launcher" in refused.stderr, refused
-            assert any(f"the {one} (process {other.pid})" in refused.stderr for one, other in units.items() if other.poll() is None), refused
+            assert (
+                refused.returncode == 125
+                and "systemctl stop cay cay-gate cay-broker cay-launcher" in refused.stderr
+            ), refused
+            assert any(
+                f"the {one} (process {other.pid})" in refused.stderr
+                for one, other in units.items()
+                if other.poll() is None
+            ), refused
             assert not data.exists()
             unit.terminate()
             unit.wait(timeout=60)
@@ -413,9 +545,22 @@ def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, dire
         with daemon.http() as http:
             assert states(http) == {"box": "stopped"}
             assert http.get("/readyz").status_code == 200
-            found = {feature["name"]: feature for feature in http.get("/api/v1/doctor").json()["features"]}
+            found = {
+                feature["name"]: feature
+                for feature in http.get("/api/v1/doctor").json()["features"]
+            }
             assert found["gate"]["ok"] and found["vault"]["ok"], found
-        assert daemon.cli("secret", "set", "token", "--host", "api.example.com", stdin=b"a value that is long enough").code == 0
+        assert (
+            daemon.cli(
+                "secret",
+                "set",
+                "token",
+                "--host",
+                "api.example.com",
+                stdin=b"a value that is long enough",
+            ).code
+            == 0
+        )
     finally:
         for unit in units.values():
             unit.kill()
@@ -428,12 +573,19 @@ def test_commands_follow_the_installed_settings(own_daemon, directory):
     etc = directory / "etc"
     subprocess.run(["cp", "-a", "/etc", etc], check=True)
     (etc / "cay").mkdir(exist_ok=True)
-    (etc / "cay" / "cay.toml").write_text(f'[server]\ndata = "{daemon.data}"\nlisten = "0.0.0.0:{daemon.port}"\n')
+    (etc / "cay" / "cay.toml").write_text(
+        f'[server]\ndata = "{daemon.data}"\nlisten = "0.0.0.0:{daemon.port}"\n'
+    )
     free = {name: value for name, value in os.environ.items() if not name.startswith("CAY_")}
 
     def installed(*words, **extra):
-        return subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', etc, CAY, *words],
-                              capture_output=True, text=True, timeout=60, env={**free, **extra})
+        return subprocess.run(
+            ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', etc, CAY, *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**free, **extra},
+        )
 
     made = installed("key", "create", "named")
     assert made.returncode == 0 and "named" in (daemon.data / "keys").read_text(), made
@@ -442,7 +594,9 @@ def test_commands_follow_the_installed_settings(own_daemon, directory):
     assert drained.returncode == 0, drained
     assert json.loads(daemon.cli("create", "--json").out)["error"]["reason"] == "draining"
     assert installed("drain", "--undo").returncode == 0
-    assert installed("ls", CAY_URL="http://127.0.0.1:1").returncode == 125, "what the caller says wins"
+    assert (
+        installed("ls", CAY_URL="http://127.0.0.1:1").returncode == 125
+    ), "what the caller says wins"
     refused = installed("restore", directory / "etc" / "passwd")
     assert "holds state already" in refused.stderr, refused
 
@@ -450,8 +604,14 @@ def test_commands_follow_the_installed_settings(own_daemon, directory):
 def test_settings_that_fail_every_create_fail_the_start(directory):
     settings = directory / "cay.toml"
     settings.write_text("[defaults]\nidle_ttl_s = 999999999999\n")
-    refused = cay("serve", "--listen", "127.0.0.1:0", "--data", directory / "data", "--config", settings)
-    assert refused.returncode == 125 and "idle_ttl_s" in refused.stderr and not (directory / "data").exists(), refused
+    refused = cay(
+        "serve", "--listen", "127.0.0.1:0", "--data", directory / "data", "--config", settings
+    )
+    assert (
+        refused.returncode == 125
+        and "idle_ttl_s" in refused.stderr
+        and not (directory / "data").exists()
+    ), refused
 
 
 def members(file):
@@ -468,30 +628,61 @@ def test_a_backup_alone_opens_nothing(own_daemon, directory):
     made = cay("key", "--data", daemon.data, "create", "kept").stdout.strip()
     plain, whole = directory / "plain", directory / "whole"
     assert backup(daemon, plain).returncode == 0
-    assert cay("backup", "--data", daemon.data, "--without-snapshots", "--with-api-key", whole).returncode == 0
+    assert (
+        cay(
+            "backup", "--data", daemon.data, "--without-snapshots", "--with-api-key", whole
+        ).returncode
+        == 0
+    )
     unpacked = subprocess.run(["zstd", "-dc", plain], capture_output=True).stdout
-    assert "keys" in members(plain) and "api-key" not in members(plain) and daemon.key.encode() not in unpacked and made.encode() not in unpacked
+    assert (
+        "keys" in members(plain)
+        and "api-key" not in members(plain)
+        and daemon.key.encode() not in unpacked
+        and made.encode() not in unpacked
+    )
     assert "api-key" in members(whole)
     for file, new in ((plain, True), (whole, False)):
         place = directory / f"copy-of-{file.name}"
         place.mkdir()  # a daemon that is closed takes along what its directory lies in
         copy, said = restored(daemon, file, place / "data")
         kept = copy.data / "api-key"
-        assert ("first API key is a new one" in said) == new and (kept.read_text().strip() != daemon.key) == new, said
-        assert kept.stat().st_mode & 0o777 == 0o600 and kept.stat().st_uid == (copy.data / "state.db").stat().st_uid
+        assert ("first API key is a new one" in said) == new and (
+            kept.read_text().strip() != daemon.key
+        ) == new, said
+        assert (
+            kept.stat().st_mode & 0o777 == 0o600
+            and kept.stat().st_uid == (copy.data / "state.db").stat().st_uid
+        )
         copy.start()
         try:
             with copy.http() as http:
                 assert states(http) == {"box": "stopped"}
                 for key, status in ((daemon.key, 401 if new else 200), (made, 200)):
-                    assert http.get("/api/v1/sandboxes", headers={"X-Api-Key": key}).status_code == status
+                    assert (
+                        http.get("/api/v1/sandboxes", headers={"X-Api-Key": key}).status_code
+                        == status
+                    )
         finally:
             copy.close()
 
 
 def test_settings_that_hold_a_key_are_named(own_daemon, directory):
     daemon, config = own_daemon(), directory / "cay.toml"
-    for text, said in (('upstream_key = "in-clear"', True), ('upstream_key_file = "/nowhere"', False)):
+    for text, said in (
+        ('upstream_key = "in-clear"', True),
+        ('upstream_key_file = "/nowhere"', False),
+    ):
         config.write_text(f"[langsmith]\n{text}\n")
-        done = cay("backup", "--config", config, "--data", daemon.data, "--without-snapshots", directory / f"file-{said}")
-        assert done.returncode == 0 and ("langsmith.upstream_key in clear" in done.stdout) == said, done
+        done = cay(
+            "backup",
+            "--config",
+            config,
+            "--data",
+            daemon.data,
+            "--without-snapshots",
+            directory / f"file-{said}",
+        )
+        assert (
+            done.returncode == 0 and ("langsmith.upstream_key in clear" in done.stdout) == said
+        ), done

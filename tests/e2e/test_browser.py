@@ -13,7 +13,9 @@ import pytest
 from harness import wait_until
 from service_links import PORT, client, issue, start_web
 
-pytestmark = pytest.mark.skipif(not chromium.THERE, reason="Chromium is neither installed nor unpacked: tests/long browser")
+pytestmark = pytest.mark.skipif(
+    not chromium.THERE, reason="Chromium is neither installed nor unpacked: tests/long browser"
+)
 
 
 @contextlib.contextmanager
@@ -22,9 +24,22 @@ def browser(url, profile):
     env = dict(os.environ)
     if chromium.INSTALLED is None:
         env["LD_LIBRARY_PATH"] = chromium.libraries(chromium.TREE)
-    running = subprocess.Popen([chromium.INSTALLED or chromium.TREE / chromium.BINARY, "--headless", "--no-sandbox", "--disable-gpu",
-                                "--disable-dev-shm-usage", "--remote-debugging-port=0", f"--user-data-dir={profile}", url], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env,
-                               start_new_session=True)
+    running = subprocess.Popen(
+        [
+            chromium.INSTALLED or chromium.TREE / chromium.BINARY,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--remote-debugging-port=0",
+            f"--user-data-dir={profile}",
+            url,
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=env,
+        start_new_session=True,
+    )
     try:
         yield
     finally:
@@ -37,5 +52,9 @@ def test_an_application_works_in_a_browser(daemon, http, box, tmp_path):
     link = issue(http, box["id"], port=PORT)
     with client(daemon, link) as service, browser(link["browser_url"], tmp_path / "profile"):
         report = wait_until(lambda: service.get("/report").content, "the page's report", 90)
-        assert json.loads(report) == {"absolute": "/headers", "upload": "uploaded from a page", "socket": "over a socket",
-                                      "cookie": ""}  # ours is not for scripts
+        assert json.loads(report) == {
+            "absolute": "/headers",
+            "upload": "uploaded from a page",
+            "socket": "over a socket",
+            "cookie": "",
+        }  # ours is not for scripts

@@ -28,10 +28,29 @@ def named(daemon):
 
 
 def test_json_result_has_the_promised_members(daemon, named):
-    got = json.loads(daemon.cli("exec", "--json", named, "--", "sh", "-c", "echo out; echo err >&2; exit 5").text.splitlines()[-1])
-    for member in ("state", "exit_code", "signal", "reason", "stdout_bytes", "stderr_bytes", "truncated", "command_id", "sandbox"):
+    got = json.loads(
+        daemon.cli(
+            "exec", "--json", named, "--", "sh", "-c", "echo out; echo err >&2; exit 5"
+        ).text.splitlines()[-1]
+    )
+    for member in (
+        "state",
+        "exit_code",
+        "signal",
+        "reason",
+        "stdout_bytes",
+        "stderr_bytes",
+        "truncated",
+        "command_id",
+        "sandbox",
+    ):
         assert member in got, member
-    assert (got["state"], got["exit_code"], got["stdout_bytes"], got["stderr_bytes"]) == ("exited", 5, 4, 4)
+    assert (got["state"], got["exit_code"], got["stdout_bytes"], got["stderr_bytes"]) == (
+        "exited",
+        5,
+        4,
+        4,
+    )
 
 
 def test_timers_are_given_and_changed(daemon, named):
@@ -39,12 +58,30 @@ def test_timers_are_given_and_changed(daemon, named):
         assert got.code == 0, got
         box = json.loads(got.out)
         return box["idle_ttl_s"], box["delete_after_stop_s"], box["lifetime_s"]
+
     other = f"{named}-timed"
-    made = daemon.cli("create", "--json", "--name", other, "--ttl", "-1", "--delete-after-stop", "2h", "--lifetime", "1d")
+    made = daemon.cli(
+        "create",
+        "--json",
+        "--name",
+        other,
+        "--ttl",
+        "-1",
+        "--delete-after-stop",
+        "2h",
+        "--lifetime",
+        "1d",
+    )
     try:
         assert timers(made) == (0, 7200, 86400)
-        assert timers(daemon.cli("set", "--json", other, "--ttl", "90m", "--lifetime", "never")) == (5400, 7200, 0)
-        assert timers(daemon.cli("set", "--json", other, "--delete-after-stop", "-1")) == (5400, 0, 0)
+        assert timers(
+            daemon.cli("set", "--json", other, "--ttl", "90m", "--lifetime", "never")
+        ) == (5400, 7200, 0)
+        assert timers(daemon.cli("set", "--json", other, "--delete-after-stop", "-1")) == (
+            5400,
+            0,
+            0,
+        )
         for wrong in ((), ("--ttl", "soon"), ("--ttl", "-5")):
             refused = daemon.cli("set", other, *wrong)
             assert refused.code == 125 and b"--ttl" in refused.err, refused
@@ -66,7 +103,20 @@ def test_stdin_with_half_close(daemon, named):
 
 
 def test_env_workdir_user(daemon, named):
-    got = daemon.cli("exec", "-e", "A=b c", "-w", "/usr", "--user", "user", named, "--", "sh", "-c", 'echo "$A" $PWD $(id -un)')
+    got = daemon.cli(
+        "exec",
+        "-e",
+        "A=b c",
+        "-w",
+        "/usr",
+        "--user",
+        "user",
+        named,
+        "--",
+        "sh",
+        "-c",
+        'echo "$A" $PWD $(id -un)',
+    )
     assert got.text == "b c /usr user\n", got
 
 
@@ -105,7 +155,9 @@ def test_copy_keeps_names_of_any_bytes(daemon, named, tmp_path):
 
 
 def test_a_hostile_archive_does_not_leave_the_target(daemon, named, tmp_path):
-    daemon.cli("exec", named, "--", "sh", "-c", "mkdir /evil && ln -s /etc /evil/out && echo x > /evil/ok")
+    daemon.cli(
+        "exec", named, "--", "sh", "-c", "mkdir /evil && ln -s /etc /evil/out && echo x > /evil/ok"
+    )
     target = tmp_path / "target"
     daemon.cli("cp", f"{named}:/evil", target)
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and p.name not in ("ok",)]
@@ -195,7 +247,14 @@ def test_holes_take_no_disk_at_either_end(daemon, named, tmp_path):
     (tmp_path / "tree").mkdir()
     local.rename(tmp_path / "tree" / "two")
     assert daemon.cli("cp", tmp_path / "tree", f"{named}:/holes").code == 0
-    inside = daemon.cli("exec", named, "--", "sh", "-c", "cd /holes && sha256sum < one && sha256sum < tree/two && du -k one tree/two | cut -f1").text.split()
+    inside = daemon.cli(
+        "exec",
+        named,
+        "--",
+        "sh",
+        "-c",
+        "cd /holes && sha256sum < one && sha256sum < tree/two && du -k one tree/two | cut -f1",
+    ).text.split()
     assert inside[0] == inside[2] == digest and max(map(int, inside[4:])) < 1024, inside
     assert daemon.cli("cp", f"{named}:/holes/one", tmp_path / "one").code == 0
     assert daemon.cli("cp", f"{named}:/holes", tmp_path / "back").code == 0
@@ -205,8 +264,22 @@ def test_holes_take_no_disk_at_either_end(daemon, named, tmp_path):
 
 
 def test_a_copy_larger_than_asked_for_is_refused(daemon, named, tmp_path):
-    assert daemon.cli("exec", named, "--", "sh", "-c", "mkdir /giants && truncate -s 8T /giants/a && truncate -s 1M /small").code == 0
-    for options, source in (((), "/giants/a"), ((), "/giants"), (("--max-size", "1000K"), "/small")):
+    assert (
+        daemon.cli(
+            "exec",
+            named,
+            "--",
+            "sh",
+            "-c",
+            "mkdir /giants && truncate -s 8T /giants/a && truncate -s 1M /small",
+        ).code
+        == 0
+    )
+    for options, source in (
+        ((), "/giants/a"),
+        ((), "/giants"),
+        (("--max-size", "1000K"), "/small"),
+    ):
         to = tmp_path / "to"
         got = daemon.cli("cp", *options, f"{named}:{source}", to)
         assert got.code != 0 and b"holes counted" in got.err and b"--max-size" in got.err, got
@@ -219,13 +292,20 @@ def test_a_copy_that_is_killed_leaves_what_was_there(daemon, named, tmp_path):
     assert daemon.cli("exec", named, "--", "truncate", "-s", "60G", "/long").code == 0
     to = tmp_path / "to"
     to.write_text("old")
-    copy = subprocess.Popen([CAY, "cp", f"{named}:/long", to], env={"PATH": "/usr/bin:/bin", **daemon.env})
+    copy = subprocess.Popen(
+        [CAY, "cp", f"{named}:/long", to], env={"PATH": "/usr/bin:/bin", **daemon.env}
+    )
 
     def opened():
         try:
-            return [fd for fd in os.scandir(f"/proc/{copy.pid}/fd") if os.readlink(fd.path).startswith(f"{tmp_path}/")]
+            return [
+                fd
+                for fd in os.scandir(f"/proc/{copy.pid}/fd")
+                if os.readlink(fd.path).startswith(f"{tmp_path}/")
+            ]
         except FileNotFoundError:
             return []
+
     wait_until(opened, "the copy writes")
     copy.kill()
     copy.wait()
@@ -233,14 +313,18 @@ def test_a_copy_that_is_killed_leaves_what_was_there(daemon, named, tmp_path):
 
 
 def test_a_copy_to_a_full_disk_leaves_nothing_and_says_so(daemon, named, tmp_path):
-    daemon.cli("exec", named, "--", "sh", "-c", "mkdir -p /much && head -c 8M /dev/urandom > /much/file")
+    daemon.cli(
+        "exec", named, "--", "sh", "-c", "mkdir -p /much && head -c 8M /dev/urandom > /much/file"
+    )
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", disk], check=True)
     try:
         for source in ("/much/file", "/much/."):
             got = daemon.cli("cp", f"{named}:{source}", disk)
-            assert got.code != 0 and b"No space left on device: nothing of it was kept" in got.err, got
+            assert (
+                got.code != 0 and b"No space left on device: nothing of it was kept" in got.err
+            ), got
             assert not os.listdir(disk) and os.statvfs(disk).f_bfree > 400
     finally:
         subprocess.run(["umount", disk], check=True)
@@ -248,7 +332,15 @@ def test_a_copy_to_a_full_disk_leaves_nothing_and_says_so(daemon, named, tmp_pat
 
 def test_a_file_that_grows_ends_at_the_size_it_had(daemon, named, tmp_path):
     daemon.cli("exec", named, "--", "sh", "-c", "head -c 64M /dev/zero > /grows")
-    growing = daemon.cli("exec", "-d", named, "--", "sh", "-c", "for i in $(seq 200); do head -c 1M /dev/zero >> /grows; done").text.strip()
+    growing = daemon.cli(
+        "exec",
+        "-d",
+        named,
+        "--",
+        "sh",
+        "-c",
+        "for i in $(seq 200); do head -c 1M /dev/zero >> /grows; done",
+    ).text.strip()
     try:
         assert daemon.cli("cp", f"{named}:/grows", tmp_path / "grown", timeout=slow(180)).code == 0
         assert (tmp_path / "grown").stat().st_size >= 64 << 20
@@ -257,12 +349,16 @@ def test_a_file_that_grows_ends_at_the_size_it_had(daemon, named, tmp_path):
 
 
 def test_detached_logs_attach_ps_kill(daemon, named):
-    started = daemon.cli("exec", "-d", named, "--", "sh", "-c", "echo one; echo two; exec sleep 1000")
+    started = daemon.cli(
+        "exec", "-d", named, "--", "sh", "-c", "echo one; echo two; exec sleep 1000"
+    )
     command = started.text.strip()
     assert re.fullmatch(r"[A-Za-z0-9._-]+", command), started
     wait_until(lambda: daemon.cli("logs", named, command).out == b"one\ntwo\n", "both lines")
     assert command in daemon.cli("ps", named).text
-    follow = subprocess.Popen([CAY, "attach", named, command], stdout=subprocess.PIPE, env={**os.environ, **daemon.env})
+    follow = subprocess.Popen(
+        [CAY, "attach", named, command], stdout=subprocess.PIPE, env={**os.environ, **daemon.env}
+    )
     assert follow.stdout.read(8) == b"one\ntwo\n"
     assert daemon.cli("kill", named, command).code == 0
     assert follow.wait(timeout=20) == 137
@@ -294,11 +390,17 @@ def test_a_changed_policy_is_said_to_wait_for_the_next_start_where_it_does(daemo
     assert daemon.cli("create", "--name", "waits", "--policy", "off").code == 0
     said = daemon.cli("net", "waits", "--policy", "open")
     assert said.text.startswith("policy open\n") and "from its next start" in said.text, said
-    assert "it counts from its next start" in daemon.cli("policy", "set", "waits", "pip,a.test").text
+    assert (
+        "it counts from its next start" in daemon.cli("policy", "set", "waits", "pip,a.test").text
+    )
     daemon.cli("stop", "waits")
     said = daemon.cli("net", "waits", "--policy", "packages")
     assert said.code == 0 and said.err == b"", said  # it does not run: its next start is what comes
-    told = json.loads(daemon.cli("events", "--json", "--sandbox", "waits", "--type", "sandbox.updated").text.splitlines()[-1])
+    told = json.loads(
+        daemon.cli(
+            "events", "--json", "--sandbox", "waits", "--type", "sandbox.updated"
+        ).text.splitlines()[-1]
+    )
     assert told["type"] == "sandbox.updated"
     daemon.cli("rm", "waits")
 
@@ -360,12 +462,15 @@ def test_a_real_terminal_with_resize_and_signals(daemon, named):
     import fcntl
     import struct
     import termios
+
     terminal = Terminal(daemon, "exec", "-it", named, "--", "bash", "--norc")
     terminal.send(b"echo ready-$((20+3))\n")
     terminal.expect(b"ready-23")
     fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 101, 0, 0))
     os.kill(terminal.pid, signal.SIGWINCH)
-    terminal.send(b"until [ \"$(stty size)\" = '33 101' ]; do :; done; echo size-$(stty size | tr ' ' x)\n")
+    terminal.send(
+        b"until [ \"$(stty size)\" = '33 101' ]; do :; done; echo size-$(stty size | tr ' ' x)\n"
+    )
     terminal.expect(b"size-33x101")
     # Ctrl-C throws away what was typed ahead: wait for each step to show.
     terminal.send(b"sh -c 'echo go-$((30+3)); exec sleep 1000'\n")
@@ -384,8 +489,9 @@ def test_a_terminal_without_input_is_left_by_signals(daemon, named):
 
     def on_interrupt(act):
         return f"trap '{act}' INT; echo re''ady; while :; do sleep 0.05; done"
+
     for words in (["exec", "-t", named], ["run", "-t", "--rm"]):
-        line = on_interrupt("echo inter\"\"rupted; exit 9")
+        line = on_interrupt('echo inter""rupted; exit 9')
         terminal = Terminal(daemon, *words, "--", "sh", "-c", line)
         terminal.expect(b"ready")
         assert termios.tcgetattr(terminal.fd)[3] & termios.ISIG, "a raw terminal makes no signals"
@@ -396,7 +502,7 @@ def test_a_terminal_without_input_is_left_by_signals(daemon, named):
     terminal.expect(b"up")
     terminal.send(b"\x03")
     assert terminal.wait() == 130
-    line = on_interrupt("echo he\"\"ard")
+    line = on_interrupt('echo he""ard')
     terminal = Terminal(daemon, "exec", "-t", named, "--", "sh", "-c", line)
     terminal.expect(b"ready")
     terminal.send(b"\x03")
@@ -421,7 +527,21 @@ def test_a_terminal_whose_input_is_not_passed_on_is_at_its_end(daemon, named):
 
 
 def test_help_has_examples_and_typos_are_explained(daemon):
-    for command in ("run", "create", "ls", "exec", "cp", "logs", "attach", "kill", "stop", "start", "rm", "doctor", "serve"):
+    for command in (
+        "run",
+        "create",
+        "ls",
+        "exec",
+        "cp",
+        "logs",
+        "attach",
+        "kill",
+        "stop",
+        "start",
+        "rm",
+        "doctor",
+        "serve",
+    ):
         got = daemon.cli(command, "--help")
         assert got.code == 0 and b"xample" in got.out, (command, got)
     assert b"Usage: cay exec [OPTIONS] SANDBOX" in daemon.cli("exec", "--help").out
@@ -446,19 +566,32 @@ def test_doctor_and_completion(daemon):
 def test_output_that_cannot_be_written_is_no_success(daemon, named):
     """The command's own code would vouch for bytes that nobody has: `cay exec box -- tar c / > backup.tar` on a full disk."""
     env = {**os.environ, **daemon.env}
-    for words in (["exec", named, "--", "echo", "lost"], ["exec", named, "--", "sh", "-c", "seq 200000; exit 3"],
-                  ["run", "--rm", "--", "sh", "-c", "echo lost; exit 0"]):
+    for words in (
+        ["exec", named, "--", "echo", "lost"],
+        ["exec", named, "--", "sh", "-c", "seq 200000; exit 3"],
+        ["run", "--rm", "--", "sh", "-c", "echo lost; exit 0"],
+    ):
         for stream in ("stdout", "stderr") if "seq" not in words[-1] else ("stdout",):
             if stream == "stderr":
-                words = [*words[:words.index("--") + 1], "sh", "-c", "echo lost >&2"]
+                words = [*words[: words.index("--") + 1], "sh", "-c", "echo lost >&2"]
             with open("/dev/full", "w") as full:
-                got = subprocess.run([CAY, *words], env=env, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full}, timeout=slow(30))
+                got = subprocess.run(
+                    [CAY, *words],
+                    env=env,
+                    **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: full},
+                    timeout=slow(30),
+                )
             assert got.returncode == 125, (words, stream, got)
             assert stream == "stderr" or b"No space left" in got.stderr, got
         got = subprocess.run([CAY, *words], env=env, capture_output=True, timeout=slow(30))
         assert got.returncode == (3 if "seq" in words[-1] else 0), got  # positive control
     # A reader who has had enough is another thing: as in any pipeline.
-    got = subprocess.run(["bash", "-c", f"{CAY} exec {named} -- seq 1000000 | head -1"], env=env, capture_output=True, timeout=slow(30))
+    got = subprocess.run(
+        ["bash", "-c", f"{CAY} exec {named} -- seq 1000000 | head -1"],
+        env=env,
+        capture_output=True,
+        timeout=slow(30),
+    )
     assert got.stdout == b"1\n" and got.returncode == 0, got
 
 
@@ -467,7 +600,9 @@ def test_closed_standard_streams_hang_nothing(daemon, named):
     env = {**os.environ, **daemon.env}
 
     def call(line):
-        return subprocess.run(["bash", "-c", f"{CAY} {line}"], env=env, capture_output=True, timeout=slow(20))
+        return subprocess.run(
+            ["bash", "-c", f"{CAY} {line}"], env=env, capture_output=True, timeout=slow(20)
+        )
 
     got = call(f"exec -i {named} -- sh -c 'cat; echo end' <&-")
     assert (got.returncode, got.stdout) == (0, b"end\n"), got
@@ -505,7 +640,12 @@ def test_wrong_key_is_explained(daemon):
 def test_what_is_no_key_is_said_before_it_is_sent(daemon):
     for wrong in ("cay_x\ncay_y", "cay_x\r", "cay_x cay_y", "cay_\u00fc"):
         got = daemon.cli("ls", "--json", env={"CAY_API_KEY": wrong})
-        assert got.code == 125 and b"CAY_API_KEY" in got.err and b"one line, as `cay key create` printed it" in got.err and b"HTTP/1.1" not in got.err, (wrong, got)
+        assert (
+            got.code == 125
+            and b"CAY_API_KEY" in got.err
+            and b"one line, as `cay key create` printed it" in got.err
+            and b"HTTP/1.1" not in got.err
+        ), (wrong, got)
         assert json.loads(got.out)["error"]["reason"] == "bad_api_key"
     assert daemon.cli("ls").code == 0, "the control"
 
@@ -527,13 +667,23 @@ def test_a_signal_to_run_rm_at_any_moment_leaves_no_sandbox(daemon, http):
     ends, made = [], 0
     for number in range(60):
         what = ["sleep", "1000"] if number % 3 else ["true"]  # the removal is hit, too
-        process = subprocess.Popen([CAY, "run", "--rm", "--label", label, "--", *what], env=env, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, preexec_fn=take_signals)
+        process = subprocess.Popen(
+            [CAY, "run", "--rm", "--label", label, "--", *what],
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=take_signals,
+        )
         if number % 2:  # as early as it can be; the others spread over all that comes
-            wait_until(lambda: process.poll() is not None or here(), "it is there, or over", limit=slow(20))
+            wait_until(
+                lambda: process.poll() is not None or here(), "it is there, or over", limit=slow(20)
+            )
             made += 1
         time.sleep(number % 20 * 0.002)
-        process.send_signal((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[number % 3 if what[0] == "sleep" else 0])
+        process.send_signal(
+            (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)[number % 3 if what[0] == "sleep" else 0]
+        )
         ends.append(process.wait(timeout=slow(30)))
         assert here() == [], (number, ends)
     assert made > 10
@@ -545,9 +695,23 @@ def test_a_signal_to_run_rm_at_any_moment_leaves_no_sandbox(daemon, http):
 def test_a_session_stays_with_its_sandbox_when_the_name_goes(daemon, http, named):
     """stdin and signals reach the sandbox that was meant, also once another one has its name."""
     other = None
-    process = subprocess.Popen([CAY, "exec", "-i", named, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo up; read line; echo got $line; "
-                                "while :; do sleep 0.1; done"], env={**os.environ, **daemon.env},
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [
+            CAY,
+            "exec",
+            "-i",
+            named,
+            "--",
+            "sh",
+            "-c",
+            "trap 'echo caught; exit 9' INT; echo up; read line; echo got $line; "
+            "while :; do sleep 0.1; done",
+        ],
+        env={**os.environ, **daemon.env},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     limit = threading.Timer(slow(30), process.kill)  # then what is read ends
     limit.start()
     try:
@@ -575,13 +739,28 @@ def test_env_sets_what_shells_and_clients_need(daemon, tmp_path):
     show = f'eval "$({CAY} env)" && echo "$CAY_URL $CAY_API_KEY $LANGSMITH_ENDPOINT $LANGSMITH_API_KEY"'
 
     def shell(**more):
-        return subprocess.run(["sh", "-c", show], env={**env, **more}, capture_output=True, text=True)
+        return subprocess.run(
+            ["sh", "-c", show], env={**env, **more}, capture_output=True, text=True
+        )
 
     wanted = f"{daemon.url} {daemon.key} {daemon.url} {daemon.key}\n"
     assert shell(CAY_DATA=str(daemon.data)).stdout == wanted  # from the data directory
     assert shell(CAY_API_KEY=daemon.key).stdout == wanted
-    assert shell(CAY_API_KEY="it's $(touch x)").stdout.split(" ", 1)[1].startswith("it's $(touch x) ")
-    told = json.loads(subprocess.run([CAY, "env", "--json"], env={**env, "CAY_API_KEY": "k"}, capture_output=True, text=True).stdout)
-    assert told == {"CAY_URL": daemon.url, "CAY_API_KEY": "k", "LANGSMITH_ENDPOINT": daemon.url, "LANGSMITH_API_KEY": "k"}
-    none = subprocess.run([CAY, "env"], env={**env, "CAY_DATA": str(tmp_path)}, capture_output=True, text=True)
+    assert (
+        shell(CAY_API_KEY="it's $(touch x)").stdout.split(" ", 1)[1].startswith("it's $(touch x) ")
+    )
+    told = json.loads(
+        subprocess.run(
+            [CAY, "env", "--json"], env={**env, "CAY_API_KEY": "k"}, capture_output=True, text=True
+        ).stdout
+    )
+    assert told == {
+        "CAY_URL": daemon.url,
+        "CAY_API_KEY": "k",
+        "LANGSMITH_ENDPOINT": daemon.url,
+        "LANGSMITH_API_KEY": "k",
+    }
+    none = subprocess.run(
+        [CAY, "env"], env={**env, "CAY_DATA": str(tmp_path)}, capture_output=True, text=True
+    )
     assert none.returncode == 125 and none.stdout == "" and "cay key create" in none.stderr

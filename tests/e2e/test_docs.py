@@ -17,11 +17,23 @@ def fences(path, language):
 
 @pytest.fixture
 def shell(daemon, tmp_path):
-    env = {**os.environ, **daemon.env, "CAY_DATA": str(daemon.data), "PATH": f"{ROOT / BUILD}:{os.environ['PATH']}",
-           "LANGSMITH_TRACING": "false"}
+    env = {
+        **os.environ,
+        **daemon.env,
+        "CAY_DATA": str(daemon.data),
+        "PATH": f"{ROOT / BUILD}:{os.environ['PATH']}",
+        "LANGSMITH_TRACING": "false",
+    }
 
     def call(script, timeout=120, cwd=ROOT):
-        return subprocess.run(["bash", "-eu", "-c", script], capture_output=True, text=True, env=env, cwd=cwd, timeout=timeout)
+        return subprocess.run(
+            ["bash", "-eu", "-c", script],
+            capture_output=True,
+            text=True,
+            env=env,
+            cwd=cwd,
+            timeout=timeout,
+        )
 
     yield call
     call("cay rm --all; rm -rf /tmp/cay-example.txt /tmp/cay-example-app /tmp/note")
@@ -60,8 +72,12 @@ def test_quickstart(shell):
     done = shell("\n".join(blocks))
     assert done.returncode == 0, done.stderr
     assert "42\n" in done.stdout and "step 3\n" in done.stdout
-    assert re.search(r"^http://192\.0\.0\.3/openai/v1 cay-token-\w+$", done.stdout, re.M), "an API, and no key"
-    assert re.search(r"^openai is gone; .*\nSANDBOX +RULES *\nbox +openai *$", done.stdout, re.M), done.stdout
+    assert re.search(
+        r"^http://192\.0\.0\.3/openai/v1 cay-token-\w+$", done.stdout, re.M
+    ), "an API, and no key"
+    assert re.search(
+        r"^openai is gone; .*\nSANDBOX +RULES *\nbox +openai *$", done.stdout, re.M
+    ), done.stdout
 
 
 @pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples/shell").glob("*.sh")))
@@ -78,8 +94,11 @@ def test_python_examples(shell, script):
 
 def test_typescript_example(shell):
     folder = ROOT / "build/examples-typescript"
-    done = shell(f"mkdir -p {folder} && cp examples/typescript/* {folder}/ && cd {folder} && "
-                 "npm install --silent --no-audit --no-fund && npm start --silent", timeout=300)
+    done = shell(
+        f"mkdir -p {folder} && cp examples/typescript/* {folder}/ && cd {folder} && "
+        "npm install --silent --no-audit --no-fund && npm start --silent",
+        timeout=300,
+    )
     assert done.returncode == 0 and "step 3\nexit 2" in done.stdout, done.stderr
 
 

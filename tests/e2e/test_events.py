@@ -12,7 +12,11 @@ def journal(http, after=0, **filters):
 
 
 def about(events, box):
-    return [(e["type"], e.get("command_id"), e.get("state")) for e in events if e.get("sandbox_id") == box["id"]]
+    return [
+        (e["type"], e.get("command_id"), e.get("state"))
+        for e in events
+        if e.get("sandbox_id") == box["id"]
+    ]
 
 
 def test_commands_that_end_while_the_daemon_is_dead_are_told_once(own_daemon):
@@ -22,13 +26,20 @@ def test_commands_that_end_while_the_daemon_is_dead_are_told_once(own_daemon):
         commands = f"/api/v1/sandboxes/{box['id']}/commands"
         for i in range(5):
             http.post(commands, json={"id": f"quick{i}", "argv": ["true"], "wait": i % 2 == 0})
-        http.post(commands, json={"id": "slow", "command": "sleep 2; exit 7", "wait": False, "timeout_s": 0})
-        http.post(commands, json={"id": "goes-on", "command": "sleep 1000", "wait": False, "timeout_s": 0})
+        http.post(
+            commands,
+            json={"id": "slow", "command": "sleep 2; exit 7", "wait": False, "timeout_s": 0},
+        )
+        http.post(
+            commands, json={"id": "goes-on", "command": "sleep 1000", "wait": False, "timeout_s": 0}
+        )
     daemon.kill()
     subprocess.run(["sleep", "3"], check=True)  # the slow one ends meanwhile
     daemon.start(listen=f"127.0.0.1:{daemon.port}")
     with daemon.http() as http:
-        ended = lambda name: [e for e in journal(http) if e["type"] == "command.ended" and e["command_id"] == name]
+        ended = lambda name: [
+            e for e in journal(http) if e["type"] == "command.ended" and e["command_id"] == name
+        ]
         wait_until(lambda: ended("slow"), "the end of a command that ended while nobody looked")
         assert (ended("slow")[0]["state"], ended("slow")[0]["exit_code"]) == ("exited", 7)
         http.delete(f"/api/v1/sandboxes/{box['id']}/commands/none")
@@ -42,9 +53,16 @@ def test_commands_that_end_while_the_daemon_is_dead_are_told_once(own_daemon):
     told = about(events, box)
     assert len(told) == len(set(told)), f"told twice: {told}"
     for name in [f"quick{i}" for i in range(5)] + ["slow", "goes-on"]:
-        assert told.index(("command.started", name, None)) < next(i for i, t in enumerate(told) if t[:2] == ("command.ended", name))
+        assert told.index(("command.started", name, None)) < next(
+            i for i, t in enumerate(told) if t[:2] == ("command.ended", name)
+        )
     assert [t[0] for t in told if t[0].startswith("sandbox.")] == [
-        "sandbox.created", "sandbox.started", "sandbox.stopped", "sandbox.deleting", "sandbox.deleted"]
+        "sandbox.created",
+        "sandbox.started",
+        "sandbox.stopped",
+        "sandbox.deleting",
+        "sandbox.deleted",
+    ]
     assert all(e["labels"] == {"team": "a"} for e in events)
 
 
@@ -65,7 +83,9 @@ def test_a_stream_goes_on_after_the_daemon_was_killed(own_daemon):
     seen = []
 
     def follow(until):
-        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": seen[-1]["id"]} if seen else {})
+        headers = {"Accept": "text/event-stream"} | (
+            {"Last-Event-ID": seen[-1]["id"]} if seen else {}
+        )
         with daemon.http() as http, http.stream("GET", "/api/v1/events", headers=headers) as answer:
             assert answer.headers["content-type"] == "text/event-stream"
             for event in server_sent(answer.iter_lines()):
@@ -84,7 +104,9 @@ def test_a_stream_goes_on_after_the_daemon_was_killed(own_daemon):
     assert [e["event"] for e in seen] == ["sandbox.created", "sandbox.started", "sandbox.stopped"]
     assert json.loads(seen[-1]["data"])["sandbox_id"] == box["id"]
     # A stream does not keep the daemon from ending.
-    with daemon.http() as http, http.stream("GET", "/api/v1/events", headers={"Accept": "text/event-stream"}) as answer:
+    with daemon.http() as http, http.stream(
+        "GET", "/api/v1/events", headers={"Accept": "text/event-stream"}
+    ) as answer:
         next(answer.iter_lines())
         daemon.process.terminate()
         daemon.process.wait(timeout=4)
@@ -92,14 +114,18 @@ def test_a_stream_goes_on_after_the_daemon_was_killed(own_daemon):
 
 
 def test_the_command_line_follows(daemon, http, box):
-    following = subprocess.Popen([CAY, "events", "--follow", "--after", "now", "--sandbox", box["id"], "--json"],
-                                 stdout=subprocess.PIPE, env={**__import__("os").environ, **daemon.env})
+    following = subprocess.Popen(
+        [CAY, "events", "--follow", "--after", "now", "--sandbox", box["id"], "--json"],
+        stdout=subprocess.PIPE,
+        env={**__import__("os").environ, **daemon.env},
+    )
     try:
         seen = []
         # "now" is the moment of the request: events go on until it has seen one.
         while not seen:
             http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"argv": ["true"]})
             import select
+
             if select.select([following.stdout], [], [], 0.2)[0]:
                 seen.append(json.loads(following.stdout.readline()))
         assert seen[0]["type"] == "command.started" or seen[0]["type"] == "command.ended", seen
@@ -108,6 +134,8 @@ def test_the_command_line_follows(daemon, http, box):
         following.kill()
         following.wait()
     listed = daemon.cli("events", "--sandbox", box["id"], "--type", "sandbox.")
-    assert listed.code == 0 and "sandbox.created" in listed.text and "command." not in listed.text, listed
+    assert (
+        listed.code == 0 and "sandbox.created" in listed.text and "command." not in listed.text
+    ), listed
     ahead = daemon.cli("events", "--after", "99999999")
     assert ahead.code == 125 and b"has not happened" in ahead.err, ahead

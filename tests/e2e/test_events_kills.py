@@ -28,13 +28,22 @@ def told(http):
 
 def compare(http, truth):
     """truth: id -> exit code of accepted commands. Waits for their ends, then compares all that is told with it."""
-    wait_until(lambda: truth.keys() <= told(http)[1].keys() or time.sleep(0.2), f"the ends of {len(truth)} commands", limit=60)
+    wait_until(
+        lambda: truth.keys() <= told(http)[1].keys() or time.sleep(0.2),
+        f"the ends of {len(truth)} commands",
+        limit=60,
+    )
     starts, ends = told(http)
     for name, code in truth.items():
         assert len(starts[name]) == 1, f"{name} is told to have started {len(starts[name])} times"
-        assert [(e["state"], e.get("exit_code")) for e in ends[name]] == [("exited", code)], (name, ends[name])
+        assert [(e["state"], e.get("exit_code")) for e in ends[name]] == [("exited", code)], (
+            name,
+            ends[name],
+        )
         assert starts[name][0]["seq"] < ends[name][0]["seq"], name
-    for name in starts.keys() | ends.keys():  # those whose answer the kill took: all of them true, too
+    for name in (
+        starts.keys() | ends.keys()
+    ):  # those whose answer the kill took: all of them true, too
         assert len(starts[name]) == 1 and len(ends[name]) <= 1, (name, starts[name], ends[name])
         assert all(e["state"] == "exited" for e in ends[name]), ends[name]
 
@@ -52,7 +61,13 @@ def test_twenty_kills_during_short_commands(own_daemon):
             while not stop.is_set():
                 name, code = f"r{round_}n{number}{box[:4]}", number % 7
                 number += 1
-                body = {"id": name, "argv": ["sh", "-c", f"exit {code}"], "wait": number % 3 == 0, "ttl_s": (0, 600)[number % 2], "timeout_s": 0}
+                body = {
+                    "id": name,
+                    "argv": ["sh", "-c", f"exit {code}"],
+                    "wait": number % 3 == 0,
+                    "ttl_s": (0, 600)[number % 2],
+                    "timeout_s": 0,
+                }
                 try:
                     if http.post(commands, json=body).status_code >= 300:
                         continue
@@ -85,11 +100,23 @@ def test_ends_that_a_stopped_daemon_never_read(own_daemon):
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()["id"]
         for number in range(12):
-            body = {"id": f"c{number}", "argv": ["sh", "-c", f"sleep 1; exit {number}"], "wait": False, "ttl_s": 0, "timeout_s": 0}
+            body = {
+                "id": f"c{number}",
+                "argv": ["sh", "-c", f"sleep 1; exit {number}"],
+                "wait": False,
+                "ttl_s": 0,
+                "timeout_s": 0,
+            }
             assert http.post(f"/api/v1/sandboxes/{box}/commands", json=body).status_code < 300
             truth[f"c{number}"] = number
         for number in range(12, 16):  # the last starts are not written yet, maybe
-            body = {"id": f"c{number}", "argv": ["sh", "-c", f"exit {number}"], "wait": False, "ttl_s": 0, "timeout_s": 0}
+            body = {
+                "id": f"c{number}",
+                "argv": ["sh", "-c", f"exit {number}"],
+                "wait": False,
+                "ttl_s": 0,
+                "timeout_s": 0,
+            }
             assert http.post(f"/api/v1/sandboxes/{box}/commands", json=body).status_code < 300
             truth[f"c{number}"] = number
     daemon.process.send_signal(signal.SIGSTOP)
@@ -100,7 +127,9 @@ def test_ends_that_a_stopped_daemon_never_read(own_daemon):
         compare(http, truth)
     daemon.restart("kill")  # and what was told is not told again
     with daemon.http() as http:
-        http.post(f"/api/v1/sandboxes/{box}/commands", json={"id": "last", "argv": ["true"], "wait": True})
+        http.post(
+            f"/api/v1/sandboxes/{box}/commands", json={"id": "last", "argv": ["true"], "wait": True}
+        )
         compare(http, truth | {"last": 0})
 
 
@@ -115,7 +144,11 @@ def test_pruned_events_never_come_again(own_daemon, tmp_path):
         while True:
             page = http.get("/api/v1/events", params={"after": after, "limit": 1000}).json()
             assert page["gap"] is None, "the test read too slowly"
-            seen.update((e["command_id"], e["type"], e.get("state")) for e in page["items"] if e["type"].startswith("command."))
+            seen.update(
+                (e["command_id"], e["type"], e.get("state"))
+                for e in page["items"]
+                if e["type"].startswith("command.")
+            )
             if not page["items"]:
                 return
             after = page["next_after"]
@@ -127,7 +160,10 @@ def test_pruned_events_never_come_again(own_daemon, tmp_path):
         with daemon.http() as http:
             for number in range(90):
                 names.append(f"r{round_}n{number}")
-                http.post(f"/api/v1/sandboxes/{box}/commands", json={"id": names[-1], "argv": ["true"], "wait": True}).raise_for_status()
+                http.post(
+                    f"/api/v1/sandboxes/{box}/commands",
+                    json={"id": names[-1], "argv": ["true"], "wait": True},
+                ).raise_for_status()
                 if number % 20 == 0:
                     follow(http)
         daemon.restart("kill")
@@ -136,11 +172,24 @@ def test_pruned_events_never_come_again(own_daemon, tmp_path):
             wait_until(lambda: follow(http) or seen[last], "the end of the last command")
     with daemon.http() as http:
         # Any repeated event would have come by now, since something newer has.
-        http.post(f"/api/v1/sandboxes/{box}/commands", json={"id": "newer", "argv": ["true"], "wait": True}).raise_for_status()
-        wait_until(lambda: follow(http) or seen[("newer", "command.ended", "exited")], "the newest end")
-        assert http.get("/api/v1/events", params={"after": 0}).json()["gap"] is not None, "nothing was pruned: the test tests nothing"
-    expected = {(name, kind, state): 1 for name in [*names, "newer"] for kind, state in (("command.started", None), ("command.ended", "exited"))}
-    assert dict(seen) == expected, {key: count for key, count in seen.items() if expected.get(key) != count}
+        http.post(
+            f"/api/v1/sandboxes/{box}/commands",
+            json={"id": "newer", "argv": ["true"], "wait": True},
+        ).raise_for_status()
+        wait_until(
+            lambda: follow(http) or seen[("newer", "command.ended", "exited")], "the newest end"
+        )
+        assert (
+            http.get("/api/v1/events", params={"after": 0}).json()["gap"] is not None
+        ), "nothing was pruned: the test tests nothing"
+    expected = {
+        (name, kind, state): 1
+        for name in [*names, "newer"]
+        for kind, state in (("command.started", None), ("command.ended", "exited"))
+    }
+    assert dict(seen) == expected, {
+        key: count for key, count in seen.items() if expected.get(key) != count
+    }
 
 
 def test_daemon_and_keeper_killed_together(own_daemon):
@@ -153,7 +202,15 @@ def test_daemon_and_keeper_killed_together(own_daemon):
             body = {"id": f"done{number}", "argv": ["sh", "-c", f"exit {number}"], "wait": True}
             http.post(commands, json=body).raise_for_status()
         for number in range(4):
-            http.post(commands, json={"id": f"open{number}", "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0}).raise_for_status()
+            http.post(
+                commands,
+                json={
+                    "id": f"open{number}",
+                    "argv": ["sleep", "1000"],
+                    "wait": False,
+                    "timeout_s": 0,
+                },
+            ).raise_for_status()
         daemon.kill()
     kill_keeper(daemon, box)
     daemon.start(listen=f"127.0.0.1:{daemon.port}")
@@ -162,5 +219,9 @@ def test_daemon_and_keeper_killed_together(own_daemon):
         wait_until(lambda: names <= told(http)[1].keys(), "all ends")
         starts, ends = told(http)
     assert {name: len(events) for name, events in starts.items()} == dict.fromkeys(names, 1)
-    expected = {f"done{number}": [("exited", number)] for number in range(8)} | {f"open{number}": [("lost", None)] for number in range(4)}
-    assert {name: [(e["state"], e.get("exit_code")) for e in events] for name, events in ends.items()} == expected
+    expected = {f"done{number}": [("exited", number)] for number in range(8)} | {
+        f"open{number}": [("lost", None)] for number in range(4)
+    }
+    assert {
+        name: [(e["state"], e.get("exit_code")) for e in events] for name, events in ends.items()
+    } == expected

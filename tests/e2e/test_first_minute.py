@@ -22,14 +22,18 @@ def test_timeout_is_124_at_once_and_nothing_is_left(daemon):
     best = 60
     for _ in range(3):  # a busy machine may spoil one
         begin = time.monotonic()
-        got = daemon.cli("exec", "--timeout", "1", name, "--", "sh", "-c", "sleep 97531 & sleep 97531")
+        got = daemon.cli(
+            "exec", "--timeout", "1", name, "--", "sh", "-c", "sleep 97531 & sleep 97531"
+        )
         best = min(best, time.monotonic() - begin)
         assert got.code == 124, got
     assert best < 1 + slow(0.5 + 0.5)  # half a second for the end, and one for the CLI's own start
     look = ["exec", name, "--", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]
     left = daemon.cli(*look)
     assert left.code == 0 and "97531" not in left.text, left
-    seen = daemon.cli("exec", "-d", name, "--", "sleep", "97531")  # positive control: one that runs is seen
+    seen = daemon.cli(
+        "exec", "-d", name, "--", "sleep", "97531"
+    )  # positive control: one that runs is seen
     assert "sleep 97531" in daemon.cli(*look).text, seen
     daemon.cli("rm", name)
 
@@ -45,7 +49,17 @@ def test_a_timeout_of_one_second_ends_within_one_and_a_half(daemon):
 
 
 def test_out_of_memory_is_said(daemon):
-    got = daemon.cli("run", "--rm", "--json", "--memory", "128MiB", "--", "python3", "-c", "x = bytearray(1 << 30)")
+    got = daemon.cli(
+        "run",
+        "--rm",
+        "--json",
+        "--memory",
+        "128MiB",
+        "--",
+        "python3",
+        "-c",
+        "x = bytearray(1 << 30)",
+    )
     assert got.code == 137, got
     assert '"oom_killed"' in got.text, got
 
@@ -94,8 +108,12 @@ def named(daemon):
         pytest.skip(f"this kernel does not name its victims: {feature['found']}")
 
 
-@pytest.mark.parametrize("after", ["kill -9 $$", "sh -c \"kill -9 $$\"", "sh -c \"kill -9 \\$PPID\"; sleep 1000"])
-def test_a_shell_killed_after_a_child_ran_out_of_memory_was_killed_by_that(daemon, small, named, after):
+@pytest.mark.parametrize(
+    "after", ["kill -9 $$", 'sh -c "kill -9 $$"', 'sh -c "kill -9 \\$PPID"; sleep 1000']
+)
+def test_a_shell_killed_after_a_child_ran_out_of_memory_was_killed_by_that(
+    daemon, small, named, after
+):
     for _ in range(3):  # its cgroup is used again, with what it counted
         got = result_of(daemon, small, f"{EAT}; {after}")
         assert (got["state"], got["signal"]) == ("signalled", 9), got
@@ -110,11 +128,17 @@ def test_one_that_goes_on_after_its_child_and_is_then_chosen_itself(daemon, smal
 def test_a_kill_that_was_asked_for_after_a_child_ran_out_of_memory(daemon, small, named):
     with daemon.http() as http:
         for body in ({"signal": 9}, {}):
-            made = http.post(f"/api/v1/sandboxes/{small}/commands", json={"command": f"{EAT}; echo on; sleep 1000", "wait": False}).json()
+            made = http.post(
+                f"/api/v1/sandboxes/{small}/commands",
+                json={"command": f"{EAT}; echo on; sleep 1000", "wait": False},
+            ).json()
             one = f"/api/v1/sandboxes/{small}/commands/{made['id']}"
             wait_until(lambda: http.get(one).json()["stdout"]["bytes"], "the child is gone")
             assert http.post(f"{one}/kill", json=body).status_code == 204
-            got = wait_until(lambda: [now for now in [http.get(one).json()] if now["state"] != "running"], "it ends")[0]
+            got = wait_until(
+                lambda: [now for now in [http.get(one).json()] if now["state"] != "running"],
+                "it ends",
+            )[0]
             assert (got["state"], got["signal"]) == ("killed", 9) and got["oom_kills"] >= 1, got
 
 

@@ -13,7 +13,9 @@ def test_a_full_disk_survives_a_restart(http, how):
     url = f"/api/v1/sandboxes/{box['id']}"
 
     def run(command):
-        answer = http.post(f"{url}/commands", json={"command": command, "user": "root", "timeout_s": 55})
+        answer = http.post(
+            f"{url}/commands", json={"command": command, "user": "root", "timeout_s": 55}
+        )
         assert answer.status_code == 200, answer.text
         return answer.json()
 
@@ -48,7 +50,10 @@ def test_overwriting_in_place_takes_no_more_room(http):
     box = http.post("/api/v1/sandboxes", json={"limits": {"disk_bytes": 100 << 20}}).json()
     url = f"/api/v1/sandboxes/{box['id']}"
     try:
-        got = http.post(f"{url}/commands", json={"argv": ["python3", "-c", OVERWRITE], "user": "root", "timeout_s": 120}).json()
+        got = http.post(
+            f"{url}/commands",
+            json={"argv": ["python3", "-c", OVERWRITE], "user": "root", "timeout_s": 120},
+        ).json()
         assert got["exit_code"] == 0, got
     finally:
         http.delete(url)
@@ -59,7 +64,9 @@ def test_what_goes_in_leaves_the_hosts_reserve(own_daemon, tmp_path):
     daemon = own_daemon()
     with daemon.http() as http:
         url = f"/api/v1/sandboxes/{http.post('/api/v1/sandboxes', json={}).json()['id']}"
-        assert http.put(f"{url}/files", params={"path": "/root/f"}, content=b"first").status_code < 300
+        assert (
+            http.put(f"{url}/files", params={"path": "/root/f"}, content=b"first").status_code < 300
+        )
     settings = tmp_path / "cay.toml"
     settings.write_text(f"[host]\ndisk_reserve_bytes = {1 << 60}\n")
     daemon.args += ["--config", str(settings)]
@@ -67,7 +74,12 @@ def test_what_goes_in_leaves_the_hosts_reserve(own_daemon, tmp_path):
     daemon.restart()
     with daemon.http() as http:
         refused = http.put(f"{url}/files", params={"path": "/root/f"}, content=b"second")
-        assert (refused.status_code, refused.json()["error"]["reason"]) == (503, "host_disk_full"), refused.text
+        assert (refused.status_code, refused.json()["error"]["reason"]) == (
+            503,
+            "host_disk_full",
+        ), refused.text
         assert http.get(f"{url}/files", params={"path": "/root/f"}).content == b"first"
-        command = http.post(f"{url}/commands", json={"command": "cat /root/f; ls /root", "user": "root"}).json()
+        command = http.post(
+            f"{url}/commands", json={"command": "cat /root/f; ls /root", "user": "root"}
+        ).json()
         assert (command["stdout"], command["exit_code"]) == ("firstf\n", 0)

@@ -77,7 +77,9 @@ class Box:
         self.id = json.loads(made.text)["id"]
 
     def python(self, program, *argv, timeout=60):
-        return self.daemon.cli("exec", self.name, "--", "python3", "-c", program, *argv, timeout=timeout)
+        return self.daemon.cli(
+            "exec", self.name, "--", "python3", "-c", program, *argv, timeout=timeout
+        )
 
     def sh(self, line, timeout=60):
         return self.daemon.cli("exec", self.name, "--", "sh", "-c", line, timeout=timeout)
@@ -85,15 +87,26 @@ class Box:
     def attempt(self, *tries):
         got = self.python(TRY, json.dumps(tries), timeout=120)
         assert got.code == 0, got
-        return [word for word, _ in json.loads(got.text)], [seconds for _, seconds in json.loads(got.text)]
+        return [word for word, _ in json.loads(got.text)], [
+            seconds for _, seconds in json.loads(got.text)
+        ]
 
     def net(self):
         return json.loads(self.daemon.cli("net", "--json", self.name).text)
 
     def line(self, when=lambda item: True, **facts):
         """The line of `cay net` that has these facts, once `when` is true of it: counts and bytes are written down later than what was decided, by 50 ms and more."""
+
         def find():
-            return next((item for item in self.net()["items"] if all(item[key] == value for key, value in facts.items()) and when(item)), None)
+            return next(
+                (
+                    item
+                    for item in self.net()["items"]
+                    if all(item[key] == value for key, value in facts.items()) and when(item)
+                ),
+                None,
+            )
+
         return wait_until(find, f"a line with {facts}")
 
     def close(self):
@@ -115,13 +128,26 @@ def everything(gated):
 
 
 def test_allowed_names_are_reached_by_both_families(packages):
-    tries = [{"host": "allowed.gate.test", "port": 80, "kind": "http", "family": family} for family in (socket.AF_INET, socket.AF_INET6)]
-    tries += [{"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "allowed.gate.test", "family": family}
-              for family in (socket.AF_INET, socket.AF_INET6)]
+    tries = [
+        {"host": "allowed.gate.test", "port": 80, "kind": "http", "family": family}
+        for family in (socket.AF_INET, socket.AF_INET6)
+    ]
+    tries += [
+        {
+            "host": "allowed.gate.test",
+            "port": 443,
+            "kind": "tls",
+            "sni": "allowed.gate.test",
+            "family": family,
+        }
+        for family in (socket.AF_INET, socket.AF_INET6)
+    ]
     tries += [{"host": "bulk.gate.test", "port": 7001}]
     words, _ = packages.attempt(*tries)
     assert words == ["hello allowed.gate.test"] * 4 + ["ping"]
-    line = packages.line(lambda item: item["count"] == 2, host="allowed.gate.test", port=443, verdict="allowed")
+    line = packages.line(
+        lambda item: item["count"] == 2, host="allowed.gate.test", port=443, verdict="allowed"
+    )
     assert line["address"] in (V4, V6)
 
 
@@ -130,7 +156,11 @@ def test_refused_names_fail_in_dns_at_once(packages, everything):
     words, seconds = packages.attempt(refused, {"host": "no.such.name.gate.test", "port": 80})
     assert words == ["no name", "no name"] and max(seconds) < AT_ONCE
     line = packages.line(host="other.gate.test", port=0, verdict="refused")
-    assert line["reason"] == "not_in_policy" and "policy set SANDBOX --add 'other.gate.test'" in line["remedy"] and "network.hosts" in line["remedy"]
+    assert (
+        line["reason"] == "not_in_policy"
+        and "policy set SANDBOX --add 'other.gate.test'" in line["remedy"]
+        and "network.hosts" in line["remedy"]
+    )
     words, _ = everything.attempt(refused)  # the control: the name is there
     assert words == ["hello other.gate.test"]
 
@@ -138,24 +168,48 @@ def test_refused_names_fail_in_dns_at_once(packages, everything):
 def test_a_lookup_that_fails_is_told_as_no_rules_doing(everything):
     words, _ = everything.attempt({"host": "nowhere.gate.test", "port": 80})
     assert "hello" not in words[0]
-    found = wait_until(lambda: [item for item in everything.net()["items"] if item["host"] == "nowhere.gate.test"], "its line", 60)
-    assert [(item["port"], item["verdict"], item["remedy"]) for item in found] == [(0, "allowed", "")], found
-    said = {"name_not_found": "the name has no address", "lookup_failed": "this host's resolver failed"}[found[0]["reason"]]  # as the host is, or is not, online
+    found = wait_until(
+        lambda: [item for item in everything.net()["items"] if item["host"] == "nowhere.gate.test"],
+        "its line",
+        60,
+    )
+    assert [(item["port"], item["verdict"], item["remedy"]) for item in found] == [
+        (0, "allowed", "")
+    ], found
+    said = {
+        "name_not_found": "the name has no address",
+        "lookup_failed": "this host's resolver failed",
+    }[
+        found[0]["reason"]
+    ]  # as the host is, or is not, online
     assert said in everything.daemon.cli("net", everything.name).text
 
 
 def test_an_allowed_address_is_no_way_to_a_refused_name(packages, everything):
-    tries = [{"host": "allowed.gate.test", "port": 80, "kind": "http", "says": "other.gate.test"},
-             {"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "other.gate.test"},
-             {"host": "allowed.gate.test", "port": 443, "kind": "tls"},
-             {"host": V4, "port": 443, "kind": "tls", "sni": "other.gate.test"},
-             {"host": "allowed.gate.test", "port": 443, "kind": "http"},
-             {"host": "allowed.gate.test", "port": 7004},
-             {"host": V4, "port": 7004}, {"host": V6, "port": 7004}]
+    tries = [
+        {"host": "allowed.gate.test", "port": 80, "kind": "http", "says": "other.gate.test"},
+        {"host": "allowed.gate.test", "port": 443, "kind": "tls", "sni": "other.gate.test"},
+        {"host": "allowed.gate.test", "port": 443, "kind": "tls"},
+        {"host": V4, "port": 443, "kind": "tls", "sni": "other.gate.test"},
+        {"host": "allowed.gate.test", "port": 443, "kind": "http"},
+        {"host": "allowed.gate.test", "port": 7004},
+        {"host": V4, "port": 7004},
+        {"host": V6, "port": 7004},
+    ]
     words, seconds = packages.attempt(*tries)
-    assert words == ["403 This sandbox's policy does not allow other.gate.test.\n"] + ["reset"] * (len(tries) - 1) and max(seconds) < AT_ONCE
+    assert (
+        words
+        == ["403 This sandbox's policy does not allow other.gate.test.\n"]
+        + ["reset"] * (len(tries) - 1)
+        and max(seconds) < AT_ONCE
+    )
     words, _ = everything.attempt(*tries[:4])  # the control
-    assert words == ["hello other.gate.test", "hello allowed.gate.test", "hello allowed.gate.test", f"hello {V4}"]
+    assert words == [
+        "hello other.gate.test",
+        "hello allowed.gate.test",
+        "hello allowed.gate.test",
+        f"hello {V4}",
+    ]
 
 
 def test_an_address_that_the_operator_lists_needs_no_name(packages):
@@ -164,14 +218,36 @@ def test_an_address_that_the_operator_lists_needs_no_name(packages):
 
 
 def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by_a_rule(packages):
-    program = ("import socket, time\ns = socket.create_connection(('bulk.gate.test', 7001)); s.sendall(b'x' * 5000); n = 0\n"
-               "while n < 5000: n += len(s.recv(65536))\nprint('moved', flush=True)\ntime.sleep(600)")
-    before = next((item for item in packages.net()["items"] if (item["host"], item["port"]) == ("bulk.gate.test", 7001)), {"sent_bytes": 0, "received_bytes": 0})
-    command = packages.daemon.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
+    program = (
+        "import socket, time\ns = socket.create_connection(('bulk.gate.test', 7001)); s.sendall(b'x' * 5000); n = 0\n"
+        "while n < 5000: n += len(s.recv(65536))\nprint('moved', flush=True)\ntime.sleep(600)"
+    )
+    before = next(
+        (
+            item
+            for item in packages.net()["items"]
+            if (item["host"], item["port"]) == ("bulk.gate.test", 7001)
+        ),
+        {"sent_bytes": 0, "received_bytes": 0},
+    )
+    command = packages.daemon.cli(
+        "exec", "-d", packages.name, "--", "python3", "-c", program
+    ).text.strip()
 
     def told():
-        now = next((item for item in packages.net()["items"] if (item["host"], item["port"]) == ("bulk.gate.test", 7001)), before)
-        return (now["sent_bytes"] - before["sent_bytes"], now["received_bytes"] - before["received_bytes"]) == (5000, 5000)
+        now = next(
+            (
+                item
+                for item in packages.net()["items"]
+                if (item["host"], item["port"]) == ("bulk.gate.test", 7001)
+            ),
+            before,
+        )
+        return (
+            now["sent_bytes"] - before["sent_bytes"],
+            now["received_bytes"] - before["received_bytes"],
+        ) == (5000, 5000)
+
     try:
         wait_until(told, "the bytes of an open connection", 20)
     finally:
@@ -181,17 +257,23 @@ def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by
 
 
 def test_a_name_cannot_be_shown_as_another(everything):
-    ask = ("import socket\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(20)\n"
-           "u.sendto(bytes.fromhex('1234010000010000000000000870') + b'ypi.org' + bytes.fromhex('0000010001'), ('8.8.8.8', 53)); print(u.recv(512)[3] & 15)")
+    ask = (
+        "import socket\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(20)\n"
+        "u.sendto(bytes.fromhex('1234010000010000000000000870') + b'ypi.org' + bytes.fromhex('0000010001'), ('8.8.8.8', 53)); print(u.recv(512)[3] & 15)"
+    )
     assert everything.python(ask).text == "3\n"
     line = everything.line(host="pypi\\046org")
     assert line["verdict"] == "refused" and line["remedy"] == ""
 
 
 def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
-    flood = ("import os, socket, time\nend = time.monotonic() + 6\nfor _ in range(3): os.fork()\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-             "u.connect(('8.8.8.8', 53))\nwhile time.monotonic() < end: u.send(b'x')")
-    command = everything.daemon.cli("exec", "-d", everything.name, "--", "python3", "-c", flood).text.strip()
+    flood = (
+        "import os, socket, time\nend = time.monotonic() + 6\nfor _ in range(3): os.fork()\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "u.connect(('8.8.8.8', 53))\nwhile time.monotonic() < end: u.send(b'x')"
+    )
+    command = everything.daemon.cli(
+        "exec", "-d", everything.name, "--", "python3", "-c", flood
+    ).text.strip()
     for _ in range(3):
         words, seconds = packages.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
         assert words == ["hello allowed.gate.test"] and max(seconds) < AT_ONCE
@@ -199,9 +281,11 @@ def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
 
 
 def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
-    ask = ("import socket, time\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(('8.8.8.8', 53))\n"
-           "for n in range(128): u.send(bytes.fromhex('123401000001000000000000') + b'\\x04s%03d\\x04gate\\x04test\\0\\0\\1\\0\\1' % n)\n"
-           "print('asked', flush=True); time.sleep(60)")
+    ask = (
+        "import socket, time\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(('8.8.8.8', 53))\n"
+        "for n in range(128): u.send(bytes.fromhex('123401000001000000000000') + b'\\x04s%03d\\x04gate\\x04test\\0\\0\\1\\0\\1' % n)\n"
+        "print('asked', flush=True); time.sleep(60)"
+    )
     daemon = new_daemon(*world.settings)
     daemon.prefix = world.with_etc("hosts", "resolv.conf")
     with world.nameserver() as silent:
@@ -211,7 +295,9 @@ def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
             asking, other = Box(daemon, "open"), Box(daemon, "packages")
             daemon.cli("exec", "-d", asking.name, "--", "python3", "-c", ask)
             assert b"gate" in silent.recv(512)
-            words, seconds = other.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
+            words, seconds = other.attempt(
+                {"host": "allowed.gate.test", "port": 80, "kind": "http"}
+            )
             assert words == ["hello allowed.gate.test"] and max(seconds) < AT_ONCE
         finally:
             daemon.close(keep_log=request.session.testsfailed > 0)
@@ -223,9 +309,17 @@ def cut_off(asked):
         while (got := asked.recvfrom(512))[0]:
             question, back = got
             end = question.index(b"\0", 12) + 5
-            of_v4 = question[end - 4:end - 2] == b"\0\1"
+            of_v4 = question[end - 4 : end - 2] == b"\0\1"
             record = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(V4) if of_v4 else b""
-            asked.sendto(question[:2] + b"\x83\x80\0\1" + (b"\0\1" if of_v4 else b"\0\0") + b"\0\0\0\0" + question[12:end] + record, back)
+            asked.sendto(
+                question[:2]
+                + b"\x83\x80\0\1"
+                + (b"\0\1" if of_v4 else b"\0\0")
+                + b"\0\0\0\0"
+                + question[12:end]
+                + record,
+                back,
+            )
 
 
 def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(world, request):
@@ -234,16 +328,26 @@ def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(w
     with world.nameserver() as asked, socket.create_server((V4, 53)) as by_tcp:
         threading.Thread(target=cut_off, args=(asked,), daemon=True).start()
         # The control: the C library's own way, which nothing ends but whoever looks.
-        subprocess.run([*daemon.prefix, "timeout", "3", "getent", "ahosts", "control.gate.test"], capture_output=True, check=False)
+        subprocess.run(
+            [*daemon.prefix, "timeout", "3", "getent", "ahosts", "control.gate.test"],
+            capture_output=True,
+            check=False,
+        )
         by_tcp.settimeout(slow(5))
         held = [by_tcp.accept()[0]]
         daemon.start()
         try:
             asking = Box(daemon, "open")
             begun = time.monotonic()
-            for number in range(40):  # more than there are threads for lookups: what holds of a thread's first one holds of the next
-                assert asking.sh(f"getent ahostsv4 n{number}.gate.test").text.split()[:1] == [V4], "what came is taken"
-            assert time.monotonic() - begun < slow(100), "one that waited would do so until it is ended"
+            for number in range(
+                40
+            ):  # more than there are threads for lookups: what holds of a thread's first one holds of the next
+                assert asking.sh(f"getent ahostsv4 n{number}.gate.test").text.split()[:1] == [
+                    V4
+                ], "what came is taken"
+            assert time.monotonic() - begun < slow(
+                100
+            ), "one that waited would do so until it is ended"
             by_tcp.setblocking(False)
             with pytest.raises(BlockingIOError):
                 held.append(by_tcp.accept()[0])
@@ -255,8 +359,13 @@ def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(w
 
 def test_other_programs_that_ask(packages):
     tried = 0
-    for program, line in (("curl", "curl -sS -m 20 http://allowed.gate.test/"),
-                          ("node", "node -e \"fetch('http://allowed.gate.test/').then(r => r.text()).then(console.log)\"")):
+    for program, line in (
+        ("curl", "curl -sS -m 20 http://allowed.gate.test/"),
+        (
+            "node",
+            "node -e \"fetch('http://allowed.gate.test/').then(r => r.text()).then(console.log)\"",
+        ),
+    ):
         if packages.sh(f"command -v {program}").code != 0:
             continue
         tried += 1
@@ -294,7 +403,11 @@ print(json.dumps([own, got, sent, came, udp.recv(9).decode()]))
 
 def test_off_has_no_way_at_all(gated):
     box = Box(gated, "off")
-    words, seconds = box.attempt({"host": "allowed.gate.test", "port": 80}, {"host": V4, "port": 80, "kind": "http"}, {"host": V6, "port": 80})
+    words, seconds = box.attempt(
+        {"host": "allowed.gate.test", "port": 80},
+        {"host": V4, "port": 80, "kind": "http"},
+        {"host": V6, "port": 80},
+    )
     assert "hello" not in str(words) and words[1].startswith("OSError") and max(seconds) < AT_ONCE
     assert not (gated.data / "gate" / f"{box.id}.sock").exists()
     assert box.net()["items"] == []
@@ -307,22 +420,39 @@ def test_one_that_was_started_without_a_way_out_has_one_from_its_next_start(gate
     assert box.attempt(reach)[0] != ["ping"]
     told = gated.cli("net", box.name, "--policy", "packages")
     assert told.code == 0 and "from its next start; now it runs by off" in told.text, told
-    assert (box.net()["policy"], box.net()["running_policy"], box.net()["gate"]) == ("packages", "off", "serves")
+    assert (box.net()["policy"], box.net()["running_policy"], box.net()["gate"]) == (
+        "packages",
+        "off",
+        "serves",
+    )
     assert box.attempt(reach)[0] != ["ping"]
     assert gated.cli("stop", box.name).code == 0
-    assert box.attempt(reach, {"host": "allowed.gate.test", "port": 80, "kind": "http"})[0] == ["ping", "hello allowed.gate.test"]
+    assert box.attempt(reach, {"host": "allowed.gate.test", "port": 80, "kind": "http"})[0] == [
+        "ping",
+        "hello allowed.gate.test",
+    ]
     wait_until(lambda: box.net()["running_policy"] == "packages", "the gate to tell its policy")
-    assert gated.cli("net", box.name, "--policy", "off").code == 0  # at once: see test_gate_policies.py
-    wait_until(lambda: (box.net()["policy"], box.net()["running_policy"]) == ("off", "off"), "the gate to go by it")
+    assert (
+        gated.cli("net", box.name, "--policy", "off").code == 0
+    )  # at once: see test_gate_policies.py
+    wait_until(
+        lambda: (box.net()["policy"], box.net()["running_policy"]) == ("off", "off"),
+        "the gate to go by it",
+    )
     assert gated.cli("stop", box.name).code == 0
     assert box.attempt(reach)[0] != ["ping"]
-    own = box.python("import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')")
+    own = box.python(
+        "import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')"
+    )
     assert own.text == "own\n", own  # its host name means itself under every policy
     box.close()
 
 
 def test_doctor_tells_of_the_gate(gated):
-    features = {feature["name"]: feature for feature in json.loads(gated.cli("doctor", "--json").text)["features"]}
+    features = {
+        feature["name"]: feature
+        for feature in json.loads(gated.cli("doctor", "--json").text)["features"]
+    }
     assert features["network"]["ok"] and features["gate"]["ok"], features
 
 
@@ -330,39 +460,88 @@ def test_nobody_inside_has_the_hosts_network(gated, packages, everything):
     ours = os.readlink("/proc/self/ns/net")
     for box in (packages, everything):
         command = gated.cli("exec", "-d", box.name, "--", "sleep", "30").text.strip()
-        inside = {os.readlink(f"/proc/{pid}/ns/net") for pid, group in processes_of(box.id).items() if "keeper" not in group}
+        inside = {
+            os.readlink(f"/proc/{pid}/ns/net")
+            for pid, group in processes_of(box.id).items()
+            if "keeper" not in group
+        }
         assert inside and ours not in inside
         gated.cli("kill", box.name, command)
 
 
 def test_a_network_namespace_inside_is_redirected_too(packages):
-    init = next(pid for pid in processes_of(packages.id) if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "cay-init")
+    init = next(
+        pid
+        for pid in processes_of(packages.id)
+        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "cay-init"
+    )
     enter = ["nsenter", "-t", str(init), "-n"]
     with subprocess.Popen([*enter, "unshare", "-n", "sleep", "60"]) as nested:
         try:
-            wait_until(lambda: os.readlink(f"/proc/{nested.pid}/ns/net") != os.readlink(f"/proc/{init}/ns/net") and
-                       pathlib.Path(f"/proc/{nested.pid}/comm").read_text().strip() == "sleep", "the nested namespace")
+            wait_until(
+                lambda: os.readlink(f"/proc/{nested.pid}/ns/net")
+                != os.readlink(f"/proc/{init}/ns/net")
+                and pathlib.Path(f"/proc/{nested.pid}/comm").read_text().strip() == "sleep",
+                "the nested namespace",
+            )
             inner = ["nsenter", "-t", str(nested.pid), "-n"]
-            for words in ([*enter, "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns", str(nested.pid)],
-                          [*enter, "ip", "address", "add", "172.20.0.1/24", "dev", "v0"], [*enter, "ip", "link", "set", "v0", "up"],
-                          [*inner, "ip", "address", "add", "172.20.0.2/24", "dev", "v1"], [*inner, "ip", "link", "set", "v1", "up"],
-                          [*inner, "ip", "route", "add", "default", "via", "172.20.0.1"]):
+            for words in (
+                [
+                    *enter,
+                    "ip",
+                    "link",
+                    "add",
+                    "v0",
+                    "type",
+                    "veth",
+                    "peer",
+                    "name",
+                    "v1",
+                    "netns",
+                    str(nested.pid),
+                ],
+                [*enter, "ip", "address", "add", "172.20.0.1/24", "dev", "v0"],
+                [*enter, "ip", "link", "set", "v0", "up"],
+                [*inner, "ip", "address", "add", "172.20.0.2/24", "dev", "v1"],
+                [*inner, "ip", "link", "set", "v1", "up"],
+                [*inner, "ip", "route", "add", "default", "via", "172.20.0.1"],
+            ):
                 subprocess.run(words, check=True)
-            program = (f"import socket; s = socket.create_connection(('{V4}', 7003), timeout=10); s.sendall(b'ping'); print(s.recv(9).decode());"
-                       "\ntry:\n"
-                       f"  t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x'); print(t.recv(9))\n"
-                       "except ConnectionResetError: print('reset')")
-            got = subprocess.run([*inner, "python3", "-c", program], capture_output=True, text=True, timeout=60)
+            program = (
+                f"import socket; s = socket.create_connection(('{V4}', 7003), timeout=10); s.sendall(b'ping'); print(s.recv(9).decode());"
+                "\ntry:\n"
+                f"  t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x'); print(t.recv(9))\n"
+                "except ConnectionResetError: print('reset')"
+            )
+            got = subprocess.run(
+                [*inner, "python3", "-c", program], capture_output=True, text=True, timeout=60
+            )
             assert got.stdout.split() == ["ping", "reset"], got
             # A datagram to any address must not reach a server of the sandbox.
-            command = packages.daemon.cli("exec", "-d", packages.name, "--", "python3", "-c",
-                                          "import socket; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(('0.0.0.0', 8090));"
-                                          "print(u.recvfrom(9)[0].decode(), flush=True)").text.strip()
+            command = packages.daemon.cli(
+                "exec",
+                "-d",
+                packages.name,
+                "--",
+                "python3",
+                "-c",
+                "import socket; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(('0.0.0.0', 8090));"
+                "print(u.recvfrom(9)[0].decode(), flush=True)",
+            ).text.strip()
             send = "import socket,sys; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.sendto(sys.argv[2].encode(), (sys.argv[1], 8090))"
-            wait_until(lambda: "8090" in subprocess.run([*enter, "ss", "-uln"], capture_output=True, text=True).stdout, "its UDP server")
+            wait_until(
+                lambda: "8090"
+                in subprocess.run([*enter, "ss", "-uln"], capture_output=True, text=True).stdout,
+                "its UDP server",
+            )
             subprocess.run([*inner, "python3", "-c", send, "8.8.8.8", "wrong"], check=True)
-            subprocess.run([*inner, "python3", "-c", send, "172.20.0.1", "right"], check=True)  # the control
-            wait_until(lambda: packages.daemon.cli("logs", packages.name, command).text.strip(), "the datagram")
+            subprocess.run(
+                [*inner, "python3", "-c", send, "172.20.0.1", "right"], check=True
+            )  # the control
+            wait_until(
+                lambda: packages.daemon.cli("logs", packages.name, command).text.strip(),
+                "the datagram",
+            )
             assert packages.daemon.cli("logs", packages.name, command).text.strip() == "right"
         finally:
             nested.kill()
@@ -400,7 +579,9 @@ print("fine")
     before = held()
     got = packages.python(program, timeout=180)
     assert got.text == "fine\n", got
-    wait_until(lambda: held() <= before + 2 * 64, "its descriptors (but for 64 pipes that are kept)", 20)
+    wait_until(
+        lambda: held() <= before + 2 * 64, "its descriptors (but for 64 pipes that are kept)", 20
+    )
 
 
 def test_killing_the_gate_resets_and_another_serves_at_once(gated, packages):
@@ -417,7 +598,9 @@ print(time.monotonic() - begun, flush=True)
 """
 
     def seconds_until_another_serves():
-        started = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
+        started = gated.cli(
+            "exec", "-d", packages.name, "--", "python3", "-c", program
+        ).text.strip()
         output = lambda: gated.cli("logs", packages.name, started).text.split()  # noqa: E731
         wait_until(lambda: output() == ["open"], "the connection")
         worker = serving_pid(gated)
@@ -426,10 +609,13 @@ print(time.monotonic() - begun, flush=True)
         _, word, seconds = output()
         assert word == "reset" and serving_pid(gated) not in (None, worker)
         return float(seconds)
+
     taken = [seconds_until_another_serves() for _ in range(3)]  # a busy machine may spoil one
     assert max(taken) < AT_ONCE and min(taken) < slow(0.5), taken
     # Both of its processes: what `cay serve` keeps beside it starts them again.
-    parent = int(pathlib.Path(f"/proc/{serving_pid(gated)}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    parent = int(
+        pathlib.Path(f"/proc/{serving_pid(gated)}/stat").read_text().rsplit(")", 1)[1].split()[1]
+    )
     os.kill(parent, signal.SIGKILL)
     words, _ = packages.attempt({"host": "bulk.gate.test", "port": 7001})
     assert words == ["ping"]
@@ -444,27 +630,42 @@ def test_settings_that_were_changed_count_at_the_next_start(world):
     daemon.start()
     try:
         box = Box(daemon, "packages")
-        tries = [{"host": "bulk.gate.test", "port": 7001}, {"host": "allowed.gate.test", "port": 80, "kind": "http"}]
+        tries = [
+            {"host": "bulk.gate.test", "port": 7001},
+            {"host": "allowed.gate.test", "port": 80, "kind": "http"},
+        ]
         assert box.attempt(*tries)[0] == ["ping", "hello allowed.gate.test"]
         before = serving_pid(daemon)
         daemon.restart("kill")
         assert serving_pid(daemon) == before  # the same settings: nothing is reset
         config.write_text(SETTINGS.replace('"bulk.gate.test:7001", ', ""))
-        second = subprocess.run([CAY, "serve", "--listen", "127.0.0.1:0", "--data", daemon.data, "--config", config], capture_output=True,
-                                text=True, timeout=slow(60))
+        second = subprocess.run(
+            [CAY, "serve", "--listen", "127.0.0.1:0", "--data", daemon.data, "--config", config],
+            capture_output=True,
+            text=True,
+            timeout=slow(60),
+        )
         assert second.returncode == 125 and "another daemon uses" in second.stderr, second
         assert serving_pid(daemon) == before  # whoever does not get the directory changes nothing
         daemon.restart("kill")
         wait_until(lambda: serving_pid(daemon) not in (None, before), "another gate")
         words, _ = box.attempt(*tries)
         assert words[0] != "ping" and words[1] == "hello allowed.gate.test", words
-        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        features = {
+            feature["name"]: feature
+            for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]
+        }
         assert features["gate"]["ok"], features["gate"]
         # If a unit runs it, a restart of the daemon leaves it alone, and doctor reports it.
         lock = daemon.data / "gate/lock"
         lock.write_bytes(lock.read_bytes() + b"another")
-        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
-        assert not features["gate"]["ok"] and "restart cay-gate" in features["gate"]["remedy"], features["gate"]
+        features = {
+            feature["name"]: feature
+            for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]
+        }
+        assert (
+            not features["gate"]["ok"] and "restart cay-gate" in features["gate"]["remedy"]
+        ), features["gate"]
     finally:
         daemon.close()
 
@@ -477,16 +678,25 @@ def test_a_policy_that_is_taken_back_reaches_nothing_and_a_gate_that_is_down_is_
     daemon.start()
     try:
         box, other = Box(daemon, "open"), Box(daemon, "packages")
-        tries = [{"host": V4, "port": 7003}, {"host": "other.gate.test", "port": 80, "kind": "http"}]
+        tries = [
+            {"host": V4, "port": 7003},
+            {"host": "other.gate.test", "port": 80, "kind": "http"},
+        ]
         assert box.attempt(*tries)[0] == ["ping", "hello other.gate.test"]
         config.write_text(SETTINGS + 'policies = ["off", "packages"]\n')
         daemon.restart("kill")
         assert box.attempt(*tries)[0] == ["reset", "no name"]
         assert other.attempt(tries[0])[0] == ["ping"]
         assert box.line(host=V4, port=7003, verdict="refused")["reason"] == "policy_not_allowed"
-        assert box.line(host="other.gate.test", port=0, verdict="refused")["reason"] == "policy_not_allowed"
+        assert (
+            box.line(host="other.gate.test", port=0, verdict="refused")["reason"]
+            == "policy_not_allowed"
+        )
         told = daemon.cli("net", box.name).text
-        assert "the operator allows this policy no more (network.policies)" in told and not box.net()["policy_allowed"], told
+        assert (
+            "the operator allows this policy no more (network.policies)" in told
+            and not box.net()["policy_allowed"]
+        ), told
         assert "no more" not in daemon.cli("net", other.name).text
         config.write_text(SETTINGS)
         daemon.restart("kill")
@@ -494,15 +704,32 @@ def test_a_policy_that_is_taken_back_reaches_nothing_and_a_gate_that_is_down_is_
 
         def metric():
             with daemon.http() as http:
-                return next(line.split()[1] for line in http.get("/metrics").text.splitlines() if line.startswith("cay_gate_up"))
+                return next(
+                    line.split()[1]
+                    for line in http.get("/metrics").text.splitlines()
+                    if line.startswith("cay_gate_up")
+                )
+
         assert metric() == "1" and "is not running" not in daemon.cli("net", box.name).text
         for pid in reversed(watchers(daemon, "cay-watch-gate")):  # who would start it again
             os.kill(pid, signal.SIGKILL)
-        assert subprocess.run([CAY, "gate", "--data", str(daemon.data), "--stop"], timeout=60).returncode == 0
-        assert "the gate is not running: nothing gets out until it is back" in daemon.cli("net", box.name).text
+        assert (
+            subprocess.run(
+                [CAY, "gate", "--data", str(daemon.data), "--stop"], timeout=60
+            ).returncode
+            == 0
+        )
+        assert (
+            "the gate is not running: nothing gets out until it is back"
+            in daemon.cli("net", box.name).text
+        )
         assert box.net()["gate"] == "down" and metric() == "0"
         daemon.restart("kill")
-        assert box.attempt(tries[0])[0] == ["ping"] and box.net()["gate"] == "serves" and metric() == "1"
+        assert (
+            box.attempt(tries[0])[0] == ["ping"]
+            and box.net()["gate"] == "serves"
+            and metric() == "1"
+        )
     finally:
         daemon.close()
 
@@ -510,8 +737,10 @@ def test_a_policy_that_is_taken_back_reaches_nothing_and_a_gate_that_is_down_is_
 def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
     world.release.clear()
     world.half.clear()
-    program = ("import hashlib, socket\ns = socket.create_connection(('bulk.gate.test', 7002)); d = hashlib.sha256(); n = 0\n"
-               "while True:\n  p = s.recv(1 << 20)\n  if not p: break\n  d.update(p); n += len(p)\nprint(n, d.hexdigest())")
+    program = (
+        "import hashlib, socket\ns = socket.create_connection(('bulk.gate.test', 7002)); d = hashlib.sha256(); n = 0\n"
+        "while True:\n  p = s.recv(1 << 20)\n  if not p: break\n  d.update(p); n += len(p)\nprint(n, d.hexdigest())"
+    )
     command = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
     try:
         assert world.half.wait(slow(60))
@@ -520,7 +749,11 @@ def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
         gated.start(listen=f"127.0.0.1:{gated.port}")
     finally:
         world.release.set()
-    got = wait_until(lambda: gated.cli("logs", packages.name, command).text.split(), "the end of the transfer", 120)
+    got = wait_until(
+        lambda: gated.cli("logs", packages.name, command).text.split(),
+        "the end of the transfer",
+        120,
+    )
     assert got == [str(BULK), bulk_digest()]
     packages.line(lambda item: item["received_bytes"] >= BULK, host="bulk.gate.test", port=7002)
     if not SANITIZED:  # it passes by, and is not kept
@@ -528,7 +761,11 @@ def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
 
 
 def resident_peak(pid):
-    line = next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    line = next(
+        line
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+        if line.startswith("VmHWM:")
+    )
     return int(line.split()[1]) * 1024
 
 
@@ -553,7 +790,9 @@ def test_what_the_operator_does_not_allow_is_refused(own_daemon, tmp_path):
         made = http.post("/api/v1/sandboxes", json={})
         assert made.status_code == 201 and made.json()["policy"] == "off"
         refused = http.post("/api/v1/sandboxes", json={"policy": "open"})
-        assert refused.status_code == 403 and refused.json()["error"]["reason"] == "policy_not_allowed"
+        assert (
+            refused.status_code == 403 and refused.json()["error"]["reason"] == "policy_not_allowed"
+        )
         assert http.post("/api/v1/sandboxes", json={"policy": "some"}).status_code == 400
 
 
@@ -564,7 +803,11 @@ def test_a_users_own_daemon_has_a_gate_of_that_user():
     uid = 61235
     daemon = new_daemon()
     try:
-        subprocess.run([CAY, "launcher", "--data", daemon.data, "--daemon-uid", str(uid), "--detach"], check=True, timeout=60)
+        subprocess.run(
+            [CAY, "launcher", "--data", daemon.data, "--daemon-uid", str(uid), "--detach"],
+            check=True,
+            timeout=60,
+        )
         daemon.prefix = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
         daemon.start()
         box = json.loads(daemon.cli("create", "--json", "--name", "box").text)
@@ -574,8 +817,16 @@ def test_a_users_own_daemon_has_a_gate_of_that_user():
         ask = "import socket\ntry: socket.getaddrinfo('example.com', 80)\nexcept socket.gaierror as error: print(error.errno == socket.EAI_NONAME)"
         got = daemon.cli("exec", "box", "--", "python3", "-c", ask)
         assert got.text == "True\n", got  # refused by the gate, not unanswered
-        assert wait_until(lambda: json.loads(daemon.cli("net", "--json", "box").text)["items"], "its line")[0]["reason"] == "not_in_policy"
-        features = {feature["name"]: feature for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]}
+        assert (
+            wait_until(
+                lambda: json.loads(daemon.cli("net", "--json", "box").text)["items"], "its line"
+            )[0]["reason"]
+            == "not_in_policy"
+        )
+        features = {
+            feature["name"]: feature
+            for feature in json.loads(daemon.cli("doctor", "--json").text)["features"]
+        }
         assert features["gate"]["ok"], features["gate"]
     finally:
         daemon.close()

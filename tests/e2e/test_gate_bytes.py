@@ -60,6 +60,7 @@ ECHO = {"host": V4, "port": 7003}
 
 class Counted:
     """A server that takes and one that gives, without end."""
+
     def __init__(self, world):
         self.taken, self.lock = 0, threading.Lock()
         world.serve(V4, TAKING, self.take)
@@ -96,10 +97,15 @@ def capped(outside, request, tmp_path):
     config = tmp_path / "bytes.toml"
 
     def limit(sent, received):
-        config.write_text(SETTINGS + f"sandbox_sent_bytes = {sent}\nsandbox_received_bytes = {received}\n")
+        config.write_text(
+            SETTINGS + f"sandbox_sent_bytes = {sent}\nsandbox_received_bytes = {received}\n"
+        )
+
     limit(MOST, MOST)
     daemon = new_daemon("--config", str(config))
-    daemon.prefix = world.with_etc("hosts", "resolv.conf")  # this host's own name servers may take seconds for each name
+    daemon.prefix = world.with_etc(
+        "hosts", "resolv.conf"
+    )  # this host's own name servers may take seconds for each name
     daemon.start()
     yield daemon, limit, counted
     daemon.close(keep_log=request.session.testsfailed > 0)
@@ -111,15 +117,32 @@ def test_not_a_byte_more_goes_out(capped):
     before = counted.taken
     assert box.python(SEND, V4, str(TAKING)).text == "cut\n"
     wait_until(lambda: box.net()["sent_bytes"] == MOST, "a count of all that went out")
-    assert 0 < counted.taken - before <= MOST  # a reset throws away what the server had not read yet
+    assert (
+        0 < counted.taken - before <= MOST
+    )  # a reset throws away what the server had not read yet
     line = box.line(reason="bytes_used_up", verdict="refused", port=TAKING)
-    assert line["in_the_way"] == "limit" and "network.sandbox_sent_bytes" in line["advice"] and not line["needs"]
+    assert (
+        line["in_the_way"] == "limit"
+        and "network.sandbox_sent_bytes" in line["advice"]
+        and not line["needs"]
+    )
 
-    refused = ["reset", "no name", "403 This sandbox has moved all the bytes that the operator gives it.\n"]
-    tries = [ECHO, {"host": "allowed.gate.test", "port": 80, "kind": "http"}, {"host": V4, "port": 80, "kind": "http"}]
+    refused = [
+        "reset",
+        "no name",
+        "403 This sandbox has moved all the bytes that the operator gives it.\n",
+    ]
+    tries = [
+        ECHO,
+        {"host": "allowed.gate.test", "port": 80, "kind": "http"},
+        {"host": V4, "port": 80, "kind": "http"},
+    ]
     assert box.attempt(*tries)[0] == refused
     said = daemon.cli("net", box.name).text
-    assert "has moved all the bytes that the operator gives it" in said and "in all: 293.0 KiB out" in said, said
+    assert (
+        "has moved all the bytes that the operator gives it" in said
+        and "in all: 293.0 KiB out" in said
+    ), said
     assert other.attempt(ECHO)[0] == ["ping"], "each sandbox has its own"
 
     os.kill(serving(daemon, "gate"), signal.SIGKILL)  # what it counted outlives it
@@ -156,7 +179,12 @@ def test_names_that_are_looked_up_are_bytes_that_go_out(capped):
     daemon.restart()
     box = Box(daemon, "open")
     assert box.python(NAMES).text == "asked\n"
-    assert box.line(reason="bytes_used_up", verdict="refused", host=f"{20_000 // 73:060}.of.gate.test")["port"] == 0
+    assert (
+        box.line(
+            reason="bytes_used_up", verdict="refused", host=f"{20_000 // 73:060}.of.gate.test"
+        )["port"]
+        == 0
+    )
     wait_until(lambda: box.net()["sent_bytes"] > 20_000 - 73, "a count of all that was asked")
     assert box.net()["sent_bytes"] <= 20_000
     limit(0, 0)  # the control
@@ -170,10 +198,17 @@ def test_a_gate_that_is_killed_in_the_middle_gives_no_more(capped):
     """What it moved within its last second is in no count, but was set aside before it went."""
     daemon, _, counted = capped
     box, before = Box(daemon, "open"), counted.taken
-    command = daemon.cli("exec", "-d", box.name, "--", "python3", "-c", AGAIN, V4, str(TAKING)).text.strip()
+    command = daemon.cli(
+        "exec", "-d", box.name, "--", "python3", "-c", AGAIN, V4, str(TAKING)
+    ).text.strip()
     for _ in range(5):
         was = counted.taken
-        wait_until(lambda was=was: counted.taken > was or daemon.cli("logs", box.name, command).text == "none\n", "more, or the end", slow(30))
+        wait_until(
+            lambda was=was: counted.taken > was
+            or daemon.cli("logs", box.name, command).text == "none\n",
+            "more, or the end",
+            slow(30),
+        )
         os.kill(serving(daemon, "gate"), signal.SIGKILL)
     wait_until(lambda: daemon.cli("logs", box.name, command).text == "none\n", "the end", slow(60))
     assert 0 < counted.taken - before <= MOST
@@ -195,7 +230,12 @@ def test_not_a_byte_more_comes_in(capped):
 def test_what_goes_by_a_secret_counts_too(request, tmp_path):
     with standing(VaultWorld(tmp_path, "sk-live-" + os.urandom(24).hex())) as world:
         config = pathlib.Path(tmp_path / "net.toml")
-        config.write_text(config.read_text().replace("[network]\n", "[network]\nsandbox_received_bytes = 5000\nsandbox_sent_bytes = 30000\n"))
+        config.write_text(
+            config.read_text().replace(
+                "[network]\n",
+                "[network]\nsandbox_received_bytes = 5000\nsandbox_sent_bytes = 30000\n",
+            )
+        )
         daemon = new_daemon(*world.settings)
         daemon.prefix = world.prefix
         daemon.start()
@@ -211,10 +251,15 @@ def test_what_goes_by_a_secret_counts_too(request, tmp_path):
                 moved = json.loads(daemon.cli("net", "--json", one.name).text)["received_bytes"]
                 assert 5000 <= moved < 5000 + 4096, moved  # the broker tells of an answer behind it
                 seen = len(world.seen)
-                assert one.curl("https://api.vault.test/x", "-m", "10")[0] != 200 and len(world.seen) == seen
+                assert (
+                    one.curl("https://api.vault.test/x", "-m", "10")[0] != 200
+                    and len(world.seen) == seen
+                )
             with box(daemon, HEADERS) as sender:  # headers carry as much as bodies do
                 for asked in range(100):
-                    status, _ = sender.curl("https://api.vault.test/x", "-m", "10", "-H", "X-Much: " + "x" * 8000)
+                    status, _ = sender.curl(
+                        "https://api.vault.test/x", "-m", "10", "-H", "X-Much: " + "x" * 8000
+                    )
                     if status != 200:
                         break
                 assert 1 < asked < 8, asked

@@ -137,7 +137,11 @@ def box(gated):  # noqa: F811
 CLIENTS = {
     "java": ("/tmp/Client.java", JAVA, "exec java /tmp/Client.java"),
     # Its own resolver, not libc's: CGO_ENABLED=0 is what static Go programs have.
-    "go": ("/tmp/client.go", GO, "cd /tmp && HOME=/tmp GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 exec go run client.go"),
+    "go": (
+        "/tmp/client.go",
+        GO,
+        "cd /tmp && HOME=/tmp GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 exec go run client.go",
+    ),
     "node": ("/tmp/client.js", NODE, "exec node /tmp/client.js"),
 }
 PATH = "PATH=$PATH:/usr/local/go/bin:/usr/lib/go-1.19/bin:/usr/lib/jvm/java-17-openjdk-amd64/bin"
@@ -165,12 +169,23 @@ def test_chromium_inside(box):
         pytest.skip("Chromium is neither on this host nor unpacked: tests/long browser")
     program, libraries = chromium.INSTALLED, ""
     if program is None:
-        assert box.daemon.cli("cp", f"{chromium.TREE}/.", f"{box.name}:/opt/chromium", timeout=slow(300)).code == 0
-        program, libraries = f"/opt/chromium/{chromium.BINARY}", f"LD_LIBRARY_PATH={chromium.libraries('/opt/chromium')}"
+        assert (
+            box.daemon.cli(
+                "cp", f"{chromium.TREE}/.", f"{box.name}:/opt/chromium", timeout=slow(300)
+            ).code
+            == 0
+        )
+        program, libraries = (
+            f"/opt/chromium/{chromium.BINARY}",
+            f"LD_LIBRARY_PATH={chromium.libraries('/opt/chromium')}",
+        )
 
     def page(url):
-        return box.sh(f"{libraries} HOME=/tmp {program} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
-                      f"--ignore-certificate-errors --user-data-dir=/tmp/profile --dump-dom {url} 2>/dev/null", timeout=slow(120)).text
+        return box.sh(
+            f"{libraries} HOME=/tmp {program} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+            f"--ignore-certificate-errors --user-data-dir=/tmp/profile --dump-dom {url} 2>/dev/null",
+            timeout=slow(120),
+        ).text
 
     assert "hello allowed.gate.test" in page("http://allowed.gate.test/")
     assert "hello allowed.gate.test" in page("https://allowed.gate.test/")

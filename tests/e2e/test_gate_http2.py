@@ -9,7 +9,12 @@ from outside_world import V4, V6
 from test_gate import pytestmark as needs_a_world
 from test_gate_policies import make, policed, set_policy, world  # noqa: F401 (fixtures)
 
-pytestmark = [needs_a_world, pytest.mark.skipif(shutil.which("node") is None, reason="node is missing: the server is one of its")]
+pytestmark = [
+    needs_a_world,
+    pytest.mark.skipif(
+        shutil.which("node") is None, reason="node is missing: the server is one of its"
+    ),
+]
 A, OTHER, PORT = "allowed.gate.test", "other.gate.test", 7010
 
 # Prints a line for each session, with the requested name. /hello answers with it, and the protocol. /notes answers as a gRPC server
@@ -73,12 +78,24 @@ Promise.all([talk("a"), talk("b")]).then((streams) => { console.log(JSON.stringi
 @pytest.fixture(scope="module")
 def sessions(world):  # noqa: F811
     """What the server told of its sessions so far."""
-    words = ["node", "-e", SERVER, str(world.directory / "cert.pem"), str(world.directory / "key.pem"), str(PORT), V4, V6]
+    words = [
+        "node",
+        "-e",
+        SERVER,
+        str(world.directory / "cert.pem"),
+        str(world.directory / "key.pem"),
+        str(PORT),
+        V4,
+        V6,
+    ]
     told = (world.directory / "http2.log").open("w+")
-    server = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=told, stderr=subprocess.STDOUT)
+    server = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=told, stderr=subprocess.STDOUT
+    )
 
     def lines():
         return (world.directory / "http2.log").read_text().splitlines()
+
     try:
         wait_until(lambda: lines() == ["listening"] or server.poll() is not None, "the server")
         assert server.poll() is None, lines()
@@ -93,12 +110,30 @@ def curl(box, host, *more):
     """(exit code, what came) of a curl inside that speaks HTTP/2; `more`: its words."""
     if "HTTP2" not in box.sh("curl --version").text:
         pytest.skip("this host's curl speaks no HTTP/2")
-    got = box.daemon.cli("exec", box.name, "--", "curl", "-sSk", "-m", "20", "--http2", "-w", " %{http_version}", *more, f"https://{host}:{PORT}/hello")
+    got = box.daemon.cli(
+        "exec",
+        box.name,
+        "--",
+        "curl",
+        "-sSk",
+        "-m",
+        "20",
+        "--http2",
+        "-w",
+        " %{http_version}",
+        *more,
+        f"https://{host}:{PORT}/hello",
+    )
     return got.code, got.text.strip()
 
 
-def test_an_allowed_name_is_reached_by_http2_and_another_by_its_address_is_not(make, sessions):  # noqa: F811
-    box, by_its_address = make(f"https://{A}:{PORT}"), ("--connect-to", f"{OTHER}:{PORT}:{A}:{PORT}")
+def test_an_allowed_name_is_reached_by_http2_and_another_by_its_address_is_not(
+    make, sessions
+):  # noqa: F811
+    box, by_its_address = make(f"https://{A}:{PORT}"), (
+        "--connect-to",
+        f"{OTHER}:{PORT}:{A}:{PORT}",
+    )
     assert curl(box, A) == (0, f"hello {A}:{PORT} by h2 2")
     assert sessions()[-1] == {"name": A, "protocol": "h2"}
     line = box.line(host=A, port=PORT)
@@ -107,9 +142,16 @@ def test_an_allowed_name_is_reached_by_http2_and_another_by_its_address_is_not(m
     code, _ = curl(box, OTHER, *by_its_address)
     assert code == 35, "refused by the name in its ClientHello: reset in the handshake"
     line = box.line(host=OTHER, port=PORT)
-    assert (line["verdict"], line["reason"], line["needs"]) == ("refused", "not_in_policy", f"{OTHER}:{PORT}")
+    assert (line["verdict"], line["reason"], line["needs"]) == (
+        "refused",
+        "not_in_policy",
+        f"{OTHER}:{PORT}",
+    )
     assert OTHER not in [one["name"] for one in sessions()], "nothing of it came to the server"
-    assert curl(make("open"), OTHER, *by_its_address) == (0, f"hello {OTHER}:{PORT} by h2 2")  # the control
+    assert curl(make("open"), OTHER, *by_its_address) == (
+        0,
+        f"hello {OTHER}:{PORT} by h2 2",
+    )  # the control
     assert sessions()[-1] == {"name": OTHER, "protocol": "h2"}
 
 
@@ -117,12 +159,16 @@ def test_long_streams_go_both_ways(make, sessions):  # noqa: F811
     box = make(f"https://{A}:{PORT}")
     if box.sh("command -v node").code != 0:
         pytest.skip("node is not in the sandbox")
-    got = box.daemon.cli("exec", box.name, "--", "node", "-e", CLIENT, f"https://{A}:{PORT}", timeout=60)
+    got = box.daemon.cli(
+        "exec", box.name, "--", "node", "-e", CLIENT, f"https://{A}:{PORT}", timeout=60
+    )
     assert got.code == 0, got
     whole = {"status": 200, "trailer": "0", "answers": ["welcome", *[True] * 8]}
     assert json.loads(got.text) == {"protocol": "h2", "streams": [whole, whole]}, got
     assert sessions()[-1] == {"name": A, "protocol": "h2"}
-    line = box.line(lambda item: min(item["sent_bytes"], item["received_bytes"]) > 1_140_000, host=A, port=PORT)
+    line = box.line(
+        lambda item: min(item["sent_bytes"], item["received_bytes"]) > 1_140_000, host=A, port=PORT
+    )
     assert (line["verdict"], line["count"]) == ("allowed", 1)
 
 
@@ -130,10 +176,14 @@ def test_a_stream_ends_when_the_policy_no_longer_allows_its_host(make, sessions)
     box = make(f"https://{A}:{PORT}")
     if box.sh("command -v node").code != 0:
         pytest.skip("node is not in the sandbox")
-    waits = ("const session = require('node:http2').connect(process.argv[1], {rejectUnauthorized: false}); const end = (how) => { console.log(how); process.exit(0); };"
-             "session.on('error', (error) => end(error.code)); session.on('close', () => end('closed'));"
-             "const stream = session.request({':method': 'POST', ':path': '/notes'}); stream.on('error', () => {}); stream.on('data', () => console.log('open'));")
-    command = box.daemon.cli("exec", "-d", box.name, "--", "node", "-e", waits, f"https://{A}:{PORT}").text.strip()
+    waits = (
+        "const session = require('node:http2').connect(process.argv[1], {rejectUnauthorized: false}); const end = (how) => { console.log(how); process.exit(0); };"
+        "session.on('error', (error) => end(error.code)); session.on('close', () => end('closed'));"
+        "const stream = session.request({':method': 'POST', ':path': '/notes'}); stream.on('error', () => {}); stream.on('data', () => console.log('open'));"
+    )
+    command = box.daemon.cli(
+        "exec", "-d", box.name, "--", "node", "-e", waits, f"https://{A}:{PORT}"
+    ).text.strip()
     lines = lambda: box.daemon.cli("logs", box.name, command).text.split()  # noqa: E731
     wait_until(lambda: lines() == ["open"], "the stream")
     set_policy(box, f"https://{OTHER}:{PORT}")

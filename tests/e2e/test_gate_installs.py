@@ -30,22 +30,34 @@ def host_setting(*words):
 
 def registries():
     """(what, host, url) of the registries that this host itself is set to, and that answer it now."""
-    urls = {"pip": host_setting("python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"),
-            "npm": host_setting("npm", "config", "get", "registry"),
-            "apt": host_setting("sh", "-c", "apt-get indextargets --format '$(SITE)' | head -1")}
+    urls = {
+        "pip": host_setting(
+            "python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
+        ),
+        "npm": host_setting("npm", "config", "get", "registry"),
+        "apt": host_setting("sh", "-c", "apt-get indextargets --format '$(SITE)' | head -1"),
+    }
     urls["pip"] = host_setting("pip3", "config", "get", "global.index-url") or urls["pip"]
     found = {}
     for what, url in urls.items():
-        if url and subprocess.run(["curl", "-sS", "-m", "10", "-o", "/dev/null", url], capture_output=True).returncode == 0:
+        if (
+            url
+            and subprocess.run(
+                ["curl", "-sS", "-m", "10", "-o", "/dev/null", url], capture_output=True
+            ).returncode
+            == 0
+        ):
             found[what] = urllib.parse.urlsplit(url).hostname
     return found
 
 
 # What this host has is in every sandbox, so each takes its package from outside though it be there.
-INSTALLS = {"pip": "pip install --root-user-action=ignore --no-cache-dir --force-reinstall --no-deps --target /tmp/fetched six && ls /tmp/fetched/six.py"
-                   " && PYTHONPATH=/tmp/fetched python3 -c 'import six; print(six.__version__)'",
-            "npm": "mkdir -p /tmp/npm && cd /tmp/npm && npm install left-pad && ls node_modules/left-pad/package.json && node -e \"require('left-pad')\"",
-            "apt": "apt-get update && apt-get install -y --reinstall hello && hello"}
+INSTALLS = {
+    "pip": "pip install --root-user-action=ignore --no-cache-dir --force-reinstall --no-deps --target /tmp/fetched six && ls /tmp/fetched/six.py"
+    " && PYTHONPATH=/tmp/fetched python3 -c 'import six; print(six.__version__)'",
+    "npm": "mkdir -p /tmp/npm && cd /tmp/npm && npm install left-pad && ls node_modules/left-pad/package.json && node -e \"require('left-pad')\"",
+    "apt": "apt-get update && apt-get install -y --reinstall hello && hello",
+}
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +66,16 @@ def for_real():
     found = registries()
     if not found:
         pytest.skip("no package registry answers this host: nothing to install from")
-    addresses = {info[4][0] for host in found.values() for info in socket.getaddrinfo(host, 443, proto=socket.IPPROTO_TCP)}
+    addresses = {
+        info[4][0]
+        for host in found.values()
+        for info in socket.getaddrinfo(host, 443, proto=socket.IPPROTO_TCP)
+    }
     daemon = new_daemon()
     settings = daemon.data.parent / "net.toml"
-    settings.write_text(f"[network]\nnetworks = {json.dumps(sorted(addresses))}\nhost_authorities = true\n")
+    settings.write_text(
+        f"[network]\nnetworks = {json.dumps(sorted(addresses))}\nhost_authorities = true\n"
+    )
     daemon.args = ("--config", str(settings))
     daemon.start()
     yield Box(daemon, "packages"), found
@@ -72,7 +90,12 @@ def test_packages_are_installed_for_real(for_real, what):
 
     def received():
         """From its registry; several may be one host."""
-        return sum(item["received_bytes"] for item in box.net()["items"] if (item["host"], item["verdict"]) == (found[what], "allowed") and item["port"])
+        return sum(
+            item["received_bytes"]
+            for item in box.net()["items"]
+            if (item["host"], item["verdict"]) == (found[what], "allowed") and item["port"]
+        )
+
     before = received()
     got = box.sh(INSTALLS[what], timeout=300)
     assert got.code == 0, (what, got)
@@ -87,10 +110,12 @@ def test_packages_are_installed_for_real(for_real, what):
 
 
 # These were set up on the host only, so apt must install them anew.
-SERVICES = {"postgresql": "service postgresql start"
-                          " && su postgres -c 'psql -Atc \"select 40 + 2\"' | grep -x 42",
-            "redis-server": "service redis-server start && redis-cli ping | grep -x PONG",
-            "nginx-light": "service nginx start && curl -sS http://127.0.0.1/ | grep -i nginx"}
+SERVICES = {
+    "postgresql": "service postgresql start"
+    " && su postgres -c 'psql -Atc \"select 40 + 2\"' | grep -x 42",
+    "redis-server": "service redis-server start && redis-cli ping | grep -x PONG",
+    "nginx-light": "service nginx start && curl -sS http://127.0.0.1/ | grep -i nginx",
+}
 
 
 def test_a_service_that_the_host_has_is_installed_whole(for_real):
@@ -128,8 +153,13 @@ def wheel():
     about = f"{PACKAGE.replace('-', '_')}-1.0.dist-info"
     with zipfile.ZipFile(whole, "w") as file:
         file.writestr("cay_tiny.py", "")
-        file.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 1.0\n")
-        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(
+            f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 1.0\n"
+        )
+        file.writestr(
+            f"{about}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         file.writestr(f"{about}/RECORD", "")
     return whole.getvalue()
 
@@ -148,9 +178,16 @@ def debian_package(directory):
     (tree / "DEBIAN").mkdir(parents=True)
     facts = f"Package: {PACKAGE}\nVersion: 1.0\nArchitecture: all\nMaintainer: test <test@example.com>\nDescription: nothing\n"
     (tree / "DEBIAN/control").write_text(facts)
-    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, directory / "tiny.deb"], check=True, capture_output=True)
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", "--build", tree, directory / "tiny.deb"],
+        check=True,
+        capture_output=True,
+    )
     whole = (directory / "tiny.deb").read_bytes()
-    return whole, f"{facts}Filename: ./tiny.deb\nSize: {len(whole)}\nSHA256: {hashlib.sha256(whole).hexdigest()}\n"
+    return (
+        whole,
+        f"{facts}Filename: ./tiny.deb\nSize: {len(whole)}\nSHA256: {hashlib.sha256(whole).hexdigest()}\n",
+    )
 
 
 class Registries(World):
@@ -159,22 +196,46 @@ class Registries(World):
     def start(self):
         super().start()
         self.address(ELSEWHERE)
-        root, name = self.directory / "registries", f"{PACKAGE.replace('-', '_')}-1.0-py3-none-any.whl"
+        root, name = (
+            self.directory / "registries",
+            f"{PACKAGE.replace('-', '_')}-1.0-py3-none-any.whl",
+        )
         deb, index = debian_package(self.directory)
-        for path, content in {f"simple/{PACKAGE}/index.html": f'<a href="/files/{name}">{name}</a>'.encode(), f"files/{name}": wheel(),
-                              PACKAGE: json.dumps({"name": PACKAGE, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
-                                  "name": PACKAGE, "version": "1.0.0", "dist": {"tarball": "http://npm.gate.test/files/tiny.tgz"}}}}).encode(),
-                              "files/tiny.tgz": npm_package(), "apt/tiny.deb": deb, "apt/Packages": index.encode()}.items():
+        for path, content in {
+            f"simple/{PACKAGE}/index.html": f'<a href="/files/{name}">{name}</a>'.encode(),
+            f"files/{name}": wheel(),
+            PACKAGE: json.dumps(
+                {
+                    "name": PACKAGE,
+                    "dist-tags": {"latest": "1.0.0"},
+                    "versions": {
+                        "1.0.0": {
+                            "name": PACKAGE,
+                            "version": "1.0.0",
+                            "dist": {"tarball": "http://npm.gate.test/files/tiny.tgz"},
+                        }
+                    },
+                }
+            ).encode(),
+            "files/tiny.tgz": npm_package(),
+            "apt/tiny.deb": deb,
+            "apt/Packages": index.encode(),
+        }.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(content)
 
         class Handler(http.server.SimpleHTTPRequestHandler):
             def log_message(self, *_):
                 pass
-        server = http.server.ThreadingHTTPServer((ELSEWHERE, 80), functools.partial(Handler, directory=root))
+
+        server = http.server.ThreadingHTTPServer(
+            (ELSEWHERE, 80), functools.partial(Handler, directory=root)
+        )
         threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
         self.servers.append(server)
-        (self.directory / "hosts").write_text(HOSTS + f"{ELSEWHERE} pip.gate.test npm.gate.test apt.gate.test\n")
+        (self.directory / "hosts").write_text(
+            HOSTS + f"{ELSEWHERE} pip.gate.test npm.gate.test apt.gate.test\n"
+        )
 
 
 FROM_ELSEWHERE = {
@@ -182,7 +243,8 @@ FROM_ELSEWHERE = {
     "npm": f"mkdir -p /tmp/npm && cd /tmp/npm && npm install --registry http://npm.gate.test {PACKAGE}",
     # Of that archive alone: the others' answers are this host's network's.
     "apt": "echo 'deb [trusted=yes] http://apt.gate.test/apt ./' > /tmp/apt.list; o='-o Dir::Etc::sourcelist=/tmp/apt.list -o Dir::Etc::sourceparts=-'; "
-           f"apt-get $o update && apt-get $o install -y {PACKAGE}"}
+    f"apt-get $o update && apt-get $o install -y {PACKAGE}",
+}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,11 @@ from test_gate import pytestmark  # noqa: F401
 from test_gate_policies import hold, make, policed, set_policy, world  # noqa: F401 (fixtures)
 from test_gate_requests import came
 
-A, OTHER, DENIED = "allowed.gate.test", "other.gate.test", "HTTP/1.1 403 Not allowed by this sandbox's network policy"
+A, OTHER, DENIED = (
+    "allowed.gate.test",
+    "other.gate.test",
+    "HTTP/1.1 403 Not allowed by this sandbox's network policy",
+)
 HELLO = "hello allowed.gate.test"
 TLS = r"""
 import json, socket, ssl, sys
@@ -58,7 +62,9 @@ def run(box, program, asked):
 
 def said(box, *pieces, port=7005):
     """Over one connection, piece by piece: each goes when so much was heard."""
-    return run(box, SAY, [(port, [piece if isinstance(piece, tuple) else (piece, 0) for piece in pieces])])[0]
+    return run(
+        box, SAY, [(port, [piece if isinstance(piece, tuple) else (piece, 0) for piece in pieces])]
+    )[0]
 
 
 def asks(host, path="/", line=None):
@@ -68,14 +74,27 @@ def asks(host, path="/", line=None):
 def test_a_server_name_is_judged_at_any_port(make):
     box = make(f"{A}:7006", f"{A}:7008")
     # 7006 asks for another ClientHello.
-    assert run(box, TLS, [(7008, A), (7008, OTHER), (7006, A), (7006, OTHER)]) == [HELLO, "reset", HELLO, "reset"]
-    assert run(box, TLS, [(7008, None), (7006, None)]) == [HELLO] * 2, "whoever names nobody is shown what the address has"
+    assert run(box, TLS, [(7008, A), (7008, OTHER), (7006, A), (7006, OTHER)]) == [
+        HELLO,
+        "reset",
+        HELLO,
+        "reset",
+    ]
+    assert (
+        run(box, TLS, [(7008, None), (7006, None)]) == [HELLO] * 2
+    ), "whoever names nobody is shown what the address has"
     line = box.line(host=OTHER, port=7008)
-    assert (line["verdict"], line["reason"], line["needs"]) == ("refused", "not_in_policy", f"{OTHER}:7008")
+    assert (line["verdict"], line["reason"], line["needs"]) == (
+        "refused",
+        "not_in_policy",
+        f"{OTHER}:7008",
+    )
     assert box.line(host=A, port=7008)["verdict"] == "allowed"
     assert run(make(f"{A}:7008", f"{OTHER}:7008"), TLS, [(7008, OTHER)]) == [HELLO]  # the controls
     assert run(make("open"), TLS, [(7008, OTHER)]) == [HELLO]
-    assert run(make(f"{A}:7008", "198.18.7.0/24", "fdca:7e57::/32"), TLS, [(7008, OTHER)]) == [HELLO], "its address is enough"
+    assert run(make(f"{A}:7008", "198.18.7.0/24", "fdca:7e57::/32"), TLS, [(7008, OTHER)]) == [
+        HELLO
+    ], "its address is enough"
     for record in ("\x16\x03\x01\x00\x05\x01\x00\x01\x00\x00", "\x16\x03"):
         assert said(box, record, port=7008) == said(box, *record, port=7008) == "reset"
     but = make("open", f"!{OTHER}")
@@ -108,10 +127,18 @@ def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
     assert said(make("open"), asks(OTHER, "/late-0")).endswith(OTHER)  # the control
     assert came(world, "/late-0 ")
     # The next one of the connection, too; and a request comes whole, however it is cut.
-    assert said(box, (asks(A).replace("close", "keep-alive"), 60), asks(OTHER, "/second")).count("HTTP/1.1 200") == 1
+    assert (
+        said(box, (asks(A).replace("close", "keep-alive"), 60), asks(OTHER, "/second")).count(
+            "HTTP/1.1 200"
+        )
+        == 1
+    )
     assert not came(world, "/second")
     assert said(box, *asks(A, "/in-pieces")).endswith(HELLO)
-    assert next(head for head in world.heads if b"/in-pieces" in head) == asks(A, "/in-pieces").encode()[:-4]
+    assert (
+        next(head for head in world.heads if b"/in-pieces" in head)
+        == asks(A, "/in-pieces").encode()[:-4]
+    )
     assert box.line(host=OTHER, port=7005, reason="not_in_policy")["needs"] == f"{OTHER}:7005"
 
 
@@ -154,7 +181,11 @@ def test_what_was_not_looked_at_ends_where_names_come_to_matter(make):
     box = make("open")
     lines = hold(box, f"{A}:7001", f"{A}:7003")
     set_policy(box, f"{A}:7001", f"{A}:7003")
-    wait_until(lambda: sorted(lines()) == ["open", f"reset {A}:7001", f"reset {A}:7003"], "their ends", slow(10))
+    wait_until(
+        lambda: sorted(lines()) == ["open", f"reset {A}:7001", f"reset {A}:7003"],
+        "their ends",
+        slow(10),
+    )
     lines = hold(box, f"{A}:7001", f"{A}:7003")  # these are looked at
     set_policy(box, f"{A}:7001")
     wait_until(lambda: len(lines()) > 1, "an end", slow(10))
@@ -163,10 +194,17 @@ def test_what_was_not_looked_at_ends_where_names_come_to_matter(make):
 
 def being_dialled(port):
     """Connections that wait for an answer of this port."""
-    return sum(line.split()[2].endswith(f":{port:04X}") and line.split()[3] == "02" for line in pathlib.Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:])
+    return sum(
+        line.split()[2].endswith(f":{port:04X}") and line.split()[3] == "02"
+        for line in pathlib.Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
+    )
 
 
-@pytest.mark.parametrize("then, says", [(["open", f"!{OTHER}"], DENIED), (["open", "!else.gate.test"], "HTTP/1.1 200 OK")], ids=["refused", "control"])
+@pytest.mark.parametrize(
+    "then, says",
+    [(["open", f"!{OTHER}"], DENIED), (["open", "!else.gate.test"], "HTTP/1.1 200 OK")],
+    ids=["refused", "control"],
+)
 def test_a_policy_that_comes_during_a_dial_counts_for_what_is_shown(make, then, says):
     """How long a dial takes is the guest's to choose, who knows a server whose backlog is full."""
     box, port = make("open"), 7020
@@ -180,18 +218,30 @@ def test_a_policy_that_comes_during_a_dial_counts_for_what_is_shown(make, then, 
             one.setblocking(False)
             one.connect_ex((V4, port))
         full = wait_until(lambda: being_dialled(port), "the backlog is full")
-        command = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", SAY.replace(A, V4), json.dumps([(port, [(asks(OTHER), 0)])])).text.strip()
+        command = box.daemon.cli(
+            "exec",
+            "-d",
+            box.name,
+            "--",
+            "python3",
+            "-c",
+            SAY.replace(A, V4),
+            json.dumps([(port, [(asks(OTHER), 0)])]),
+        ).text.strip()
         wait_until(lambda: being_dialled(port) > full, "the gate dials")
         set_policy(box, *then)
 
         def serve():
             with contextlib.suppress(OSError):
                 while True:
-                    threading.Thread(target=answer, args=[listener.accept()[0]], daemon=True).start()
+                    threading.Thread(
+                        target=answer, args=[listener.accept()[0]], daemon=True
+                    ).start()
 
         def answer(stream):
             with contextlib.suppress(OSError), stream:
                 http(stream)
+
         threading.Thread(target=serve, daemon=True).start()
         at_end.callback(listener.shutdown, socket.SHUT_RDWR)
         got = box.daemon.cli("attach", box.name, command)

@@ -14,7 +14,7 @@ from test_gate import Box
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
-PROMISED = 384 << 20   # SPEC.md C25
+PROMISED = 384 << 20  # SPEC.md C25
 FLOOD, SMALL = 7010, 7011
 UNREAD = r"""
 import resource, socket, sys, time
@@ -31,6 +31,7 @@ time.sleep(600)
 
 class Pouring:
     """Sends for as long as it is let, and keeps nothing of its own: the sockets' buffers are small here."""
+
     def __init__(self):
         self.servers = []
         self.serve(FLOOD, self.pour)
@@ -48,6 +49,7 @@ class Pouring:
             with contextlib.suppress(OSError):
                 while True:
                     threading.Thread(target=one, args=(server.accept()[0],), daemon=True).start()
+
         threading.Thread(target=loop, daemon=True).start()
 
     @staticmethod
@@ -85,6 +87,7 @@ def serving(world, request):
         daemons.append(daemon)
         daemon.start()
         return daemon
+
     yield start
     for daemon in daemons:
         daemon.close(keep_log=request.session.testsfailed > 0)
@@ -104,20 +107,33 @@ def ss(*words):
 
 def memory_of_gate(box, ports=(FLOOD,)):
     """Of all of its sockets: those outside, by the port that they dialled, and those inside, by the gate's own."""
-    init = next(pid for pid, group in processes_of(box.id).items() if open(f"/proc/{pid}/comm").read().strip() == "cay-init")
+    init = next(
+        pid
+        for pid, group in processes_of(box.id).items()
+        if open(f"/proc/{pid}/comm").read().strip() == "cay-init"
+    )
     inside = ss("nsenter", "-t", str(init), "-n", "ss", "-tmnO", "state", "all", "sport = :62617")
-    outside = "".join(ss("ss", "-tmnO", "state", "all", "dst", V4, "dport", "=", f":{port}") for port in ports)
+    outside = "".join(
+        ss("ss", "-tmnO", "state", "all", "dst", V4, "dport", "=", f":{port}") for port in ports
+    )
     return held(inside) + held(outside), inside.count("skmem") + outside.count("skmem")
 
 
 def unread(daemon, box, count, warm=0):
-    command = daemon.cli("exec", "-d", box.name, "--", "python3", "-c", UNREAD, V4, str(FLOOD), str(count), str(warm)).text.strip()
-    wait_until(lambda: daemon.cli("logs", box.name, command).text.strip() == "open", "the downloads", slow(120))
+    command = daemon.cli(
+        "exec", "-d", box.name, "--", "python3", "-c", UNREAD, V4, str(FLOOD), str(count), str(warm)
+    ).text.strip()
+    wait_until(
+        lambda: daemon.cli("logs", box.name, command).text.strip() == "open",
+        "the downloads",
+        slow(120),
+    )
     settled = [0, -1]
 
     def still():
         settled.append(memory_of_gate(box)[0])
         return abs(settled[-1] - settled[-2]) < 1 << 20 and abs(settled[-2] - settled[-3]) < 1 << 20
+
     wait_until(still, "what they hold to stay", slow(60))
     bytes_held, sockets = memory_of_gate(box)
     assert sockets >= 2 * count, sockets
@@ -130,9 +146,13 @@ def test_unread_downloads_hold_no_more_than_is_promised(serving):
     daemon = serving()
     box = Box(daemon, "open")
     cold, warm = unread(daemon, box, 200), unread(daemon, box, 200, 40)
-    lifted = serving('socket_memory_bytes = 1099511627776\nsocket_memory_total_bytes = 1099511627776\n')
+    lifted = serving(
+        "socket_memory_bytes = 1099511627776\nsocket_memory_total_bytes = 1099511627776\n"
+    )
     control = unread(lifted, Box(lifted, "open"), 200)
-    print(f"200 unread downloads of one sandbox: {cold >> 20} MiB; read for a while first: {warm >> 20} MiB; without the bound {control >> 20} MiB")
+    print(
+        f"200 unread downloads of one sandbox: {cold >> 20} MiB; read for a while first: {warm >> 20} MiB; without the bound {control >> 20} MiB"
+    )
     assert max(cold, warm) < PROMISED and control > 2 * cold, (cold, warm, control)
 
 
@@ -162,11 +182,21 @@ def test_what_is_left_half_closed_counts_and_so_does_a_hurry(serving):
     """16 MiB are enough for about 70 connections. Those whose server has ended, and whose client reads nothing more, are among them."""
     daemon = serving("socket_memory_bytes = 16777216\n")
     box, other = Box(daemon, "open"), Box(daemon, "packages")
-    command = daemon.cli("exec", "-d", box.name, "--", "python3", "-c", HALF_CLOSED, V4, str(SMALL), "150").text.strip()
-    opened, refused = map(int, wait_until(lambda: daemon.cli("logs", box.name, command).text.split(), "the connections", slow(60)))
+    command = daemon.cli(
+        "exec", "-d", box.name, "--", "python3", "-c", HALF_CLOSED, V4, str(SMALL), "150"
+    ).text.strip()
+    opened, refused = map(
+        int,
+        wait_until(
+            lambda: daemon.cli("logs", box.name, command).text.split(), "the connections", slow(60)
+        ),
+    )
     assert 20 < opened < 100 and refused == 150 - opened, (opened, refused)
     # The line is there with the first of them, and counts the others as they are reported.
-    wait_until(lambda: box.line(reason="too_many_connections", verdict="refused")["count"] == refused, "a count of all that were refused")
+    wait_until(
+        lambda: box.line(reason="too_many_connections", verdict="refused")["count"] == refused,
+        "a count of all that were refused",
+    )
     echo = {"host": V4, "port": 7003}
     assert other.attempt(echo)[0] == ["ping"]
     daemon.cli("kill", box.name, command)

@@ -29,27 +29,88 @@ pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missin
 ADDRESS = "198.18.13.1"
 GIT_HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "salsa.debian.org")
 # The redirects of github.com to other hosts.
-ELSEWHERE = {"/cay-test/tiny/archive/refs/tags/v1.0.tar.gz": ("codeload.github.com", "/cay-test/tiny/tar.gz/refs/tags/v1.0"),
-             "/cay-test/tiny/releases/download/v1.0/tiny": ("release-assets.githubusercontent.com", "/github-production-release-asset/1/tiny"),
-             "/cay-test/tiny/raw/main/README": ("raw.githubusercontent.com", "/cay-test/tiny/main/README")}
+ELSEWHERE = {
+    "/cay-test/tiny/archive/refs/tags/v1.0.tar.gz": (
+        "codeload.github.com",
+        "/cay-test/tiny/tar.gz/refs/tags/v1.0",
+    ),
+    "/cay-test/tiny/releases/download/v1.0/tiny": (
+        "release-assets.githubusercontent.com",
+        "/github-production-release-asset/1/tiny",
+    ),
+    "/cay-test/tiny/raw/main/README": ("raw.githubusercontent.com", "/cay-test/tiny/main/README"),
+}
 MODELS = ("api.openai.com", "api.anthropic.com")
-LANGSMITH = ("api.smith.langchain.com", "eu.api.smith.langchain.com", "apac.api.smith.langchain.com", "aws.api.smith.langchain.com")
-LANGSMITHS_INFO = {"version": "0.12.0", "instance_flags": {"zstd_compression_enabled": True}, "batch_ingest_config": {
-    "use_multipart_endpoint": True, "scale_up_qsize_trigger": 1000, "scale_up_nthreads_limit": 16, "scale_down_nempty_trigger": 4, "size_limit": 100, "size_limit_bytes": 20971520}}
-OTLP = {**{f"{region}cloud.langfuse.com": "/api/public/otel/v1/traces" for region in ("", "us.", "jp.", "hipaa.")},
-        **{host: "/v1/traces" for host in ("api.honeycomb.io", "api.eu1.honeycomb.io", "otlp.nr-data.net", "otlp.eu01.nr-data.net", "otlp.arize.com", "logfire-us.pydantic.dev",
-                                           "logfire-eu.pydantic.dev", "logfire-api.pydantic.dev")},
-        "api.braintrust.dev": "/otel/v1/traces"}
-CARGO, GO = ("index.crates.io", "static.crates.io", "crates.io"), ("proxy.golang.org", "sum.golang.org")
+LANGSMITH = (
+    "api.smith.langchain.com",
+    "eu.api.smith.langchain.com",
+    "apac.api.smith.langchain.com",
+    "aws.api.smith.langchain.com",
+)
+LANGSMITHS_INFO = {
+    "version": "0.12.0",
+    "instance_flags": {"zstd_compression_enabled": True},
+    "batch_ingest_config": {
+        "use_multipart_endpoint": True,
+        "scale_up_qsize_trigger": 1000,
+        "scale_up_nthreads_limit": 16,
+        "scale_down_nempty_trigger": 4,
+        "size_limit": 100,
+        "size_limit_bytes": 20971520,
+    },
+}
+OTLP = {
+    **{
+        f"{region}cloud.langfuse.com": "/api/public/otel/v1/traces"
+        for region in ("", "us.", "jp.", "hipaa.")
+    },
+    **{
+        host: "/v1/traces"
+        for host in (
+            "api.honeycomb.io",
+            "api.eu1.honeycomb.io",
+            "otlp.nr-data.net",
+            "otlp.eu01.nr-data.net",
+            "otlp.arize.com",
+            "logfire-us.pydantic.dev",
+            "logfire-eu.pydantic.dev",
+            "logfire-api.pydantic.dev",
+        )
+    },
+    "api.braintrust.dev": "/otel/v1/traces",
+}
+CARGO, GO = ("index.crates.io", "static.crates.io", "crates.io"), (
+    "proxy.golang.org",
+    "sum.golang.org",
+)
 BUCKETS = "storage.googleapis.com"  # where Go's proxy keeps some modules, and everybody else what he likes
-NAMES = (*GIT_HOSTS, *(host for host, _ in ELSEWHERE.values()), *CARGO, *GO, BUCKETS, *MODELS, *LANGSMITH, *OTLP)
+NAMES = (
+    *GIT_HOSTS,
+    *(host for host, _ in ELSEWHERE.values()),
+    *CARGO,
+    *GO,
+    BUCKETS,
+    *MODELS,
+    *LANGSMITH,
+    *OTLP,
+)
 SETTINGS = f"""[network]
 networks = ["198.18.13.0/24", "{ADDRESS}"]
 [mirrors]
 of_host = false
 """
-TRUST = "export {}\n".format(" ".join(f"{name}=/tmp/ca.pem" for name in (
-    "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")))
+TRUST = "export {}\n".format(
+    " ".join(
+        f"{name}=/tmp/ca.pem"
+        for name in (
+            "GIT_SSL_CAINFO",
+            "CARGO_HTTP_CAINFO",
+            "SSL_CERT_FILE",
+            "REQUESTS_CA_BUNDLE",
+            "CURL_CA_BUNDLE",
+        )
+    )
+)
 
 
 def tar_of(**files):
@@ -64,14 +125,31 @@ def tar_of(**files):
 
 def crate():
     """What cargo asks for of a crate, by host and path."""
-    files = {"Cargo.toml": '[package]\nname = "cay-tiny"\nversion = "1.0.0"\nedition = "2021"\n', "src/lib.rs": "pub const SAYS: &str = \"hello by cargo\";\n"}
+    files = {
+        "Cargo.toml": '[package]\nname = "cay-tiny"\nversion = "1.0.0"\nedition = "2021"\n',
+        "src/lib.rs": 'pub const SAYS: &str = "hello by cargo";\n',
+    }
     whole = tar_of(**{f"cay-tiny-1.0.0/{name}": text for name, text in files.items()})
-    line = {"name": "cay-tiny", "vers": "1.0.0", "deps": [], "cksum": hashlib.sha256(whole).hexdigest(), "features": {}, "yanked": False}
-    found = {"crates": [{"name": "cay-tiny", "max_version": "1.0.0", "description": "tiny"}], "meta": {"total": 1}}
-    return {("crates.io", "/api/v1/crates"): json.dumps(found).encode(),
-            ("index.crates.io", "/config.json"): json.dumps({"dl": "https://static.crates.io/crates", "api": "https://crates.io"}).encode(),
-            ("index.crates.io", "/ca/y-/cay-tiny"): json.dumps(line).encode() + b"\n",
-            ("static.crates.io", "/crates/cay-tiny/1.0.0/download"): whole}
+    line = {
+        "name": "cay-tiny",
+        "vers": "1.0.0",
+        "deps": [],
+        "cksum": hashlib.sha256(whole).hexdigest(),
+        "features": {},
+        "yanked": False,
+    }
+    found = {
+        "crates": [{"name": "cay-tiny", "max_version": "1.0.0", "description": "tiny"}],
+        "meta": {"total": 1},
+    }
+    return {
+        ("crates.io", "/api/v1/crates"): json.dumps(found).encode(),
+        ("index.crates.io", "/config.json"): json.dumps(
+            {"dl": "https://static.crates.io/crates", "api": "https://crates.io"}
+        ).encode(),
+        ("index.crates.io", "/ca/y-/cay-tiny"): json.dumps(line).encode() + b"\n",
+        ("static.crates.io", "/crates/cay-tiny/1.0.0/download"): whole,
+    }
 
 
 class Checksums:
@@ -89,26 +167,59 @@ class Checksums:
         leaf = hashlib.sha256(b"\0" + record).digest()
         head = b"go.sum database tree\n1\n" + base64.b64encode(leaf) + b"\n"
         (self.directory / "head").write_bytes(head)
-        self.run("pkeyutl", "-sign", "-rawin", "-inkey", "sum-key.pem", "-in", "head", "-out", "signature")
+        self.run(
+            "pkeyutl",
+            "-sign",
+            "-rawin",
+            "-inkey",
+            "sum-key.pem",
+            "-in",
+            "head",
+            "-out",
+            "signature",
+        )
         signed = base64.b64encode(self.id + (self.directory / "signature").read_bytes())
-        return {("sum.golang.org", f"/lookup/{module}"): b"0\n" + record + b"\n" + head + "\n— sum.golang.org ".encode() + signed + b"\n",
-                ("sum.golang.org", "/tile/8/0/000.p/1"): leaf}
+        return {
+            ("sum.golang.org", f"/lookup/{module}"): b"0\n"
+            + record
+            + b"\n"
+            + head
+            + "\n— sum.golang.org ".encode()
+            + signed
+            + b"\n",
+            ("sum.golang.org", "/tile/8/0/000.p/1"): leaf,
+        }
 
 
 def module(checksums):
     """What go asks for of a module, by host and path."""
+
     def h1(**files):
-        lines = "".join(f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in sorted(files.items()))
+        lines = "".join(
+            f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n"
+            for name, text in sorted(files.items())
+        )
         return "h1:" + base64.b64encode(hashlib.sha256(lines.encode()).digest()).decode()
+
     mod, whole = "module example.com/tiny\n", io.BytesIO()
-    files = {f"example.com/tiny@v1.0.0/{name}": text for name, text in {"go.mod": mod, "tiny.go": "package tiny\n"}.items()}
+    files = {
+        f"example.com/tiny@v1.0.0/{name}": text
+        for name, text in {"go.mod": mod, "tiny.go": "package tiny\n"}.items()
+    }
     with zipfile.ZipFile(whole, "w") as file:
         for name, text in files.items():
             file.writestr(name, text)
     at = "/example.com/tiny/@v/"
-    told = {"list": b"v1.0.0\n", "v1.0.0.info": b'{"Version": "v1.0.0", "Time": "2024-01-01T00:00:00Z"}', "v1.0.0.mod": mod.encode(), "v1.0.0.zip": whole.getvalue()}
+    told = {
+        "list": b"v1.0.0\n",
+        "v1.0.0.info": b'{"Version": "v1.0.0", "Time": "2024-01-01T00:00:00Z"}',
+        "v1.0.0.mod": mod.encode(),
+        "v1.0.0.zip": whole.getvalue(),
+    }
     record = f"example.com/tiny v1.0.0 {h1(**files)}\nexample.com/tiny v1.0.0/go.mod {h1(**{'go.mod': mod})}\n".encode()
-    return {("proxy.golang.org", at + name): body for name, body in told.items()} | checksums.files("example.com/tiny@v1.0.0", record)
+    return {("proxy.golang.org", at + name): body for name, body in told.items()} | checksums.files(
+        "example.com/tiny@v1.0.0", record
+    )
 
 
 class Hosts(vault_world.VaultWorld):
@@ -129,7 +240,13 @@ class Hosts(vault_world.VaultWorld):
 
     def repository(self):
         def git(*words):
-            subprocess.run(["git", "-c", "user.name=test", "-c", "user.email=test@example.com", *words], check=True, capture_output=True, cwd=self.directory)
+            subprocess.run(
+                ["git", "-c", "user.name=test", "-c", "user.email=test@example.com", *words],
+                check=True,
+                capture_output=True,
+                cwd=self.directory,
+            )
+
         (self.directory / "tree").mkdir()
         (self.directory / "tree/README").write_text("hello by git\n")
         git("init", "-q", "--bare", "git/cay-test/tiny.git")
@@ -139,8 +256,10 @@ class Hosts(vault_world.VaultWorld):
         git("-C", "tree", "push", "-q", "../git/cay-test/tiny.git", "HEAD:refs/heads/main")
         git("-C", "git/cay-test/tiny.git", "symbolic-ref", "HEAD", "refs/heads/main")
         for path, (host, other) in ELSEWHERE.items():
-            self.files |= {("github.com", path): f"https://{host}{other}", (host, other): f"hello by {host}\n".encode()}
-
+            self.files |= {
+                ("github.com", path): f"https://{host}{other}",
+                (host, other): f"hello by {host}\n".encode(),
+            }
 
     @contextlib.contextmanager
     def elsewhere(self, place, other):
@@ -175,19 +294,35 @@ class Handler(vault_world.Handler):
 
     def git(self, path, body):
         """Git's own server, as hosts run it."""
-        env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.world.directory / "git"), "GIT_HTTP_EXPORT_ALL": "1", "PATH_INFO": path, "REQUEST_METHOD": self.command,
-               "QUERY_STRING": self.path.partition("?")[2], "CONTENT_TYPE": self.headers.get("Content-Type", ""), "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-               "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", "")}
-        head, _, answer = subprocess.run(["git", "http-backend"], input=body, env=env, capture_output=True).stdout.partition(b"\r\n\r\n")
+        env = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.world.directory / "git"),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path,
+            "REQUEST_METHOD": self.command,
+            "QUERY_STRING": self.path.partition("?")[2],
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+        }
+        head, _, answer = subprocess.run(
+            ["git", "http-backend"], input=body, env=env, capture_output=True
+        ).stdout.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
-        self.reply(int(fields.get("Status", "200").split()[0]), answer, fields.get("Content-Type", "text/plain"))
+        self.reply(
+            int(fields.get("Status", "200").split()[0]),
+            answer,
+            fields.get("Content-Type", "text/plain"),
+        )
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     if shutil.which("git") is None:
         pytest.skip("git is missing: one of the servers is its own")
-    with standing(Hosts(tmp_path_factory.mktemp("hosts"), "sk-live-" + os.urandom(24).hex())) as made:
+    with standing(
+        Hosts(tmp_path_factory.mktemp("hosts"), "sk-live-" + os.urandom(24).hex())
+    ) as made:
         yield made
 
 
@@ -241,53 +376,85 @@ def test_git_clones(gated, world, host):
         assert by_its_preset_alone(one, "git", line, (host,)) == "hello by git\n"
 
 
-def test_archives_releases_and_single_files_of_github_come_from_where_it_sends_for_them(gated, world):
+def test_archives_releases_and_single_files_of_github_come_from_where_it_sends_for_them(
+    gated, world
+):
     with sandbox(gated, world) as one:
         if not in_it(one, "curl"):
             pytest.skip("curl is not in the sandbox")
         line = " && ".join(f"curl -fsSL -m 30 https://github.com{path}" for path in ELSEWHERE)
         hosts = [host for host, _ in ELSEWHERE.values()]
-        assert by_its_preset_alone(one, "git", line, ("github.com", *hosts)) == "".join(f"hello by {host}\n" for host in hosts)
+        assert by_its_preset_alone(one, "git", line, ("github.com", *hosts)) == "".join(
+            f"hello by {host}\n" for host in hosts
+        )
 
 
 @pytest.mark.heavy
 def test_cargo_finds_adds_and_builds_a_crate(gated, world):
     with sandbox(gated, world) as one:
         bring(one, "cargo", ("rustc", "--print", "sysroot"), "bin/cargo", "bin/rustc", "lib")
-        line = ("export PATH=$PATH:/opt/tools/bin CARGO_HOME=/tmp/cargo CARGO_NET_RETRY=0; rm -rf /tmp/cargo /tmp/own && cargo init -q --vcs none /tmp/own && cd /tmp/own"
-                " && cargo add -q cay-tiny && echo 'fn main() { println!(\"{}\", cay_tiny::SAYS); }' > src/main.rs && cargo fetch && cargo check -q && cargo search cay-tiny")
+        line = (
+            "export PATH=$PATH:/opt/tools/bin CARGO_HOME=/tmp/cargo CARGO_NET_RETRY=0; rm -rf /tmp/cargo /tmp/own && cargo init -q --vcs none /tmp/own && cd /tmp/own"
+            " && cargo add -q cay-tiny && echo 'fn main() { println!(\"{}\", cay_tiny::SAYS); }' > src/main.rs && cargo fetch && cargo check -q && cargo search cay-tiny"
+        )
         assert by_its_preset_alone(one, "cargo", line, CARGO).startswith('cay-tiny = "1.0.0"')
 
 
 def go(one, world, line):
     """The line, with go in the sandbox, in an empty module."""
-    bring(one, "go", ("go", "env", "GOROOT"), "bin/go", "VERSION", "go.env")  # a program that is only to get modules needs no more
-    return (f"export PATH=$PATH:/opt/tools/bin GOTOOLCHAIN=local GOFLAGS=-modcacherw GOPATH=/tmp/go GOSUMDB={world.checksums.key}; [ ! -x /opt/tools/bin/go ] || export GOROOT=/opt/tools\n"
-            f"rm -rf /tmp/go /tmp/own && mkdir /tmp/own && cd /tmp/own && go mod init own && {line}")
+    bring(
+        one, "go", ("go", "env", "GOROOT"), "bin/go", "VERSION", "go.env"
+    )  # a program that is only to get modules needs no more
+    return (
+        f"export PATH=$PATH:/opt/tools/bin GOTOOLCHAIN=local GOFLAGS=-modcacherw GOPATH=/tmp/go GOSUMDB={world.checksums.key}; [ ! -x /opt/tools/bin/go ] || export GOROOT=/opt/tools\n"
+        f"rm -rf /tmp/go /tmp/own && mkdir /tmp/own && cd /tmp/own && go mod init own && {line}"
+    )
 
 
 def test_go_gets_a_module_and_its_checksum(gated, world):
     with sandbox(gated, world) as one:
-        got = by_its_preset_alone(one, "go", go(one, world, "go get example.com/tiny@latest && go mod verify && cat go.sum"), GO)
+        got = by_its_preset_alone(
+            one,
+            "go",
+            go(one, world, "go get example.com/tiny@latest && go mod verify && cat go.sum"),
+            GO,
+        )
         assert "all modules verified\nexample.com/tiny v1.0.0 h1:" in got
 
 
-def test_a_module_that_gos_proxy_keeps_among_everybodys_buckets_is_told_and_had_by_one_rule_more(gated, world):
-    with sandbox(gated, world) as one, world.elsewhere(("proxy.golang.org", "/example.com/tiny/@v/v1.0.0.zip"), (BUCKETS, "/proxy-golang-org-prod/tiny.zip")):
+def test_a_module_that_gos_proxy_keeps_among_everybodys_buckets_is_told_and_had_by_one_rule_more(
+    gated, world
+):
+    with sandbox(gated, world) as one, world.elsewhere(
+        ("proxy.golang.org", "/example.com/tiny/@v/v1.0.0.zip"),
+        (BUCKETS, "/proxy-golang-org-prod/tiny.zip"),
+    ):
         line = TRUST + go(one, world, "go get example.com/tiny@latest")
         assert gated.cli("policy", "set", one.name, "go").code == 0
         got = one.sh(line, timeout=120)
         assert got.code not in (0, 126, 127) and BUCKETS.encode() in got.err, got
         one.line(host=BUCKETS, verdict="refused")
-        told = re.search(rf"^ *{BUCKETS}: cay (policy set .*? --add '[^']*')", gated.cli("net", one.name).text, re.M)
+        told = re.search(
+            rf"^ *{BUCKETS}: cay (policy set .*? --add '[^']*')",
+            gated.cli("net", one.name).text,
+            re.M,
+        )
         assert told and gated.cli(*shlex.split(told[1])).code == 0, told
         got = one.sh(line, timeout=120)
         assert got.code == 0, got
         one.line(lambda item: item["received_bytes"] > 0, host=BUCKETS, verdict="allowed")
 
 
-ASK = {"openai": ("api.openai.com", "import openai; print(openai.OpenAI().chat.completions.create(model='m', messages=[]).choices[0].message.content)"),
-       "anthropic": ("api.anthropic.com", "import anthropic; print(anthropic.Anthropic().messages.create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)")}
+ASK = {
+    "openai": (
+        "api.openai.com",
+        "import openai; print(openai.OpenAI().chat.completions.create(model='m', messages=[]).choices[0].message.content)",
+    ),
+    "anthropic": (
+        "api.anthropic.com",
+        "import anthropic; print(anthropic.Anthropic().messages.create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ASK)
@@ -314,7 +481,12 @@ for host in sys.argv[1:]:
 def test_langsmiths_client_sends_its_traces(gated, world):
     with sandbox(gated, world) as one:
         one.sdk("langsmith")
-        by_its_preset_alone(one, "tracing", f"PYTHONPATH=/opt/sdk python3 -c {shlex.quote(TRACE)} {' '.join(LANGSMITH)}", LANGSMITH)
+        by_its_preset_alone(
+            one,
+            "tracing",
+            f"PYTHONPATH=/opt/sdk python3 -c {shlex.quote(TRACE)} {' '.join(LANGSMITH)}",
+            LANGSMITH,
+        )
         assert {host for host, path in world.traces if path.startswith("/runs")} == set(LANGSMITH)
 
 
@@ -329,6 +501,8 @@ for url in sys.argv[1:]:
 
 def test_spans_by_otlp_are_taken_by_every_collector(gated, world):
     with sandbox(gated, world) as one:
-        line = f"python3 -c {shlex.quote(POST)} " + " ".join(f"https://{host}{path}" for host, path in OTLP.items())
+        line = f"python3 -c {shlex.quote(POST)} " + " ".join(
+            f"https://{host}{path}" for host, path in OTLP.items()
+        )
         by_its_preset_alone(one, "tracing", line, tuple(OTLP))
         assert [one for one in world.traces if one[0] in OTLP] == list(OTLP.items())

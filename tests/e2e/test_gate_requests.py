@@ -3,7 +3,14 @@ import json
 
 from harness import wait_until
 from test_gate import V4, pytestmark  # noqa: F401
-from test_gate_policies import HELLO, make, policed, set_policy, words_of, world  # noqa: F401 (fixtures)
+from test_gate_policies import (
+    HELLO,
+    make,
+    policed,
+    set_policy,
+    words_of,
+    world,
+)  # noqa: F401 (fixtures)
 
 A, OTHER = "allowed.gate.test", "other.gate.test"
 BOTH = (f"http://{A}:7005", f"http://{OTHER}:7005")
@@ -45,29 +52,64 @@ def test_each_request_of_a_connection_is_judged(make, world):  # noqa: F811
     assert talk(box, asks(A), asks(OTHER, "/refused-second")) == ["hello " + A, ""]
     assert not came(world, "/refused-second")
     line = box.line(host=OTHER, port=7005)
-    assert (line["verdict"], line["reason"], line["needs"]) == ("refused", "not_in_policy", f"{OTHER}:7005")
-    assert talk(box, asks(A) + asks(OTHER, "/refused-behind"))[0] == "hello " + A  # what was asked for before is answered
+    assert (line["verdict"], line["reason"], line["needs"]) == (
+        "refused",
+        "not_in_policy",
+        f"{OTHER}:7005",
+    )
+    assert (
+        talk(box, asks(A) + asks(OTHER, "/refused-behind"))[0] == "hello " + A
+    )  # what was asked for before is answered
     assert not came(world, "/refused-behind")
     # An address in a name's place is none beside refused names, in a later request neither.
     but = make("open", f"http://{A}:7005", f"!{OTHER}", "!http://refused.gate.test:7005")
-    assert talk(but, asks(A), asks(V4, "/literal-second")) == ["hello " + A, ""] and not came(world, "/literal-second")
-    assert talk(make("open", f"http://{A}:7005"), asks(A), asks(V4, "/literal-allowed")) == ["hello " + A, "hello " + V4] and came(world, "/literal-allowed")
-    for odd in (asks(A, "/odd", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "abc"), asks(A, "/odd", "Transfer-Encoding: gzip\r\n", "abc"), "/odd\r\n\r\n"):
+    assert talk(but, asks(A), asks(V4, "/literal-second")) == ["hello " + A, ""] and not came(
+        world, "/literal-second"
+    )
+    assert talk(make("open", f"http://{A}:7005"), asks(A), asks(V4, "/literal-allowed")) == [
+        "hello " + A,
+        "hello " + V4,
+    ] and came(world, "/literal-allowed")
+    for odd in (
+        asks(A, "/odd", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "abc"),
+        asks(A, "/odd", "Transfer-Encoding: gzip\r\n", "abc"),
+        "/odd\r\n\r\n",
+    ):
         assert talk(box, asks(A), odd) == ["hello " + A, ""], odd
     assert not came(world, "/odd")
-    assert talk(make(*BOTH), asks(A), asks(OTHER, "/allowed-second")) == ["hello " + A, "hello " + OTHER]  # the control
+    assert talk(make(*BOTH), asks(A), asks(OTHER, "/allowed-second")) == [
+        "hello " + A,
+        "hello " + OTHER,
+    ]  # the control
     assert came(world, "/allowed-second")
 
 
 def test_a_request_with_a_body_is_the_last_of_its_connection(make, world):  # noqa: F811
     box, length = make(BOTH[0]), "Content-Length: 5\r\n"
     # The third goes nowhere: the server has ended the connection, as the request demanded.
-    assert talk(box, asks(A), asks(A, "/last", length + "Connection: keep-alive\r\nKeep-Alive: timeout=9\r\n", "hello"), asks(A, "/behind"))[:2] == ["hello " + A] * 2
+    assert (
+        talk(
+            box,
+            asks(A),
+            asks(
+                A, "/last", length + "Connection: keep-alive\r\nKeep-Alive: timeout=9\r\n", "hello"
+            ),
+            asks(A, "/behind"),
+        )[:2]
+        == ["hello " + A] * 2
+    )
     head = next(head for head in world.heads if b" /last " in head)
-    assert head.split(b"\r\n")[1:] == [b"Host: " + A.encode(), b"Content-Length: 5", b"Connection: close"], head
+    assert head.split(b"\r\n")[1:] == [
+        b"Host: " + A.encode(),
+        b"Content-Length: 5",
+        b"Connection: close",
+    ], head
     assert talk(box, asks(A, "/x", length, "hello") + asks(A, "/behind"))[0] == "hello " + A
     # One that stays all the same is cut once the guest wants more of it.
-    assert talk(box, asks(A, "/stays", length, "hello"), asks(A, "/behind")) == ["hello " + A, "ConnectionResetError"]
+    assert talk(box, asks(A, "/stays", length, "hello"), asks(A, "/behind")) == [
+        "hello " + A,
+        "ConnectionResetError",
+    ]
     assert not came(world, "/behind")
 
 
@@ -86,27 +128,58 @@ print(json.dumps(told))
 
 def test_a_body_that_a_server_does_not_read_is_no_request_to_it(make, world):  # noqa: F811
     box, before = make(f"http://{A}:7007"), len(world.notes.asked)
-    talk_there = TALK.replace("7005", "7007").replace('or b"hello" in got', 'or got.endswith(b"ok")')
+    talk_there = TALK.replace("7005", "7007").replace(
+        'or b"hello" in got', 'or got.endswith(b"ok")'
+    )
     for method in ("DELETE", "OPTIONS", "POST"):
         inner = asks("forbidden.example", "/exfil")
         text = f"{method} /{method} HTTP/1.1\r\nHost: {A}\r\nContent-Length: {len(inner)}\r\n\r\n{inner}"
         got = box.python(talk_there, json.dumps([text]))
-        assert got.code == 0, got  # it is answered, or reset: the server closes with something unread
+        assert (
+            got.code == 0
+        ), got  # it is answered, or reset: the server closes with something unread
     assert [path for _, _, path in world.notes.asked[before:]] == ["/DELETE", "/OPTIONS", "/POST"]
     assert make("open").python(talk_there, json.dumps([text])).code == 0
-    wait_until(lambda: world.notes.asked[-1] == ("GET", "forbidden.example", "/exfil"), "the control")
+    wait_until(
+        lambda: world.notes.asked[-1] == ("GET", "forbidden.example", "/exfil"), "the control"
+    )
     got = box.python(LIBRARY)
-    assert got.code == 0 and json.loads(got.text) == [[200, "ok"], [200, "ok"], [200, "kept"], [200, "x" * 9], [200, "kept"], [200, "ok"]], got
+    assert got.code == 0 and json.loads(got.text) == [
+        [200, "ok"],
+        [200, "ok"],
+        [200, "kept"],
+        [200, "x" * 9],
+        [200, "kept"],
+        [200, "ok"],
+    ], got
 
 
-def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the_policy_changes(make):
+def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the_policy_changes(
+    make,
+):
     box = make(*BOTH)
-    program = TALK.replace("print(json.dumps(told))", "print('asked', flush=True)\ntry: print(stream.recv(1) or 'end', flush=True)\nexcept ConnectionResetError: print('reset', flush=True)")
-    started = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", program, json.dumps([asks(A), asks(OTHER), asks(A)])).text.strip()
+    program = TALK.replace(
+        "print(json.dumps(told))",
+        "print('asked', flush=True)\ntry: print(stream.recv(1) or 'end', flush=True)\nexcept ConnectionResetError: print('reset', flush=True)",
+    )
+    started = box.daemon.cli(
+        "exec",
+        "-d",
+        box.name,
+        "--",
+        "python3",
+        "-c",
+        program,
+        json.dumps([asks(A), asks(OTHER), asks(A)]),
+    ).text.strip()
     output = lambda: box.daemon.cli("logs", box.name, started).text.split()  # noqa: E731
     wait_until(lambda: output() == ["asked"], "its requests")
     for host, sent in ((A, 2 * len(asks(A))), (OTHER, len(asks(OTHER)))):
-        line = wait_until(lambda: (found := box.line(host=host, port=7005))["sent_bytes"] == sent and found, "its bytes", 10)  # noqa: B023
+        line = wait_until(
+            lambda: (found := box.line(host=host, port=7005))["sent_bytes"] == sent and found,
+            "its bytes",
+            10,
+        )  # noqa: B023
         assert (line["verdict"], line["count"]) == ("allowed", 1)
     set_policy(box, BOTH[0])
     wait_until(lambda: output() == ["asked", "reset"], "its end")
@@ -117,12 +190,16 @@ def test_what_becomes_a_tunnel_is_one_and_what_does_not_is_read_on(make, world):
     box, upgrade = make(BOTH[0]), "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     switched = talk(box, asks(A, "/switch", upgrade), "\x01no request at all")
     assert switched[0].startswith("HTTP/1.1 101 ") and switched[1] == "\x01no request at all"
-    assert talk(box, asks(A, "/plain", upgrade), asks(A), asks(OTHER, "/not-switched")) == ["hello " + A] * 2 + [""]
+    assert talk(box, asks(A, "/plain", upgrade), asks(A), asks(OTHER, "/not-switched")) == [
+        "hello " + A
+    ] * 2 + [""]
     assert talk(box, asks(A, "/plain", upgrade) + asks(OTHER, "/not-waited"))[0] == "hello " + A
     assert not came(world, "/not-switched") and not came(world, "/not-waited")
 
 
 def test_a_server_may_ask_for_another_client_hello(make):
     retried = {"host": A, "port": 7006, "kind": "tls", "sni": A, "says": A}
-    assert words_of(make(f"https://{A}:7006"), retried, {**retried, "sni": OTHER}) == [HELLO, "reset"]
-
+    assert words_of(make(f"https://{A}:7006"), retried, {**retried, "sni": OTHER}) == [
+        HELLO,
+        "reset",
+    ]

@@ -7,15 +7,28 @@ import pytest
 from harness import slow
 
 # By preset, hosts that a user meets. The default policy has none of these presets.
-CURES = {"node": ["nodejs.org"],
-         "huggingface": ["huggingface.co", "cdn-lfs.huggingface.co", "cdn-lfs-us-1.hf.co",
-                         "cas-server.xethub.hf.co",
-                         "transfer.xethub.hf.co", "us-east-1.aws.cdn.hf.co"],
-         "tracing": ["api.smith.langchain.com", "cloud.langfuse.com"],
-         "models": ["api.openai.com"]}
+CURES = {
+    "node": ["nodejs.org"],
+    "huggingface": [
+        "huggingface.co",
+        "cdn-lfs.huggingface.co",
+        "cdn-lfs-us-1.hf.co",
+        "cas-server.xethub.hf.co",
+        "transfer.xethub.hf.co",
+        "us-east-1.aws.cdn.hf.co",
+    ],
+    "tracing": ["api.smith.langchain.com", "cloud.langfuse.com"],
+    "models": ["api.openai.com"],
+}
 # The default policy has these hosts.
-HAS = ["github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com",
-       "codeload.github.com", "proxy.golang.org", "sum.golang.org"]
+HAS = [
+    "github.com",
+    "objects.githubusercontent.com",
+    "release-assets.githubusercontent.com",
+    "codeload.github.com",
+    "proxy.golang.org",
+    "sum.golang.org",
+]
 # Everybody's buckets are there, so no preset has it (decision 0039).
 BUCKETS = "storage.googleapis.com"
 
@@ -86,8 +99,16 @@ def test_a_refusal_is_in_the_output_of_the_command_that_met_it(daemon, http, hin
         assert got["exit_code"] == 2, got
         assert [one["host"] for one in got["network_refused"]] == [host], got
     got = run(http, hinted, "getent hosts nodejs.org")
-    assert got["network_refused"] == [{"host": "nodejs.org", "port": 0, "reason": "not_in_policy",
-                                       "rule": "", "needs": "nodejs.org", "preset": "node"}], got
+    assert got["network_refused"] == [
+        {
+            "host": "nodejs.org",
+            "port": 0,
+            "reason": "not_in_policy",
+            "rule": "",
+            "needs": "nodejs.org",
+            "preset": "node",
+        }
+    ], got
     assert "network_refused" not in run(http, hinted, "true")
     for number in range(20):
         host = f"by-net-{number}.test"

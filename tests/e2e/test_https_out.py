@@ -18,9 +18,30 @@ def tls():
     directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-ca-"))
     directory.chmod(0o755)
     cert, key = directory / "ca.pem", directory / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=receiver", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=receiver",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            key,
+            "-out",
+            cert,
+        ],
+        check=True,
+        capture_output=True,
+    )
     cert.chmod(0o644)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
@@ -31,10 +52,17 @@ def tls():
 
 def test_events_go_over_https_to_a_receiver_that_is_trusted(own_daemon, tmp_path, tls):
     receiver = test_webhooks.Receiver(tls=tls)
-    daemon = own_daemon("--config", test_webhooks.configured(tmp_path, receiver.port, "https", ca_file=tls.ca_file))
+    daemon = own_daemon(
+        "--config", test_webhooks.configured(tmp_path, receiver.port, "https", ca_file=tls.ca_file)
+    )
     with daemon.http() as http:
         http.post("/api/v1/sandboxes", json={})
-        wait_until(lambda: [m["type"] for _, m in receiver.taken] == ["sandbox.created", "sandbox.started"], "both events", limit=60)
+        wait_until(
+            lambda: [m["type"] for _, m in receiver.taken]
+            == ["sandbox.created", "sandbox.started"],
+            "both events",
+            limit=60,
+        )
     assert not receiver.bad, receiver.bad
     receiver.close()
 
@@ -53,7 +81,9 @@ def test_events_do_not_go_to_a_receiver_that_is_not_trusted(own_daemon, tmp_path
 def test_traces_go_over_https(own_daemon, tmp_path, tls):
     collector = test_tracing.Collector(tls=tls)
     config = tmp_path / "cay.toml"
-    config.write_text(f'[tracing]\notlp_endpoint = "https://127.0.0.1:{collector.port}"\notlp_ca_file = "{tls.ca_file}"\n')
+    config.write_text(
+        f'[tracing]\notlp_endpoint = "https://127.0.0.1:{collector.port}"\notlp_ca_file = "{tls.ca_file}"\n'
+    )
     daemon = own_daemon("--config", str(config))
     with daemon.http() as http:
         http.post("/api/v1/sandboxes", json={}, headers=test_tracing.PARENT)

@@ -17,8 +17,14 @@ WAITS = "until [ -e {go} ]; do sleep 0.05; done; wc -c"
 
 def session(daemon, ref, **start):
     """A native session whose command has begun; returns it and the command's id."""
-    ws = connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{ref}/commands/ws", additional_headers={"X-Api-Key": daemon.key},
-                 max_size=4 * MIB, compression=None, close_timeout=0.2, ping_interval=None)
+    ws = connect(
+        f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{ref}/commands/ws",
+        additional_headers={"X-Api-Key": daemon.key},
+        max_size=4 * MIB,
+        compression=None,
+        close_timeout=0.2,
+        ping_interval=None,
+    )
     ws.send(json.dumps({"type": "start", "timeout_s": 0, **start}))
     return ws, json.loads(ws.recv(timeout=slow(30)))["command"]["id"]
 
@@ -46,7 +52,9 @@ def drop(ws):
 
 @pytest.fixture
 def state_of(http, box):
-    return lambda command: http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}").json()["state"]
+    return lambda command: http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}").json()[
+        "state"
+    ]
 
 
 def test_a_kill_is_obeyed_while_input_waits(daemon, box):
@@ -64,7 +72,9 @@ def test_a_ping_is_answered_while_input_waits(daemon, box):
     drop(ws)
 
 
-@pytest.mark.parametrize("how, state", [({"kill_on_disconnect": True}, "killed"), ({"idle_timeout_s": 1}, "idle_killed")])
+@pytest.mark.parametrize(
+    "how, state", [({"kill_on_disconnect": True}, "killed"), ({"idle_timeout_s": 1}, "idle_killed")]
+)
 def test_a_client_that_goes_is_noticed_while_its_input_waits(daemon, box, state_of, how, state):
     ws, command = session(daemon, box["id"], argv=["sleep", "1000"], **how)
     flood(ws, 6 * MIB)
@@ -89,13 +99,18 @@ def test_input_of_a_client_that_went_arrives_whole(daemon, http, box, run, state
     drop(ws)
     run("touch /tmp/go")
     wait_until(lambda: state_of(command) == "exited", "the command has read its input")
-    assert http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}/output").text == f"{6 * MIB}\n"
+    assert (
+        http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}/output").text == f"{6 * MIB}\n"
+    )
 
 
 def test_beyond_the_bound_of_a_session_the_client_waits_and_nothing_is_lost(daemon, box, run):
     ws, _ = session(daemon, box["id"], command=WAITS.format(go="/tmp/go"))
     # The session's own 64 MiB, the sandbox's 24 for a command, and what the kernel keeps in the two sockets: all that it may.
-    kernel = sum(int(pathlib.Path(f"/proc/sys/net/ipv4/{name}").read_text().split()[2]) for name in ("tcp_rmem", "tcp_wmem"))
+    kernel = sum(
+        int(pathlib.Path(f"/proc/sys/net/ipv4/{name}").read_text().split()[2])
+        for name in ("tcp_rmem", "tcp_wmem")
+    )
     size = (96 * MIB + kernel) // 65536 * 65536
     sent = threading.Event()
 
@@ -140,8 +155,14 @@ def test_the_stdin_of_a_plain_request_is_never_dropped(daemon, http, box, used_u
 
     def ask():
         with daemon.http() as mine:
-            told["answer"] = mine.post(f"/api/v1/sandboxes/{box['id']}/commands", json={
-                "command": "wc -c; : victim", "stdin": base64.b64encode(b"v" * MIB).decode(), "timeout_s": slow(50)}).json()
+            told["answer"] = mine.post(
+                f"/api/v1/sandboxes/{box['id']}/commands",
+                json={
+                    "command": "wc -c; : victim",
+                    "stdin": base64.b64encode(b"v" * MIB).decode(),
+                    "timeout_s": slow(50),
+                },
+            ).json()
 
     asking = threading.Thread(target=ask)
     asking.start()
@@ -154,9 +175,24 @@ def test_the_stdin_of_a_plain_request_is_never_dropped(daemon, http, box, used_u
 
 
 def test_the_stdin_of_the_command_line_is_never_dropped(daemon, http, box, used_up):
-    done = subprocess.Popen([CAY, "exec", "-i", "--timeout", str(int(slow(50))), box["id"], "--", "sh", "-c", "wc -c; : victim"],
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            env={"PATH": "/usr/bin:/bin", **daemon.env})
+    done = subprocess.Popen(
+        [
+            CAY,
+            "exec",
+            "-i",
+            "--timeout",
+            str(int(slow(50))),
+            box["id"],
+            "--",
+            "sh",
+            "-c",
+            "wc -c; : victim",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={"PATH": "/usr/bin:/bin", **daemon.env},
+    )
     writing = threading.Thread(target=lambda: (done.stdin.write(b"v" * MIB), done.stdin.close()))
     writing.start()
     wait_until(lambda: running(http, box, "victim"), "the command runs")
@@ -173,11 +209,16 @@ def test_a_session_keeps_to_its_sandbox_when_the_name_is_given_to_another(daemon
     name = f"mine-{box['id'][-8:].lower()}"
     assert http.patch(f"/api/v1/sandboxes/{box['id']}", json={"name": name}).status_code == 200
     ws, _ = session(daemon, name, id="c1", command="read line; exit 7")
-    assert http.patch(f"/api/v1/sandboxes/{box['id']}", json={"name": name + "-old"}).status_code == 200
+    assert (
+        http.patch(f"/api/v1/sandboxes/{box['id']}", json={"name": name + "-old"}).status_code
+        == 200
+    )
     other = http.post("/api/v1/sandboxes", json={"name": name}).json()["id"]
     try:
-        theirs = http.post(f"/api/v1/sandboxes/{other}/commands", json={"id": "c1", "argv": ["sleep", "1000"], "wait": False,
-                                                                        "timeout_s": 0})
+        theirs = http.post(
+            f"/api/v1/sandboxes/{other}/commands",
+            json={"id": "c1", "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0},
+        )
         assert theirs.status_code == 201
         ws.send(json.dumps({"type": "kill"}))
         _, end = frames_to_end(ws)

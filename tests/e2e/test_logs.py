@@ -9,7 +9,10 @@ from harness import kill_keeper, slow, wait_until
 
 
 def start(http, ref, command, **fields):
-    answer = http.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": command, "wait": False, "timeout_s": 0, **fields})
+    answer = http.post(
+        f"/api/v1/sandboxes/{ref}/commands",
+        json={"command": command, "wait": False, "timeout_s": 0, **fields},
+    )
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
@@ -59,11 +62,17 @@ def test_an_offset_beyond_one_stream_shows_the_other(daemon, http, box):
     got = daemon.cli("logs", "--offset", 11, ref, done)
     assert got.code == 125 and got.out == b"", got  # neither has come so far
     # Followed, what comes later counts from byte 0 all the same.
-    running = start(http, ref, "printf 0123456789; printf abc >&2; until [ -e /tmp/go ]; do sleep 0.05; done; printf defgh >&2")
+    running = start(
+        http,
+        ref,
+        "printf 0123456789; printf abc >&2; until [ -e /tmp/go ]; do sleep 0.05; done; printf defgh >&2",
+    )
     wait_until(lambda: get(http, ref, running).json()["stderr"]["bytes"] == 3, "its first bytes")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         reader = pool.submit(daemon.cli, "logs", "--follow", "--offset", 5, ref, running)
-        http.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": "touch /tmp/go", "wait": True})
+        http.post(
+            f"/api/v1/sandboxes/{ref}/commands", json={"command": "touch /tmp/go", "wait": True}
+        )
         got = reader.result()
     assert (got.code, got.out, got.err) == (0, b"56789", b"fgh"), got
 
@@ -71,7 +80,9 @@ def test_an_offset_beyond_one_stream_shows_the_other(daemon, http, box):
 def test_since_leaves_out_what_ended_before(daemon, http, box):
     ref = box["id"]
     old = ended(http, ref, start(http, ref, "echo old"))
-    wait_until(lambda: daemon.cli("logs", "--since", "1", ref).out == b"", "a second later", limit=30)
+    wait_until(
+        lambda: daemon.cli("logs", "--since", "1", ref).out == b"", "a second later", limit=30
+    )
     ended(http, ref, start(http, ref, "echo new"))
     assert daemon.cli("logs", "--since", "1h", ref).out == b"old\nnew\n"
     assert get(http, ref, old).status_code == 200
@@ -85,10 +96,18 @@ def test_since_shows_what_was_lost(daemon, http, box):
     begun = time.monotonic()
     wait_until(lambda: time.monotonic() - begun > slow(5), "it is old")
     kill_keeper(daemon, ref)
-    wait_until(lambda: get(http, ref, lost).json().get("state") == "lost", "its keeper's death is noticed")
+    wait_until(
+        lambda: get(http, ref, lost).json().get("state") == "lost", "its keeper's death is noticed"
+    )
     assert daemon.cli("logs", "--since", slow(4), ref).out == b"begun\n"
-    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["stopped_at"], "its stop is on record")
-    wait_until(lambda: daemon.cli("logs", "--since", "1", ref).out == b"", "a second after the stop", limit=30)
+    wait_until(
+        lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["stopped_at"], "its stop is on record"
+    )
+    wait_until(
+        lambda: daemon.cli("logs", "--since", "1", ref).out == b"",
+        "a second after the stop",
+        limit=30,
+    )
     assert daemon.cli("logs", "--since", "1h", ref).out == b"begun\n"
     http.post(f"/api/v1/sandboxes/{ref}/start")
     wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "ready", "ready")
@@ -114,7 +133,11 @@ def test_the_limit_of_a_command_marks_its_gap(daemon, http, box):
     command = ended(http, ref, start(http, ref, "seq 1 100000", output_limit_bytes=8192))
     stream = get(http, ref, command).json()["stdout"]
     whole = "".join(f"{n}\n" for n in range(1, 100001)).encode()
-    assert stream["bytes"] == len(whole) and stream["gap_begin"] == 4096 and stream["gap_end"] == len(whole) - 4096
+    assert (
+        stream["bytes"] == len(whole)
+        and stream["gap_begin"] == 4096
+        and stream["gap_end"] == len(whole) - 4096
+    )
     shown = daemon.cli("logs", ref, command)
     assert shown.out == whole[:4096] + whole[-4096:]
     assert f"{len(whole) - 8192} bytes of stdout are missing here".encode() in shown.err
@@ -126,7 +149,9 @@ def test_the_limit_of_a_command_marks_its_gap(daemon, http, box):
 
 def test_many_gaps_are_told_in_few_lines_and_none_is_left_out(daemon, http, box):
     written = 14_000_000
-    got = daemon.cli("exec", "--keep", "4KiB", box["id"], "--", "head", "-c", str(written), "/dev/zero")
+    got = daemon.cli(
+        "exec", "--keep", "4KiB", box["id"], "--", "head", "-c", str(written), "/dev/zero"
+    )
     lines = [line for line in got.err.decode().splitlines() if "missing" in line]
     assert got.code == 0 and 1 <= len(lines) <= 20, lines
     told = re.search(r"(\d+) bytes of stdout are missing", lines[-1])
@@ -143,9 +168,15 @@ def test_the_limit_of_a_sandbox_marks_its_gap(own_daemon, tmp_path):
         second = ended(http, ref, start(http, ref, "head -c 900000 /dev/zero; echo small >&2"))
         assert get(http, ref, first).json()["stdout"]["gap_end"] == 0
         told = get(http, ref, second).json()
-        assert told["stdout"]["bytes"] == 900000 and told["stdout"]["gap_end"] > told["stdout"]["gap_begin"]
+        assert (
+            told["stdout"]["bytes"] == 900000
+            and told["stdout"]["gap_end"] > told["stdout"]["gap_begin"]
+        )
         assert told["stderr"]["gap_end"] == 0
-        assert len(http.get(f"/api/v1/sandboxes/{ref}/commands/{second}/output").content) == 1048576 - 900000
+        assert (
+            len(http.get(f"/api/v1/sandboxes/{ref}/commands/{second}/output").content)
+            == 1048576 - 900000
+        )
         # It counts what earlier lives left, and is counted down when that goes.
         http.post(f"/api/v1/sandboxes/{ref}/stop")
         http.post(f"/api/v1/sandboxes/{ref}/start")
@@ -179,7 +210,9 @@ def test_reads_during_a_wake(daemon, http, box):
         with daemon.http() as client:
             if number % 2:
                 return client.get(f"/api/v1/sandboxes/{ref}/commands/{command}/output").text
-            return client.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": "echo out", "wait": True}).json()["stdout"]
+            return client.post(
+                f"/api/v1/sandboxes/{ref}/commands", json={"command": "echo out", "wait": True}
+            ).json()["stdout"]
 
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
         assert list(pool.map(ask, range(24))) == ["out\n"] * 24
@@ -187,17 +220,28 @@ def test_reads_during_a_wake(daemon, http, box):
 
 def test_output_past_its_limit_outlives_the_keeper(daemon, http, box):
     ref = box["id"]
-    command = start(http, ref, "seq 1 100000; echo done >&2; exec sleep 600", output_limit_bytes=8192)
+    command = start(
+        http, ref, "seq 1 100000; echo done >&2; exec sleep 600", output_limit_bytes=8192
+    )
     whole = "".join(f"{n}\n" for n in range(1, 100001)).encode()
-    wait_until(lambda: get(http, ref, command).json()["stdout"]["bytes"] == len(whole), "all of its output")
+    wait_until(
+        lambda: get(http, ref, command).json()["stdout"]["bytes"] == len(whole), "all of its output"
+    )
     kill_keeper(daemon, ref)
-    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "failed", "its keeper's death is seen")
+    wait_until(
+        lambda: http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "failed",
+        "its keeper's death is seen",
+    )
 
     def check():
         lost = get(http, ref, command).json()
         assert lost["state"] == "lost" and lost["stderr"]["bytes"] == 5, lost
         stream = lost["stdout"]
-        assert (stream["bytes"], stream["gap_begin"], stream["gap_end"]) == (len(whole), 4096, len(whole) - 4096), stream
+        assert (stream["bytes"], stream["gap_begin"], stream["gap_end"]) == (
+            len(whole),
+            4096,
+            len(whole) - 4096,
+        ), stream
         assert daemon.cli("logs", ref, command).out == whole[:4096] + whole[-4096:]
 
     check()

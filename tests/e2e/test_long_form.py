@@ -23,17 +23,30 @@ SOURCES = {
 def test_a_step_that_only_skipped_has_not_passed(tmp_path, expected):
     (tmp_path / "test_it.py").write_text(SOURCES[expected])
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", tmp_path], capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", tmp_path],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
     assert verdict(done.stdout, done.returncode) == expected, done.stdout
-    assert verdict(done.stdout.replace("\n", "\r\n"), done.returncode) == expected  # as the guest's console writes it
+    assert (
+        verdict(done.stdout.replace("\n", "\r\n"), done.returncode) == expected
+    )  # as the guest's console writes it
 
 
 def test_every_step_that_runs_pytest_is_told_by_its_numbers_and_its_reasons():
     script = (ROOT / "tests/long").read_text()
     by_pytest = set(re.search(r'by_pytest=" (.*) "', script).group(1).split())
-    runs = {name for name, body in re.findall(r"^(\w+)\(\) \{\n(.*?)^\}", script, re.M | re.S) if "-m pytest" in body}
+    runs = {
+        name
+        for name, body in re.findall(r"^(\w+)\(\) \{\n(.*?)^\}", script, re.M | re.S)
+        if "-m pytest" in body
+    }
     assert runs and runs | {"guest"} == by_pytest
-    assert all("-rs" in line for line in script.replace("\\\n", "").splitlines() if "-m pytest" in line)
+    assert all(
+        "-rs" in line for line in script.replace("\\\n", "").splitlines() if "-m pytest" in line
+    )
 
 
 def test_what_was_skipped_whole_is_no_success_unless_it_is_allowed(tmp_path):
@@ -41,17 +54,28 @@ def test_what_was_skipped_whole_is_no_success_unless_it_is_allowed(tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/long_verdict.py").write_bytes((ROOT / "tests/long_verdict.py").read_bytes())
     script = (ROOT / "tests/long").read_text()
-    fakes = 'browser() { echo "SKIPPED [2] x.py:1: no Chromium"; echo "2 skipped in 0.1s"; }\nnginx() { echo "3 passed in 0.1s"; }\n' \
-            'fuzz() { echo "SKIPPED no compiler"; return 77; }\nhostile() { echo "1 failed in 0.1s"; return 1; }\n'
+    fakes = (
+        'browser() { echo "SKIPPED [2] x.py:1: no Chromium"; echo "2 skipped in 0.1s"; }\nnginx() { echo "3 passed in 0.1s"; }\n'
+        'fuzz() { echo "SKIPPED no compiler"; return 77; }\nhostile() { echo "1 failed in 0.1s"; return 1; }\n'
+    )
     marker = "# What a step's log comes down to."
     assert marker in script
     (tmp_path / "tests/long").write_text(script.replace(marker, fakes + marker))
 
     def long(*words):
-        return subprocess.run(["bash", tmp_path / "tests/long", *words], capture_output=True, text=True)
+        return subprocess.run(
+            ["bash", tmp_path / "tests/long", *words], capture_output=True, text=True
+        )
+
     done = long("browser", "nginx", "fuzz")
-    assert done.returncode == 3 and "SKIPPED: browser fuzz" in done.stderr and "--allow-skips" in done.stderr, done
-    assert re.search(r"browser +SKIPPED  2 skipped: no Chromium ", done.stdout) and re.search(r"nginx +passed   3 passed ", done.stdout), done.stdout
+    assert (
+        done.returncode == 3
+        and "SKIPPED: browser fuzz" in done.stderr
+        and "--allow-skips" in done.stderr
+    ), done
+    assert re.search(r"browser +SKIPPED  2 skipped: no Chromium ", done.stdout) and re.search(
+        r"nginx +passed   3 passed ", done.stdout
+    ), done.stdout
     assert re.search(r"fuzz +SKIPPED  no compiler ", done.stdout), done.stdout
     assert long("--allow-skips", "browser", "nginx", "fuzz").returncode == 0
     assert long("nginx").returncode == 0  # the control

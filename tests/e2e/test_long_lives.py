@@ -21,7 +21,10 @@ from host_restart import guardian, tops, turn_off, turn_on
 from measured import head, machine
 from service_group import ServiceGroup
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="kills the launcher and keepers, which are root's and their own users'")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0,
+    reason="kills the launcher and keepers, which are root's and their own users'",
+)
 LINES = "for i in $(seq 1 {0}); do echo line $i; sleep 0.02; done; exit 9"
 
 
@@ -30,14 +33,19 @@ def lines(count):
 
 
 def start(http, ref, command):
-    answer = http.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": command, "wait": False, "timeout_s": 0})
+    answer = http.post(
+        f"/api/v1/sandboxes/{ref}/commands",
+        json={"command": command, "wait": False, "timeout_s": 0},
+    )
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
 
 def whole(http, ref, command_id, count):
     """Its output and end, waited for."""
-    out = http.get(f"/api/v1/sandboxes/{ref}/commands/{command_id}/output", params={"follow": "true"})
+    out = http.get(
+        f"/api/v1/sandboxes/{ref}/commands/{command_id}/output", params={"follow": "true"}
+    )
     assert out.text == lines(count)
     got = http.get(f"/api/v1/sandboxes/{ref}/commands/{command_id}").json()
     assert (got["state"], got["exit_code"]) == ("exited", 9), got
@@ -73,9 +81,11 @@ def test_a_killed_launcher_is_started_again(own_daemon):
 
 def other_guardian(daemon, than):
     """A killed launcher's worker lives on for a moment, and may even have made what was asked for then."""
+
     def other():
         with contextlib.suppress(OSError):
             return guardian(daemon) != than
+
     wait_until(other, "another launcher")
 
 
@@ -85,7 +95,9 @@ def named(daemon, comm):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         proc = pathlib.Path("/proc") / pid
         try:
-            if (proc / "comm").read_text() == f"{comm}\n" and str(daemon.data).encode() in (proc / "cmdline").read_bytes():
+            if (proc / "comm").read_text() == f"{comm}\n" and str(daemon.data).encode() in (
+                proc / "cmdline"
+            ).read_bytes():
                 found[int(pid)] = int((proc / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:
             pass
@@ -104,8 +116,12 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
     with daemon.http() as http:
         assert http.post("/api/v1/sandboxes", json={"name": "before"}).status_code == 201
         command = start(http, "before", LINES.format(300))
-        for number, victims in enumerate(((0, "launcher"), (1, "launcher"), ("launcher", 0), ("launcher", 1))):
-            pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
+        for number, victims in enumerate(
+            ((0, "launcher"), (1, "launcher"), ("launcher", 0), ("launcher", 1))
+        ):
+            pair = wait_until(
+                lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers"
+            )
             launcher = guardian(daemon)
             for victim in victims:
                 os.kill(launcher if victim == "launcher" else pair[victim], signal.SIGKILL)
@@ -113,17 +129,28 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
             assert made.status_code == 201, (victims, made.text)
             other_guardian(daemon, launcher)
         # All of them: no process is left that could. The daemon logs that and serves on.
-        pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
+        pair = wait_until(
+            lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers"
+        )
         for pid in (*reversed(pair), guardian(daemon)):
             os.kill(pid, signal.SIGKILL)
         wait_until(lambda: "cay-watch was killed" in daemon.log.read_text(), "it is said")
-        ready = wait_until(lambda: (got := http.get("/readyz")).status_code == 503 and got, "not ready")
+        ready = wait_until(
+            lambda: (got := http.get("/readyz")).status_code == 503 and got, "not ready"
+        )
         assert "launcher" in ready.text
         whole(http, "before", command, 300)
         assert watchers(daemon) == []
     daemon.restart("kill")
     with daemon.http() as http:
-        assert len(wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")) == 2
+        assert (
+            len(
+                wait_until(
+                    lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers"
+                )
+            )
+            == 2
+        )
         for name in ("before", *(f"after-{number}" for number in range(4))):
             assert http.get(f"/api/v1/sandboxes/{name}").json()["state"] == "ready"
             assert http.delete(f"/api/v1/sandboxes/{name}").status_code == 204
@@ -131,7 +158,13 @@ def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
     wait_until(lambda: not watchers(daemon), "they end with the daemon")
 
 
-@pytest.mark.parametrize("role,pair,up", [("cay-gate", "cay-watch-gate", "cay_gate_up"), ("cay-broker", "cay-watch-brok", "cay_vault_up")])
+@pytest.mark.parametrize(
+    "role,pair,up",
+    [
+        ("cay-gate", "cay-watch-gate", "cay_gate_up"),
+        ("cay-broker", "cay-watch-brok", "cay_vault_up"),
+    ],
+)
 def test_gate_and_broker_come_back_whoever_is_killed_before_them(own_daemon, role, pair, up):
     daemon = own_daemon()
 
@@ -141,16 +174,38 @@ def test_gate_and_broker_come_back_whoever_is_killed_before_them(own_daemon, rol
 
     def all_there():
         """The pair, the guardian and who serves, when each of them is there."""
-        two, guardians, workers = watchers(daemon, pair), named(daemon, role), named(daemon, f"{role}-w")
-        whole = len(two) == 2 and len(guardians) == 1 and len(workers) == 1 and next(iter(workers.values())) in guardians
-        return {"first": two[0], "second": two[1], "guardian": next(iter(guardians)), "worker": next(iter(workers))} if whole and serves() else None
+        two, guardians, workers = (
+            watchers(daemon, pair),
+            named(daemon, role),
+            named(daemon, f"{role}-w"),
+        )
+        whole = (
+            len(two) == 2
+            and len(guardians) == 1
+            and len(workers) == 1
+            and next(iter(workers.values())) in guardians
+        )
+        return (
+            {
+                "first": two[0],
+                "second": two[1],
+                "guardian": next(iter(guardians)),
+                "worker": next(iter(workers)),
+            }
+            if whole and serves()
+            else None
+        )
 
     def kill(*victims):
         now = wait_until(all_there, "all are there", slow(30))
         for victim in victims:
             with contextlib.suppress(ProcessLookupError):  # who serves ends with its guardian
                 os.kill(now[victim], signal.SIGKILL)
-        there = wait_until(lambda: (got := all_there()) and all(got[one] != now[one] for one in victims) and got, f"all are there after {victims}", slow(30))
+        there = wait_until(
+            lambda: (got := all_there()) and all(got[one] != now[one] for one in victims) and got,
+            f"all are there after {victims}",
+            slow(30),
+        )
         return now, there
 
     for watcher in ("first", "second"):
@@ -183,7 +238,11 @@ def test_what_a_signal_has_stopped_goes_on(own_daemon):
     def told(what):
         return daemon.log.read_text().count(f"{what} was stopped by a signal: it goes on")
 
-    for pid, what in ((guardian(daemon), "the launcher"), (pair[0], "cay-watch"), (pair[1], "cay-watch")):
+    for pid, what in (
+        (guardian(daemon), "the launcher"),
+        (pair[0], "cay-watch"),
+        (pair[1], "cay-watch"),
+    ):
         before = told(what)
         os.kill(pid, signal.SIGSTOP)
         wait_until(lambda of=what, than=before: told(of) > than, "it is seen")
@@ -237,9 +296,16 @@ def test_a_launcher_that_greets_nobody_is_replaced(own_daemon):
     daemon.kill()
     wait_until(lambda: not watchers(daemon), "nobody watches")
     assert daemon.cli("launcher", "--data", daemon.data, "--stop").code == 0
-    mute = subprocess.Popen([sys.executable, "-c", "import signal, socket, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-                             "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True); time.sleep(1000)",
-                             str(daemon.data / "run/launcher.sock")], stdout=subprocess.PIPE)
+    mute = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import signal, socket, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+            "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True); time.sleep(1000)",
+            str(daemon.data / "run/launcher.sock"),
+        ],
+        stdout=subprocess.PIPE,
+    )
     try:
         mute.stdout.readline()
         harness_limit, harness.START_LIMIT = harness.START_LIMIT, 150
@@ -259,10 +325,16 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()
         http.put("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}, content=b"kept")
-        done = http.post("/api/v1/sandboxes/box/commands", json={"id": "done", "command": "echo out; exit 4"}).json()
+        done = http.post(
+            "/api/v1/sandboxes/box/commands", json={"id": "done", "command": "echo out; exit 4"}
+        ).json()
         assert done["exit_code"] == 4
         ran = start(http, "box", "echo begun; sleep 1000")
-        wait_until(lambda: http.get(f"/api/v1/sandboxes/box/commands/{ran}").json()["stdout"]["bytes"] == 6, "output")
+        wait_until(
+            lambda: http.get(f"/api/v1/sandboxes/box/commands/{ran}").json()["stdout"]["bytes"]
+            == 6,
+            "output",
+        )
     turn_off(daemon, {box["id"]: keeper_of(daemon, box["id"])})
     turn_on(daemon, tmp_path)
     with daemon.http() as http:
@@ -271,7 +343,9 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
         lost = http.get(f"/api/v1/sandboxes/box/commands/{ran}").json()
         assert lost["state"] == "lost" and lost["reason"].startswith("host restarted"), lost
         assert lost["stdout"]["bytes"] == 6 and lost["ended_at"] is None
-        assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}).text == "kept"  # wakes it
+        assert (
+            http.get("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}).text == "kept"
+        )  # wakes it
         listed = {c["id"]: c for c in http.get("/api/v1/sandboxes/box/commands").json()["items"]}
         assert (listed["done"]["state"], listed["done"]["exit_code"]) == ("exited", 4)
         assert (listed[ran]["state"], listed[ran]["reason"]) == (lost["state"], lost["reason"])
@@ -282,7 +356,18 @@ def test_the_end_of_a_container_is_a_restart_of_the_host(own_daemon):
     daemon = own_daemon()
     port, instance = daemon.port, (daemon.data / "instance").read_text().strip()
     # A first process that only waits. The kernel does not signal a parent's death to a child that becomes another user.
-    container = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", '"$@"; exit $?', "sh"]
+    container = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+        "sh",
+        "-c",
+        '"$@"; exit $?',
+        "sh",
+    ]
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "box"}).json()["id"]
         http.put("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}, content=b"kept")
@@ -294,11 +379,17 @@ def test_the_end_of_a_container_is_a_restart_of_the_host(own_daemon):
         with daemon.http() as http:
             got = http.get("/api/v1/sandboxes/box").json()
             assert (got["state"], got["reason"]) == ("stopped", "host restarted"), got
-            assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}).text == "kept"  # wakes it
+            assert (
+                http.get("/api/v1/sandboxes/box/files", params={"path": "/root/kept"}).text
+                == "kept"
+            )  # wakes it
             assert http.get("/api/v1/sandboxes/box").json()["state"] == "ready"
         if prefix:
             daemon.kill()
-            wait_until(lambda: not processes(daemon, box) and not launchers_of(instance), "all of the container is gone")
+            wait_until(
+                lambda: not processes(daemon, box) and not launchers_of(instance),
+                "all of the container is gone",
+            )
     # One that is lost alone has failed.
     daemon.kill()
     os.kill(keeper_of(daemon, box), signal.SIGKILL)
@@ -318,13 +409,25 @@ def test_what_nobody_owns_is_removed_at_the_start(own_daemon):
 
     def left(box):
         """Where something of it is."""
-        found = {folder for folder in ("spool", "sandboxes", "run") if (daemon.data / folder).exists()
-                 and any(box in name for name in os.listdir(daemon.data / folder))}
-        disk = {"disks"} if any(box in name for name in disks(daemon.data, launchers_of(instance))) else set()
+        found = {
+            folder
+            for folder in ("spool", "sandboxes", "run")
+            if (daemon.data / folder).exists()
+            and any(box in name for name in os.listdir(daemon.data / folder))
+        }
+        disk = (
+            {"disks"}
+            if any(box in name for name in disks(daemon.data, launchers_of(instance)))
+            else set()
+        )
         return found | disk | ({"processes"} if processes(daemon, box) else set())
 
     before = left(orphan)
-    assert {"disks", "spool", "processes"} <= before, before  # positive control: each would be found
+    assert {
+        "disks",
+        "spool",
+        "processes",
+    } <= before, before  # positive control: each would be found
     daemon.kill()
     with sqlite3.connect(daemon.data / "state.db") as db:
         db.execute("delete from sandbox where id = ?", (orphan,))
@@ -339,8 +442,11 @@ def test_sigterm_says_1001_and_commands_go_on(own_daemon):
     with daemon.http() as http:
         http.post("/api/v1/sandboxes", json={"name": "box"})
         command = start(http, "box", LINES.format(100))
-    with connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/box/commands/ws",
-                 additional_headers={"X-Api-Key": daemon.key}, compression=None) as ws:
+    with connect(
+        f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/box/commands/ws",
+        additional_headers={"X-Api-Key": daemon.key},
+        compression=None,
+    ) as ws:
         ws.send(json.dumps({"type": "attach", "id": command}))
         assert json.loads(ws.recv(timeout=20))["type"] == "started"
         daemon.process.send_signal(signal.SIGTERM)
@@ -356,7 +462,10 @@ def test_sigterm_says_1001_and_commands_go_on(own_daemon):
 
 def test_a_torn_record_is_a_lost_command_and_no_invented_end(daemon, http, box):
     for name in ("torn", "garbled", "whole"):
-        http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"id": name, "command": "echo out; exit 4"})
+        http.post(
+            f"/api/v1/sandboxes/{box['id']}/commands",
+            json={"id": name, "command": "echo out; exit 4"},
+        )
     http.post(f"/api/v1/sandboxes/{box['id']}/stop")
     spool = daemon.data / "spool" / box["id"]
     with open(spool / "torn" / "record", "r+b") as record:
@@ -365,14 +474,22 @@ def test_a_torn_record_is_a_lost_command_and_no_invented_end(daemon, http, box):
         record.write(os.urandom(40))
 
     def told():
-        return {c["id"]: (c["state"], c["exit_code"]) for c in http.get(f"/api/v1/sandboxes/{box['id']}/commands").json()["items"]}
+        return {
+            c["id"]: (c["state"], c["exit_code"])
+            for c in http.get(f"/api/v1/sandboxes/{box['id']}/commands").json()["items"]
+        }
 
     want = {"torn": ("lost", None), "garbled": ("lost", None), "whole": ("exited", 4)}
     assert told() == want
     assert http.post(f"/api/v1/sandboxes/{box['id']}/start").status_code in (200, 202)
-    wait_until(lambda: http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "ready", "started")
+    wait_until(
+        lambda: http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "ready", "started"
+    )
     assert told() == want
-    again = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"id": "torn", "command": "echo out; exit 4"})
+    again = http.post(
+        f"/api/v1/sandboxes/{box['id']}/commands",
+        json={"id": "torn", "command": "echo out; exit 4"},
+    )
     assert again.json()["state"] == "lost", again.text  # it may have run: never a second time
 
 
@@ -383,8 +500,11 @@ def test_two_daemons_do_not_touch_each_other(daemon, http, box, own_daemon):
         http2.post("/api/v1/sandboxes", json={"name": "mine"})
         command2 = start(http2, "mine", LINES.format(200))
     command = start(http, box["id"], LINES.format(300))
-    with connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{box['id']}/commands/ws",
-                 additional_headers={"X-Api-Key": daemon.key}, compression=None) as ws:
+    with connect(
+        f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{box['id']}/commands/ws",
+        additional_headers={"X-Api-Key": daemon.key},
+        compression=None,
+    ) as ws:
         ws.send(json.dumps({"type": "attach", "id": command}))
         for _ in range(10):
             other.restart("kill")
@@ -407,7 +527,9 @@ def test_killing_the_daemons_whole_cgroup_leaves_keepers_alive(own_daemon):
     group = ServiceGroup(daemon)
     try:
         os.kill(guardian(daemon), signal.SIGTERM)
-        wait_until(lambda: not (daemon.data / "run" / "launcher.sock").exists(), "the launcher ended")
+        wait_until(
+            lambda: not (daemon.data / "run" / "launcher.sock").exists(), "the launcher ended"
+        )
         daemon.restart("kill")
         with daemon.http() as http:
             http.post("/api/v1/sandboxes", json={"name": "box"})
@@ -421,7 +543,12 @@ def test_killing_the_daemons_whole_cgroup_leaves_keepers_alive(own_daemon):
             whole(http, "box", command, 200)
             # In a group that was killed once, a kernel may kill what is cloned into another: src/launcher/clone_probe.h.
             assert http.post("/api/v1/sandboxes", json={"name": "after"}).status_code == 201
-            assert http.post("/api/v1/sandboxes/after/commands", json={"command": "exit 4"}).json()["exit_code"] == 4
+            assert (
+                http.post("/api/v1/sandboxes/after/commands", json={"command": "exit 4"}).json()[
+                    "exit_code"
+                ]
+                == 4
+            )
     finally:
         daemon.close()
         group.remove()
@@ -456,12 +583,21 @@ def test_fifty_thousand_commands_leave_memory_and_cgroups_flat(daemon, http, box
         if (memory / "memory.kmem.usage_in_bytes").exists():
             kernel = int((memory / "memory.kmem.usage_in_bytes").read_text())
         else:
-            kernel = int(dict(line.split() for line in (memory / "memory.stat").read_text().splitlines())["kernel"])
-        return {"kernel memory": kernel, "cgroups": sum(len(dirs) for group in groups for _, dirs, _ in os.walk(group)),
-                "cgroups of the kernel": groups_of_kernel()}
+            kernel = int(
+                dict(line.split() for line in (memory / "memory.stat").read_text().splitlines())[
+                    "kernel"
+                ]
+            )
+        return {
+            "kernel memory": kernel,
+            "cgroups": sum(len(dirs) for group in groups for _, dirs, _ in os.walk(group)),
+            "cgroups of the kernel": groups_of_kernel(),
+        }
 
     def command(line):
-        got = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": line, "ttl_s": 5})
+        got = http.post(
+            f"/api/v1/sandboxes/{box['id']}/commands", json={"command": line, "ttl_s": 5}
+        )
         assert got.json()["exit_code"] == 0, got.text
         return got.json()["stdout"]
 
@@ -471,7 +607,9 @@ def test_fifty_thousand_commands_leave_memory_and_cgroups_flat(daemon, http, box
 
     def without_files():
         command("rm -rf /tmp/own /root/own && mkdir /tmp/own /root/own")
-        assert reclaimed(memory), "this kernel gives nothing back when it is asked (memory.force_empty, memory.reclaim)"
+        assert reclaimed(
+            memory
+        ), "this kernel gives nothing back when it is asked (memory.force_empty, memory.reclaim)"
         return now()
 
     without_files()
@@ -484,12 +622,19 @@ def test_fifty_thousand_commands_leave_memory_and_cgroups_flat(daemon, http, box
     assert command("ls /tmp/own | wc -l; ls /root/own | wc -l").split() == [str(count - 200)] * 2
     after = without_files()
     record_property("commands per second", pace)
-    figures = "".join(f"  {name}: {before[name]} after 200, {full[name]} with {2 * (count - 200)} files, {after[name]} without them\n" for name in before)
+    figures = "".join(
+        f"  {name}: {before[name]} after 200, {full[name]} with {2 * (count - 200)} files, {after[name]} without them\n"
+        for name in before
+    )
     text = f"{count} commands in one sandbox, {pace} a second; {machine()}\n{figures}"
     print(text)
     if os.environ.get("CAY_FIGURES"):
         (ROOT / os.environ["CAY_FIGURES"]).write_text(head() + text)
     assert full["cgroups"] <= before["cgroups"] + 2
-    assert full["cgroups of the kernel"] <= before["cgroups of the kernel"] + 500  # other tests may run beside
-    assert full["kernel memory"] > before["kernel memory"] + 100 * (count - 200)  # positive control: files are seen
+    assert (
+        full["cgroups of the kernel"] <= before["cgroups of the kernel"] + 500
+    )  # other tests may run beside
+    assert full["kernel memory"] > before["kernel memory"] + 100 * (
+        count - 200
+    )  # positive control: files are seen
     assert after["kernel memory"] <= before["kernel memory"] + (2 << 20)

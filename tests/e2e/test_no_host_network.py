@@ -27,7 +27,11 @@ def namespace(pid, kind):
 def inside(pids):
     """Of those that are in a user namespace of their own, so of the sandbox's side: pid -> network namespace."""
     seen = {pid: (namespace(pid, "user"), namespace(pid, "net")) for pid in pids}
-    return {pid: net for pid, (user, net) in seen.items() if user not in (None, HOSTS_USERS) and net is not None}
+    return {
+        pid: net
+        for pid, (user, net) in seen.items()
+        if user not in (None, HOSTS_USERS) and net is not None
+    }
 
 
 class Watch:
@@ -55,14 +59,37 @@ def check(daemon, ref, told=""):
     with daemon.http() as http, Watch(http.get(f"/api/v1/sandboxes/{ref}").json()["id"]) as watch:
         base = f"/api/v1/sandboxes/{watch.id}"
         look = "readlink /proc/self/ns/net"
-        words = [daemon.cli("exec", ref, "--", "sh", "-c", look).text.strip(), daemon.cli("exec", "-t", ref, "--", "sh", "-c", look).text.strip()]
+        words = [
+            daemon.cli("exec", ref, "--", "sh", "-c", look).text.strip(),
+            daemon.cli("exec", "-t", ref, "--", "sh", "-c", look).text.strip(),
+        ]
         words.append(http.post(f"{base}/commands", json={"command": look}).json()["stdout"].strip())
-        batch = http.post(f"{base}/batch", json={"writes": [{"path": "/tmp/a", "content": "eA=="}], "command": {"command": look}, "reads": ["/tmp/a"]})
+        batch = http.post(
+            f"{base}/batch",
+            json={
+                "writes": [{"path": "/tmp/a", "content": "eA=="}],
+                "command": {"command": look},
+                "reads": ["/tmp/a"],
+            },
+        )
         words.append(batch.json()["command"]["stdout"].strip())
         assert http.put(f"{base}/files", params={"path": "/tmp/b"}, content=b"b").is_success
-        assert http.get(f"{base}/tunnel", params={"port": 9}, headers={"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-                                                                     "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}).status_code == 409
-        waiting = http.post(f"{base}/commands", json={"command": "exec sleep 600", "wait": False}).json()["id"]
+        assert (
+            http.get(
+                f"{base}/tunnel",
+                params={"port": 9},
+                headers={
+                    "Connection": "Upgrade",
+                    "Upgrade": "websocket",
+                    "Sec-WebSocket-Version": "13",
+                    "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+                },
+            ).status_code
+            == 409
+        )
+        waiting = http.post(
+            f"{base}/commands", json={"command": "exec sleep 600", "wait": False}
+        ).json()["id"]
         at_work = inside(processes_of(watch.id))
         http.post(f"{base}/commands/{waiting}/kill", json={})
     own = set(words) | ({told} if told else set())
@@ -74,7 +101,9 @@ def check(daemon, ref, told=""):
     assert set(at_work.values()) | (watch.seen - {nobodys}) == {words[0]}
     # The controls: what is outside is seen to be, and a process that only looks as if it were inside is found.
     outside = [pid for pid in processes_of(watch.id) if namespace(pid, "user") == HOSTS_USERS]
-    assert outside and {namespace(pid, "net") for pid in outside} <= {namespace(keeper_of(daemon, watch.id), "net")}, "its keeper, which has a network of nobody's"
+    assert outside and {namespace(pid, "net") for pid in outside} <= {
+        namespace(keeper_of(daemon, watch.id), "net")
+    }, "its keeper, which has a network of nobody's"
     assert nobodys not in (None, HOST, words[0])
     with subprocess.Popen(["unshare", "-U", "sleep", "600"]) as alike:
         try:
@@ -85,9 +114,15 @@ def check(daemon, ref, told=""):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_made_by_the_api(daemon, http, policy):
-    made = http.post("/api/v1/sandboxes", json={"policy": policy, "record_programs": True} if policy else {"wait": False}).json()
+    made = http.post(
+        "/api/v1/sandboxes",
+        json={"policy": policy, "record_programs": True} if policy else {"wait": False},
+    ).json()
     try:
-        wait_until(lambda: http.get(f"/api/v1/sandboxes/{made['id']}").json()["state"] == "ready", "it is ready")
+        wait_until(
+            lambda: http.get(f"/api/v1/sandboxes/{made['id']}").json()["state"] == "ready",
+            "it is ready",
+        )
         check(daemon, made["id"])
         http.post(f"/api/v1/sandboxes/{made['id']}/stop").raise_for_status()
         check(daemon, made["id"])  # a wake
@@ -100,8 +135,16 @@ def test_made_by_the_api(daemon, http, policy):
 
 @pytest.mark.parametrize("access", [None, {"allow_list": []}, {"deny_list": []}])
 def test_made_by_the_langsmith_facade(daemon, http, access):
-    body = {"wait_for_ready": True, **({"proxy_config": {"access_control": access}} if access is not None else {})}
-    made = httpx.post(f"{daemon.url}/v2/sandboxes/boxes", json=body, headers={"X-Api-Key": daemon.key}, timeout=slow(60))
+    body = {
+        "wait_for_ready": True,
+        **({"proxy_config": {"access_control": access}} if access is not None else {}),
+    }
+    made = httpx.post(
+        f"{daemon.url}/v2/sandboxes/boxes",
+        json=body,
+        headers={"X-Api-Key": daemon.key},
+        timeout=slow(60),
+    )
     assert made.status_code == 201, made.text
     try:
         check(daemon, made.json()["id"])
@@ -114,11 +157,15 @@ def test_made_by_the_command_line(daemon, policy):
     words = ["--policy", policy] if policy else []
     name = f"net-{policy or 'usual'}"
     try:
-        told = daemon.cli("run", "--name", name, *words, "--", "readlink", "/proc/self/ns/net").text.strip()
+        told = daemon.cli(
+            "run", "--name", name, *words, "--", "readlink", "/proc/self/ns/net"
+        ).text.strip()
         check(daemon, name, told)
     finally:
         daemon.cli("rm", name)
-    assert daemon.cli("run", "--rm", *words, "--", "readlink", "/proc/self/ns/net").text.strip() not in ("", HOST)
+    assert daemon.cli(
+        "run", "--rm", *words, "--", "readlink", "/proc/self/ns/net"
+    ).text.strip() not in ("", HOST)
     try:
         assert daemon.cli("create", "--name", name, *words).code == 0
         check(daemon, name)
@@ -132,7 +179,12 @@ def test_kept_over_a_killed_daemon_and_brought_back_by_a_restore(own_daemon, dir
         box = http.post("/api/v1/sandboxes", json={"name": "kept"}).json()
     daemon.restart("kill")
     check(daemon, box["id"])
-    subprocess.run([CAY, "backup", "--data", daemon.data, "--without-snapshots", directory / "backup"], check=True, capture_output=True, timeout=slow(120))
+    subprocess.run(
+        [CAY, "backup", "--data", daemon.data, "--without-snapshots", directory / "backup"],
+        check=True,
+        capture_output=True,
+        timeout=slow(120),
+    )
     copy = Daemon(directory / "copy" / "data")
     copy.data.parent.mkdir(mode=0o755)
     words = ["restore", "--data", copy.data, "--snapshots-of", daemon.data, directory / "backup"]
@@ -151,19 +203,49 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
         refused = http.post("/api/v1/sandboxes", json={"policy": wanted})
         assert refused.status_code == 400, wanted
         assert daemon.cli("create", "--policy", wanted).code == 125
-    for extra in ({"network": "host"}, {"network_mode": "host"}, {"net": "host"}, {"host_network": True}, {"limits": {"network": "host"}}):
+    for extra in (
+        {"network": "host"},
+        {"network_mode": "host"},
+        {"net": "host"},
+        {"host_network": True},
+        {"limits": {"network": "host"}},
+    ):
         refused = http.post("/api/v1/sandboxes", json=extra)
         assert refused.status_code == 400, (extra, refused.text)
     for wanted in ({"network": "host"}, {"host": True}):
-        made = httpx.post(f"{daemon.url}/v2/sandboxes/boxes", json={"wait_for_ready": True, "proxy_config": wanted, **wanted},
-                          headers={"X-Api-Key": daemon.key}, timeout=slow(60))
+        made = httpx.post(
+            f"{daemon.url}/v2/sandboxes/boxes",
+            json={"wait_for_ready": True, "proxy_config": wanted, **wanted},
+            headers={"X-Api-Key": daemon.key},
+            timeout=slow(60),
+        )
         assert made.status_code == 422, made.text
     # What a creation takes. A new member has to be looked at here. (`proxy` names secrets and the public hosts that they go to, by the broker, which dials what the gate may. `profile` nested
     # makes network namespaces, which are empty, inside its own, and only where the operator says so: tests/kernel/test_profiles.py.)
-    takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"]["SandboxCreate"]["properties"]
-    assert set(takes) == {"name", "snapshot", "labels", "limits", "user", "workdir", "env", "policy", "rules", "proxy", "idle_ttl_s", "delete_after_stop_s", "lifetime_s",
-                          "commands_keep_awake", "record_programs", "profile", "tmpfs",
-                          "wait", "timeout_s"}
+    takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"][
+        "SandboxCreate"
+    ]["properties"]
+    assert set(takes) == {
+        "name",
+        "snapshot",
+        "labels",
+        "limits",
+        "user",
+        "workdir",
+        "env",
+        "policy",
+        "rules",
+        "proxy",
+        "idle_ttl_s",
+        "delete_after_stop_s",
+        "lifetime_s",
+        "commands_keep_awake",
+        "record_programs",
+        "profile",
+        "tmpfs",
+        "wait",
+        "timeout_s",
+    }
 
 
 # Where Cay runs another program, enters namespaces or makes them, and why nothing of a guest's is in the host's network by it.
@@ -180,7 +262,9 @@ PLACES = {
     "src/launcher/keeper_process.cc": "init: all namespaces, in one clone3(2)",
     "src/launcher/probe.cc": "tries what the host can, runs nothing",
 }
-MAKES = re.compile(r"\bsetns\(|\bunshare\(|::f?exec[lv]p?e?\(|posix_spawnp?\(|::system\(|\bpopen\(|CLONE_NEWUSER")
+MAKES = re.compile(
+    r"\bsetns\(|\bunshare\(|::f?exec[lv]p?e?\(|posix_spawnp?\(|::system\(|\bpopen\(|CLONE_NEWUSER"
+)
 
 
 def test_every_place_that_runs_programs_or_enters_namespaces_is_known():
@@ -188,11 +272,19 @@ def test_every_place_that_runs_programs_or_enters_namespaces_is_known():
     for top in ("src", "apps"):
         for path in sorted((ROOT / top).rglob("*")):
             name = str(path.relative_to(ROOT))
-            if path.suffix not in (".cc", ".h") or name.endswith("_test.cc") or "/testing/" in name or "/fuzz/" in name:
+            if (
+                path.suffix not in (".cc", ".h")
+                or name.endswith("_test.cc")
+                or "/testing/" in name
+                or "/fuzz/" in name
+            ):
                 continue
             code = "\n".join(line.split("//")[0] for line in path.read_text().splitlines())
             if MAKES.search(code):
                 found[name] = code
     assert set(found) == set(PLACES)
-    assert "CLONE_NEWNET" in found["src/launcher/keeper_process.cc"] and "CLONE_NEWNET" in found["src/keeper/child.cc"]
+    assert (
+        "CLONE_NEWNET" in found["src/launcher/keeper_process.cc"]
+        and "CLONE_NEWNET" in found["src/keeper/child.cc"]
+    )
     assert "unshare(CLONE_NEWNET)" in found["src/launcher/default_snapshot.cc"]

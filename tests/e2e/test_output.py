@@ -19,6 +19,7 @@ MAKE = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv 0 -in /
 
 def expected(size):
     import subprocess
+
     done = subprocess.Popen(["sh", "-c", MAKE.format(size=size)], stdout=subprocess.PIPE)
     digest = hashlib.sha256()
     while chunk := done.stdout.read(1 << 20):
@@ -35,17 +36,26 @@ def resident(pid):
 
 
 def socket(daemon, box):
-    return connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{box['id']}/commands/ws",
-                   additional_headers={"X-Api-Key": daemon.key}, max_size=1 << 20, compression=None,
-                   close_timeout=0.2)  # with a full queue this client reads no more, so it never sees the close frame
+    return connect(
+        f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{box['id']}/commands/ws",
+        additional_headers={"X-Api-Key": daemon.key},
+        max_size=1 << 20,
+        compression=None,
+        close_timeout=0.2,
+    )  # with a full queue this client reads no more, so it never sees the close frame
 
 
 def read_from(daemon, box, command_id, offset, budget, digest, pause=None):
     """Reads at most `budget` bytes of stdout from `offset`; returns (new offset, end frame or None)."""
     import json
+
     got = 0
     with socket(daemon, box) as ws:
-        ws.send(json.dumps({"type": "attach", "id": command_id, "stdout_offset": offset, "stderr_offset": 0}))
+        ws.send(
+            json.dumps(
+                {"type": "attach", "id": command_id, "stdout_offset": offset, "stderr_offset": 0}
+            )
+        )
         while budget is None or got < budget:
             frame = ws.recv(timeout=60)
             if isinstance(frame, str):
@@ -69,13 +79,21 @@ def read_from(daemon, box, command_id, offset, budget, digest, pause=None):
 @pytest.mark.heavy
 @pytest.mark.parametrize("how", ["slow", "reconnecting"])
 def test_much_output(daemon, http, box, how):
-    answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands",
-                       json={"command": MAKE.format(size=MUCH), "wait": False, "timeout_s": 0, "idle_timeout_s": -1})
+    answer = http.post(
+        f"/api/v1/sandboxes/{box['id']}/commands",
+        json={
+            "command": MAKE.format(size=MUCH),
+            "wait": False,
+            "timeout_s": 0,
+            "idle_timeout_s": -1,
+        },
+    )
     assert answer.status_code == 201, answer.text
     command_id, digest = answer.json()["id"], hashlib.sha256()
     if how == "slow":
         # A reader that stalls until the writer is done: everything waits in the spool.
         import time
+
         stalls = iter(range(1 << 20, MUCH, MUCH // 8))
         upcoming = [next(stalls)]
 
@@ -88,7 +106,9 @@ def test_much_output(daemon, http, box, how):
     else:
         rng, offset, end = random.Random(3), 0, None
         for _ in range(50):
-            offset, end = read_from(daemon, box, command_id, offset, rng.randrange(1, MUCH // 60), digest)
+            offset, end = read_from(
+                daemon, box, command_id, offset, rng.randrange(1, MUCH // 60), digest
+            )
         offset, end = read_from(daemon, box, command_id, offset, None, digest)
     assert offset == MUCH and end is not None
     assert digest.hexdigest() == expected(MUCH)
@@ -98,21 +118,27 @@ def test_much_output(daemon, http, box, how):
 
 def test_exact_bytes_of_every_value(run):
     import base64
-    got = run("for i in $(seq 0 255); do printf \"\\\\$(printf %03o $i)\"; done")
+
+    got = run('for i in $(seq 0 255); do printf "\\\\$(printf %03o $i)"; done')
     assert base64.b64decode(got["stdout_base64"]) == bytes(range(256))
 
 
 def test_output_leaves_the_hosts_reserve_alone(own_daemon, tmp_path):
     import shutil
+
     daemon = own_daemon()
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()
         url = f"/api/v1/sandboxes/{box['id']}/commands"
 
         def gap_of(size):
-            got = http.post(url, json={"command": f"head -c {size} /dev/zero", "max_output_bytes": 1}).json()
+            got = http.post(
+                url, json={"command": f"head -c {size} /dev/zero", "max_output_bytes": 1}
+            ).json()
             assert (got["exit_code"], got["stdout_bytes"]) == (0, size)
-            return http.get(f"{url}/{got['command_id']}/output", params={"stream": "stdout"}).headers.get("X-Cay-Gap")
+            return http.get(
+                f"{url}/{got['command_id']}/output", params={"stream": "stdout"}
+            ).headers.get("X-Cay-Gap")
 
         assert gap_of(4_000_000) is None
 
@@ -134,8 +160,17 @@ def test_output_leaves_the_hosts_reserve_alone(own_daemon, tmp_path):
 
 def test_late_bytes_of_children_left_are_marked_after_the_end(daemon, http, box):
     import json
+
     with socket(daemon, box) as ws:
-        ws.send(json.dumps({"type": "start", "command": "(sleep 0.5; echo late) & echo early", "idle_timeout_s": -1}))
+        ws.send(
+            json.dumps(
+                {
+                    "type": "start",
+                    "command": "(sleep 0.5; echo late) & echo early",
+                    "idle_timeout_s": -1,
+                }
+            )
+        )
         kinds = []
         while True:
             frame = ws.recv(timeout=30)
@@ -151,9 +186,9 @@ def test_late_bytes_of_children_left_are_marked_after_the_end(daemon, http, box)
 def kept(result):
     """The beginning and the end of a result's stdout. What it says of the gap is true."""
     text, gap = result["stdout"].encode(), result["stdout_gap"]
-    note = text[gap["at"]:gap["at"] + gap["note_bytes"]].decode()
+    note = text[gap["at"] : gap["at"] + gap["note_bytes"]].decode()
     assert note == f"\n[cay: {gap['length']} bytes of output are left out here]\n", note
-    head, tail = text[:gap["at"]], text[gap["at"] + gap["note_bytes"]:]
+    head, tail = text[: gap["at"]], text[gap["at"] + gap["note_bytes"] :]
     assert gap["offset"] == len(head)
     assert len(head) + gap["length"] + len(tail) == result["stdout_bytes"] and result["truncated"]
     return head.decode(), tail.decode()
@@ -167,8 +202,11 @@ def test_a_bounded_result_keeps_the_end_of_the_output(daemon, http, box):
     line = f"{CUPS}; echo 'x.c:1: error: the last line'; exit 1"
     url = f"/api/v1/sandboxes/{box['id']}"
     told = daemon.cli("exec", "--json", box["id"], "--", "sh", "-c", line)
-    results = [json.loads(told.out), http.post(f"{url}/commands", json={"command": line}).json(),
-               http.post(f"{url}/batch", json={"command": {"command": line}}).json()["command"]]
+    results = [
+        json.loads(told.out),
+        http.post(f"{url}/commands", json={"command": line}).json(),
+        http.post(f"{url}/batch", json={"command": {"command": line}}).json()["command"],
+    ]
     whole = daemon.cli("exec", box["id"], "--", "sh", "-c", line).out.decode()
     assert told.code == 1 and len(whole.encode()) > 2 << 20
     for result in results:
@@ -184,7 +222,11 @@ def test_a_bounded_result_keeps_the_end_of_the_output(daemon, http, box):
 
 def test_a_waited_answer_marks_what_a_small_spool_dropped(daemon, http, box):
     """A line of two halves that are joined would be one that nobody wrote."""
-    body = {"argv": ["seq", "-w", "1", "200000"], "output_limit_bytes": 4096, "max_output_bytes": 8 << 20}
+    body = {
+        "argv": ["seq", "-w", "1", "200000"],
+        "output_limit_bytes": 4096,
+        "max_output_bytes": 8 << 20,
+    }
     got = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json=body).json()
     whole = "".join(f"{n:06}\n" for n in range(1, 200001))
     head, tail = kept(got)

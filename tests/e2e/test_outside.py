@@ -8,7 +8,12 @@ from harness import AS_ROOT, CAY, new_daemon
 
 
 def key(daemon, *words):
-    done = subprocess.run([*AS_ROOT, CAY, "key", "--data", daemon.data, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*AS_ROOT, CAY, "key", "--data", daemon.data, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done
     return done.stdout.strip()
 
@@ -22,13 +27,19 @@ def test_keys_are_taken_and_refused_at_once(daemon):
     assert status(daemon, secret) == 200
     other = key(daemon, "create", "longer")
     key(daemon, "remove", "brief")
-    assert (status(daemon, secret), status(daemon, other), status(daemon, daemon.key)) == (401, 200, 200)
+    assert (status(daemon, secret), status(daemon, other), status(daemon, daemon.key)) == (
+        401,
+        200,
+        200,
+    )
     key(daemon, "remove", "longer")  # the last one takes the file with it
     assert (status(daemon, other), status(daemon, daemon.key)) == (401, 200)
 
 
 def dataplane(daemon, **headers):
-    with httpx.Client(base_url=daemon.url, headers={"X-Api-Key": daemon.key, **headers}, timeout=60) as client:
+    with httpx.Client(
+        base_url=daemon.url, headers={"X-Api-Key": daemon.key, **headers}, timeout=60
+    ) as client:
         boxes = client.get("/v2/sandboxes/boxes")
         assert boxes.status_code == 200, boxes.text
         return boxes.json()["sandboxes"][0]["dataplane_url"]

@@ -30,11 +30,15 @@ def test_no_cpu_while_paused_and_output_goes_on_afterwards(http, box):
     ref = box["id"]
     command = start(http, ref, "i=0; while :; do i=$((i+1)); echo $i; done")
     busy = stats(http, ref)["cpu_usec"]
-    wait_until(lambda: stats(http, ref)["cpu_usec"] > busy + 100_000, "it uses CPU")  # the positive control
+    wait_until(
+        lambda: stats(http, ref)["cpu_usec"] > busy + 100_000, "it uses CPU"
+    )  # the positive control
     got = bytearray()
 
     def read():
-        with http.stream("GET", f"/api/v1/sandboxes/{ref}/commands/{command}/output", params={"follow": "true"}) as answer:
+        with http.stream(
+            "GET", f"/api/v1/sandboxes/{ref}/commands/{command}/output", params={"follow": "true"}
+        ) as answer:
             for chunk in answer.iter_raw():
                 got.extend(chunk)
 
@@ -47,7 +51,9 @@ def test_no_cpu_while_paused_and_output_goes_on_afterwards(http, box):
     written = http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"]["bytes"]
     time.sleep(0.5)  # the time in which nothing may happen
     assert stats(http, ref)["cpu_usec"] == at_pause["cpu_usec"]
-    assert http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"]["bytes"] == written
+    assert (
+        http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"]["bytes"] == written
+    )
     assert reader.is_alive()
     assert change(http, ref, "resume") == "ready"
     wait_until(lambda: len(got) > written + 1000, "the attached stream goes on")
@@ -61,7 +67,11 @@ def test_what_a_paused_one_serves_and_refuses(http, box):
     ref = box["id"]
     http.put(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}, content=b"kept")
     command = start(http, ref, "echo out; sleep 1000")
-    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"]["bytes"] == 4, "output")
+    wait_until(
+        lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"]["bytes"]
+        == 4,
+        "output",
+    )
     change(http, ref, "pause")
     refused = http.post(f"/api/v1/sandboxes/{ref}/commands", json={"argv": ["true"], "wait": True})
     assert refused.status_code == 409
@@ -71,11 +81,16 @@ def test_what_a_paused_one_serves_and_refuses(http, box):
     assert http.get(f"/api/v1/sandboxes/{ref}/commands/{command}/output").text == "out\n"
     assert http.get(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}).text == "kept"
     assert http.post(f"/api/v1/sandboxes/{ref}/commands/{command}/kill", json={}).status_code == 204
-    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "killed", "killed")
+    wait_until(
+        lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "killed",
+        "killed",
+    )
     assert state(http, ref) == "paused"
     assert http.post(f"/api/v1/sandboxes/{ref}/start").json()["state"] == "ready"  # start resumes
     assert http.post(f"/api/v1/sandboxes/{ref}/stop").status_code == 200
-    assert http.post(f"/api/v1/sandboxes/{ref}/pause").json()["error"]["reason"] == "sandbox_not_ready"
+    assert (
+        http.post(f"/api/v1/sandboxes/{ref}/pause").json()["error"]["reason"] == "sandbox_not_ready"
+    )
 
 
 def test_timeouts_stand_still(http, box):
@@ -85,7 +100,11 @@ def test_timeouts_stand_still(http, box):
     time.sleep(slow(4) + 0.5)  # the time in which it would end
     assert http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "running"
     change(http, ref, "resume")
-    wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "timed_out", "timed out")
+    wait_until(
+        lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"]
+        == "timed_out",
+        "timed out",
+    )
 
 
 def test_stop_and_delete_of_a_paused_one(http):
@@ -95,7 +114,9 @@ def test_stop_and_delete_of_a_paused_one(http):
         change(http, ref, "pause")
         if verb == "stop":
             assert change(http, ref, "stop") == "stopped"
-            assert http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "killed"
+            assert (
+                http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["state"] == "killed"
+            )
         assert http.delete(f"/api/v1/sandboxes/{ref}").status_code == 204
         assert http.get(f"/api/v1/sandboxes/{ref}").status_code == 404
 
@@ -115,19 +136,27 @@ def test_a_paused_one_survives_the_daemon(own_daemon):
         time.sleep(0.2)
         assert stats(http, ref)["cpu_usec"] == before
         change(http, ref, "resume")
-        wait_until(lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"]["bytes"] > written,
-                   "it goes on")
+        wait_until(
+            lambda: http.get(f"/api/v1/sandboxes/{ref}/commands/{command}").json()["stdout"][
+                "bytes"
+            ]
+            > written,
+            "it goes on",
+        )
 
 
 def test_the_command_line_and_the_langsmith_facade(daemon, http):
     import httpx
+
     http.post("/api/v1/sandboxes", json={"name": "cli-pause"})
     try:
         assert daemon.cli("pause", "cli-pause").code == 0
         assert "paused" in daemon.cli("ls").text
         refused = daemon.cli("exec", "cli-pause", "--", "true")
         assert refused.code == 125 and b"resume" in refused.err
-        box = httpx.get(f"{daemon.url}/v2/sandboxes/boxes/cli-pause", headers={"X-Api-Key": daemon.key}).json()
+        box = httpx.get(
+            f"{daemon.url}/v2/sandboxes/boxes/cli-pause", headers={"X-Api-Key": daemon.key}
+        ).json()
         assert box["status"] == "stopped" and "paused" in box["status_message"]
         assert daemon.cli("resume", "cli-pause").code == 0
         assert daemon.cli("exec", "cli-pause", "--", "true").code == 0

@@ -10,7 +10,10 @@ def how(request):
 
 
 def states(http, ids):
-    rows = {box["id"]: box for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]}
+    rows = {
+        box["id"]: box
+        for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]
+    }
     return [(rows[one]["state"], rows[one]["reason"]) if one in rows else "gone" for one in ids]
 
 
@@ -26,7 +29,12 @@ def test_starts_under_way_fail_nothing(own_daemon, how):
     with daemon.http() as http:
         assert set(states(http, ids)) <= {("ready", ""), ("stopped", "")}
         for one in ids:  # whatever it is: a request wakes it
-            assert http.get(f"/api/v1/sandboxes/{one}/files/list", params={"path": "/root"}).status_code == 200
+            assert (
+                http.get(
+                    f"/api/v1/sandboxes/{one}/files/list", params={"path": "/root"}
+                ).status_code
+                == 200
+            )
 
 
 def test_creations_that_were_answered_are_made(own_daemon, how):
@@ -39,5 +47,7 @@ def test_creations_that_were_answered_are_made(own_daemon, how):
     with daemon.http() as http:
         wait_until(lambda: set(states(http, ids)) == {("ready", "")}, "all of them", 60)
         for one in ids:
-            ran = http.post(f"/api/v1/sandboxes/{one}/commands", json={"command": "echo $((6*7))"}).json()
+            ran = http.post(
+                f"/api/v1/sandboxes/{one}/commands", json={"command": "echo $((6*7))"}
+            ).json()
             assert (ran["exit_code"], ran["stdout"]) == (0, "42\n"), ran

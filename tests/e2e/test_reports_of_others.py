@@ -27,6 +27,7 @@ def at_once():
 
 # --- input, output and ends ---
 
+
 def test_an_input_that_nobody_ends_holds_up_no_command(daemon, box):
     """As `sleep 1000 | cay exec --timeout 10s BOX -- echo hi`."""
     for more in ((), ("-i",)):
@@ -34,16 +35,28 @@ def test_an_input_that_nobody_ends_holds_up_no_command(daemon, box):
         words = [CAY, "exec", *more, "--timeout", "1000s", box["id"], "--", "echo", "hi"]
         try:
             with at_once():
-                done = subprocess.run(words, stdin=read, capture_output=True, timeout=slow(60),
-                                      env={**os.environ, **daemon.env})
+                done = subprocess.run(
+                    words,
+                    stdin=read,
+                    capture_output=True,
+                    timeout=slow(60),
+                    env={**os.environ, **daemon.env},
+                )
         finally:
             os.close(read)
             os.close(write)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"hi\n", b"")
 
 
-@pytest.mark.parametrize("line", ["sh -c 'sleep 1000 &'", "nohup sh -c 'sleep 1000 &'",
-                                  "sleep 1000 & echo begun", "setsid -f sleep 1000"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sh -c 'sleep 1000 &'",
+        "nohup sh -c 'sleep 1000 &'",
+        "sleep 1000 & echo begun",
+        "setsid -f sleep 1000",
+    ],
+)
 def test_a_background_child_holds_up_no_end(run, line):
     with at_once():
         got = run(line, timeout_s=500)
@@ -64,8 +77,10 @@ def test_output_that_a_child_writes_soon_after_the_end_is_delivered(daemon, box,
 
 def test_characters_of_several_bytes_come_whole(daemon, box, run):
     whole = CUP * 100_000
-    lines = [f"python3 -c 'print(chr({ord(CUP)}) * 100000, end=str())'",
-             f"for i in $(seq 1000); do printf '{CUP}%.0s' $(seq 100); done"]
+    lines = [
+        f"python3 -c 'print(chr({ord(CUP)}) * 100000, end=str())'",
+        f"for i in $(seq 1000); do printf '{CUP}%.0s' $(seq 100); done",
+    ]
     for line in lines:
         got = run(line, max_output_bytes=1 << 20)
         assert (got["stdout"] == whole, got["stdout_bytes"]) == (True, 300_000)
@@ -74,11 +89,14 @@ def test_characters_of_several_bytes_come_whole(daemon, box, run):
 
 # --- processes ---
 
+
 def test_nothing_of_a_command_outlives_its_time_limit(http, box, run):
-    children = ["(sleep 3; touch /w/plain) & wait",
-                "setsid sh -c 'sleep 3; touch /w/setsid' & wait",
-                "setsid -f sh -c 'sleep 3; touch /w/forked'; sleep 1000",
-                "(setsid setsid sh -c 'sleep 3; touch /w/twice' &); sleep 1000"]
+    children = [
+        "(sleep 3; touch /w/plain) & wait",
+        "setsid sh -c 'sleep 3; touch /w/setsid' & wait",
+        "setsid -f sh -c 'sleep 3; touch /w/forked'; sleep 1000",
+        "(setsid setsid sh -c 'sleep 3; touch /w/twice' &); sleep 1000",
+    ]
     run("mkdir /w")
     idle = len(processes_of(box["id"]))
     for line in children:
@@ -96,6 +114,7 @@ def test_many_children_that_nobody_waits_for_leave_no_zombie(run):
 
     def left():
         return int(run(count)["stdout"])
+
     wait_until(lambda: left() < 10, "the children have ended")
     assert "Z" not in run(states)["stdout"]
 
@@ -154,6 +173,7 @@ def test_a_pool_that_needs_more_than_the_limit_is_out_of_memory(daemon, http):
 
 # --- files ---
 
+
 def test_what_was_just_written_is_there_after_a_stop(daemon, http, box, run):
     blob = os.urandom(3_000_000)
     where = f"/api/v1/sandboxes/{box['id']}"
@@ -165,12 +185,16 @@ def test_what_was_just_written_is_there_after_a_stop(daemon, http, box, run):
     assert run("cat /root/by-command")["stdout"] == "written\n"
 
 
-@pytest.mark.parametrize("path, made, reason", [
-    ("/fifo", "mkfifo /fifo", "not_a_regular_file"),
-    ("/to-proc", "ln -s /proc /to-proc", "not_a_regular_file"),
-    ("/to-init", "ln -s /proc/1/environ /to-init", "permission_denied"),
-    ("/to-self", "ln -s /proc/self/mem /to-self", "permission_denied"),
-    ("/to-log", "ln -s /proc/kmsg /to-log", "permission_denied")])
+@pytest.mark.parametrize(
+    "path, made, reason",
+    [
+        ("/fifo", "mkfifo /fifo", "not_a_regular_file"),
+        ("/to-proc", "ln -s /proc /to-proc", "not_a_regular_file"),
+        ("/to-init", "ln -s /proc/1/environ /to-init", "permission_denied"),
+        ("/to-self", "ln -s /proc/self/mem /to-self", "permission_denied"),
+        ("/to-log", "ln -s /proc/kmsg /to-log", "permission_denied"),
+    ],
+)
 def test_what_is_no_file_is_refused_at_once(daemon, http, box, run, tmp_path, path, made, reason):
     run(made)
     for route in ("files", "files/tree"):

@@ -30,10 +30,15 @@ def test_a_daemon_that_ends_is_no_client_that_goes(own_daemon, how):
     ws, _ = session(daemon, box, argv=["true"])
     ws.close()
     with daemon.http() as http:
-        assert http.post(f"/api/v1/sandboxes/{box}/commands/{command}/kill", json={}).status_code == 204
+        assert (
+            http.post(f"/api/v1/sandboxes/{box}/commands/{command}/kill", json={}).status_code
+            == 204
+        )
     ws, gone = session(daemon, box, argv=["sleep", "1000"], kill_on_disconnect=True)
     drop(ws)
-    wait_until(lambda: command_of(daemon, box, gone)["state"] == "killed", "killed at the disconnect")
+    wait_until(
+        lambda: command_of(daemon, box, gone)["state"] == "killed", "killed at the disconnect"
+    )
 
 
 @pytest.mark.parametrize("how", ["kill", "terminate"])
@@ -44,24 +49,37 @@ def test_input_that_a_daemon_took_with_it_is_told(own_daemon, how):
     flood(held, 6 * MIB)
     assert held.ping().wait(slow(30))  # the daemon has read all of it
     behind, other = session(daemon, box, argv=["sleep", "1000"])
-    flood(behind, MIB + 2 * 65536)  # a keeper takes all but the last, which waits there; only the end is left to the daemon
+    flood(
+        behind, MIB + 2 * 65536
+    )  # a keeper takes all but the last, which waits there; only the end is left to the daemon
     behind.send(json.dumps({"type": "stdin_close"}))
     assert behind.ping().wait(slow(30))
     with daemon.http() as http:  # answered once it is handed over
         path = f"/api/v1/sandboxes/{box}/commands"
-        third = http.post(path, json={"command": "sleep 3; wc -c", "wait": False, "timeout_s": 0}).json()["id"]
+        third = http.post(
+            path, json={"command": "sleep 3; wc -c", "wait": False, "timeout_s": 0}
+        ).json()["id"]
         assert http.post(f"{path}/{third}/stdin", content=b"x" * 65536).status_code == 204
         assert http.post(f"{path}/{third}/stdin/close").status_code == 204
     daemon.restart(how)
     for one in (command, other):
-        wait_until(lambda: command_of(daemon, box, one)["state"] != "running", "it does not wait for ever")
+        wait_until(
+            lambda: command_of(daemon, box, one)["state"] != "running", "it does not wait for ever"
+        )
         got = command_of(daemon, box, one)
         assert got["state"] == "lost" and got["reason"].startswith(LOST), got
-    wait_until(lambda: command_of(daemon, box, third)["state"] == "exited", "what was handed over arrives whole")
+    wait_until(
+        lambda: command_of(daemon, box, third)["state"] == "exited",
+        "what was handed over arrives whole",
+    )
     with daemon.http() as http:
         assert http.get(f"/api/v1/sandboxes/{box}/commands/{third}/output").text == "65536\n"
     # Its end was seen, so `--since` goes by it.
-    wait_until(lambda: b"begun" not in daemon.cli("logs", "--since", "1", box).out, "a second after its end", limit=30)
+    wait_until(
+        lambda: b"begun" not in daemon.cli("logs", "--since", "1", box).out,
+        "a second after its end",
+        limit=30,
+    )
     assert b"begun" in daemon.cli("logs", "--since", "1h", box).out
 
 
@@ -79,7 +97,12 @@ def test_input_that_was_sent_before_a_polite_end_arrives(own_daemon, closes):
         if not closes:
             assert command_of(daemon, box, command)["state"] == "running"
             with daemon.http() as http:
-                assert http.post(f"/api/v1/sandboxes/{box}/commands/{command}/stdin/close").status_code == 204
-        wait_until(lambda: command_of(daemon, box, command)["state"] == "exited", "its input is whole")
+                assert (
+                    http.post(f"/api/v1/sandboxes/{box}/commands/{command}/stdin/close").status_code
+                    == 204
+                )
+        wait_until(
+            lambda: command_of(daemon, box, command)["state"] == "exited", "its input is whole"
+        )
         with daemon.http() as http:
             assert http.get(f"/api/v1/sandboxes/{box}/commands/{command}/output").text == "500000\n"

@@ -20,12 +20,20 @@ def state(http, ref):
 
 
 def why_deleted(http, ref):
-    return [event["reason"] for type_ in ("sandbox.deleting", "sandbox.deleted")
-            for event in http.get("/api/v1/events", params={"sandbox": ref, "type": type_}).json()["items"]]
+    return [
+        event["reason"]
+        for type_ in ("sandbox.deleting", "sandbox.deleted")
+        for event in http.get("/api/v1/events", params={"sandbox": ref, "type": type_}).json()[
+            "items"
+        ]
+    ]
 
 
 def start(http, ref, command, **fields):
-    answer = http.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": command, "wait": False, "timeout_s": 0, **fields})
+    answer = http.post(
+        f"/api/v1/sandboxes/{ref}/commands",
+        json={"command": command, "wait": False, "timeout_s": 0, **fields},
+    )
     assert answer.status_code == 201, answer.text
     return answer.json()["id"]
 
@@ -36,11 +44,17 @@ def command_state(http, ref, command):
 
 
 def test_idle_stop_wake_and_deletion(http):
-    ref = make(http, idle_ttl_s=2, delete_after_stop_s=int(slow(6)))  # a request must come before the deletion, and be seen before the next stop
+    ref = make(
+        http, idle_ttl_s=2, delete_after_stop_s=int(slow(6))
+    )  # a request must come before the deletion, and be seen before the next stop
     http.put(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}, content=b"kept")
     wait_until(lambda: state(http, ref) == "stopped", "idle stop")
-    stopped = http.get("/api/v1/events", params={"sandbox": ref, "type": "sandbox.stopped"}).json()["items"]
-    assert [event["reason"] for event in stopped] == ["idle"] and http.get(f"/api/v1/sandboxes/{ref}").json()["reason"] == "idle"
+    stopped = http.get("/api/v1/events", params={"sandbox": ref, "type": "sandbox.stopped"}).json()[
+        "items"
+    ]
+    assert [event["reason"] for event in stopped] == ["idle"] and http.get(
+        f"/api/v1/sandboxes/{ref}"
+    ).json()["reason"] == "idle"
     # A request wakes it; the caller sees only a delay.
     assert http.get(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/f"}).text == "kept"
     assert state(http, ref) == "ready"
@@ -52,7 +66,9 @@ def test_idle_stop_wake_and_deletion(http):
 def test_lifetime(http):
     ref = make(http, lifetime_s=2)
     start(http, ref, "sleep 1000")
-    wait_until(lambda: state(http, ref) == 404, "deleted at the end of its life, though it was in use")
+    wait_until(
+        lambda: state(http, ref) == 404, "deleted at the end of its life, though it was in use"
+    )
     assert why_deleted(http, ref) == ["lifetime"] * 2
 
 
@@ -99,7 +115,9 @@ def test_timers_of_commands(http, box):
     short = start(http, ref, "true", ttl_s=0.5)
     kept = start(http, ref, "true", ttl_s=-1)
     for name, command in ids.items():
-        wait_until(lambda name=name, command=command: command_state(http, ref, command) == name, name)
+        wait_until(
+            lambda name=name, command=command: command_state(http, ref, command) == name, name
+        )
     wait_until(lambda: command_state(http, ref, short) == 404, "pruned")
     assert command_state(http, ref, kept) == "exited"
     assert command_state(http, ref, never) == "running"
@@ -108,7 +126,10 @@ def test_timers_of_commands(http, box):
 def test_a_result_is_told_though_nothing_is_kept(http, box):
     """With ttl_s 0 a command is forgotten once its end was told, not before."""
     for number in range(30):
-        answer = http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": f"echo {number}; exit {number}", "ttl_s": 0})
+        answer = http.post(
+            f"/api/v1/sandboxes/{box['id']}/commands",
+            json={"command": f"echo {number}; exit {number}", "ttl_s": 0},
+        )
         assert answer.status_code == 200, answer.text
         got = answer.json()
         assert (got["state"], got["exit_code"], got["stdout"]) == ("exited", number, f"{number}\n")
@@ -132,23 +153,49 @@ def test_timers_of_commands_outlive_the_daemon(own_daemon):
 def test_kill_on_disconnect(daemon, http, box):
     import json
     from websockets.sync.client import connect
+
     url = f"ws{daemon.url[4:]}/api/v1/sandboxes/{box['id']}/commands/ws"
     with connect(url, additional_headers={"X-Api-Key": daemon.key}) as socket:
-        socket.send(json.dumps({"type": "start", "argv": ["sleep", "1000"], "timeout_s": 0, "kill_on_disconnect": True}))
+        socket.send(
+            json.dumps(
+                {
+                    "type": "start",
+                    "argv": ["sleep", "1000"],
+                    "timeout_s": 0,
+                    "kill_on_disconnect": True,
+                }
+            )
+        )
         command = json.loads(socket.recv())["command"]["id"]
         assert command_state(http, box["id"], command) == "running"
-    wait_until(lambda: command_state(http, box["id"], command) == "killed", "killed at the disconnect")
+    wait_until(
+        lambda: command_state(http, box["id"], command) == "killed", "killed at the disconnect"
+    )
 
 
-@pytest.mark.parametrize("request_of", [
-    lambda http, ref: http.post(f"/api/v1/sandboxes/{ref}/commands", json={"argv": ["true"], "wait": True}),
-    lambda http, ref: http.get(f"/api/v1/sandboxes/{ref}/files", params={"path": "/etc/hostname"}),
-    lambda http, ref: http.put(f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/x"}, content=b"x"),
-    lambda http, ref: http.get(f"/api/v1/sandboxes/{ref}/files/list", params={"path": "/"}),
-    lambda http, ref: http.post(f"/api/v1/sandboxes/{ref}/batch", json={"command": {"argv": ["true"]}}),
-    lambda http, ref: http.post(f"/v2/sandboxes/dp/{ref}/execute", json={"command": "true"}),
-    lambda http, ref: http.get(f"/v2/sandboxes/dp/{ref}/download", params={"path": "/etc/hostname"}),
-], ids=["command", "read", "write", "list", "batch", "langsmith-execute", "langsmith-download"])
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda http, ref: http.post(
+            f"/api/v1/sandboxes/{ref}/commands", json={"argv": ["true"], "wait": True}
+        ),
+        lambda http, ref: http.get(
+            f"/api/v1/sandboxes/{ref}/files", params={"path": "/etc/hostname"}
+        ),
+        lambda http, ref: http.put(
+            f"/api/v1/sandboxes/{ref}/files", params={"path": "/root/x"}, content=b"x"
+        ),
+        lambda http, ref: http.get(f"/api/v1/sandboxes/{ref}/files/list", params={"path": "/"}),
+        lambda http, ref: http.post(
+            f"/api/v1/sandboxes/{ref}/batch", json={"command": {"argv": ["true"]}}
+        ),
+        lambda http, ref: http.post(f"/v2/sandboxes/dp/{ref}/execute", json={"command": "true"}),
+        lambda http, ref: http.get(
+            f"/v2/sandboxes/dp/{ref}/download", params={"path": "/etc/hostname"}
+        ),
+    ],
+    ids=["command", "read", "write", "list", "batch", "langsmith-execute", "langsmith-download"],
+)
 def test_any_request_wakes(http, box, request_of):
     assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code == 200
     answer = request_of(http, box["id"])
@@ -162,7 +209,13 @@ def test_many_wakes_are_one_boot(daemon, http, box):
 
     def one(number):
         with daemon.http() as client:
-            return client.post(f"/api/v1/sandboxes/{ref}/commands", json={"command": f"echo {number}; cat /proc/sys/kernel/random/boot_id >/dev/null; ls -di /proc/1/ns/pid; readlink /proc/1/ns/pid", "wait": True}).json()
+            return client.post(
+                f"/api/v1/sandboxes/{ref}/commands",
+                json={
+                    "command": f"echo {number}; cat /proc/sys/kernel/random/boot_id >/dev/null; ls -di /proc/1/ns/pid; readlink /proc/1/ns/pid",
+                    "wait": True,
+                },
+            ).json()
 
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         results = list(pool.map(one, range(32)))
@@ -183,7 +236,9 @@ def test_wake_stop_and_delete_at_once(daemon, http):
         def ask(verb):
             with daemon.http() as client:
                 if verb == "run":
-                    return client.post(f"/api/v1/sandboxes/{ref}/commands", json={"argv": ["true"], "wait": True}).status_code
+                    return client.post(
+                        f"/api/v1/sandboxes/{ref}/commands", json={"argv": ["true"], "wait": True}
+                    ).status_code
                 if verb == "stop":
                     return client.post(f"/api/v1/sandboxes/{ref}/stop").status_code
                 return client.delete(f"/api/v1/sandboxes/{ref}").status_code
@@ -192,7 +247,10 @@ def test_wake_stop_and_delete_at_once(daemon, http):
             runs = [pool.submit(ask, verb) for verb in ("run", "stop") * 6]
             codes = [r.result() for r in runs]
             assert set(codes) <= TRUTHFUL, codes
-            mixed = [pool.submit(ask, verb) for verb in ("run", "stop", "delete", "run", "stop", "delete")]
+            mixed = [
+                pool.submit(ask, verb)
+                for verb in ("run", "stop", "delete", "run", "stop", "delete")
+            ]
             codes = [r.result() for r in mixed]
         assert set(codes) <= TRUTHFUL, codes
         wait_until(lambda: state(http, ref) == 404, "deleted")

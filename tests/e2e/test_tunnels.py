@@ -32,8 +32,12 @@ def served(http, box):
 @contextlib.contextmanager
 def tunnel(daemon, ref, *ports):
     """`cay tunnel`; gives the local ports in order, and the process."""
-    process = subprocess.Popen([CAY, "tunnel", "--json", ref, *map(str, ports)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, env={**os.environ, **daemon.env})
+    process = subprocess.Popen(
+        [CAY, "tunnel", "--json", ref, *map(str, ports)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **daemon.env},
+    )
     try:
         lines = [json.loads(process.stdout.readline()) for _ in ports]
         yield [line["local_port"] for line in lines], process
@@ -61,11 +65,13 @@ def exchange(port, blocks):
     """Sends and reads back at once; returns both digests and the bytes that came."""
     sent, got, size = hashlib.sha256(), hashlib.sha256(), 0
     with dial(port) as sock:
+
         def send():
             for number in range(blocks):
                 sent.update(block(number))
                 sock.sendall(block(number))
             sock.shutdown(socket.SHUT_WR)
+
         sending = threading.Thread(target=send)
         sending.start()
         while data := sock.recv(1 << 18):
@@ -80,8 +86,10 @@ def test_200_mib_each_way_through_two_tunnels_at_once(daemon, served):
     blocks = 3200  # 200 MiB
     with tunnel(daemon, served["name"], f"0:{ECHO}", f"0:{ECHO}") as (ports, _):
         results = [None, None]
+
         def one(i):
             results[i] = exchange(ports[i], blocks if i == 0 else blocks // 10)
+
         threads = [threading.Thread(target=one, args=(i,)) for i in range(2)]
         began = time.monotonic()
         for thread in threads:
@@ -95,7 +103,10 @@ def test_200_mib_each_way_through_two_tunnels_at_once(daemon, served):
     assert took < slow(120)
     limit = 64 << 20
     if not SANITIZED:
-        assert resident_peak(keeper_of(daemon, served["id"])) < limit and resident_peak(daemon.process.pid) < limit
+        assert (
+            resident_peak(keeper_of(daemon, served["id"])) < limit
+            and resident_peak(daemon.process.pid) < limit
+        )
 
 
 def resident_peak(pid):
@@ -238,7 +249,9 @@ def test_a_stop_ends_open_connections(daemon, http, served):
             sock.sendall(b"x")
             assert sock.recv(1) == b"x"
             assert http.post(f"/api/v1/sandboxes/{served['id']}/stop").status_code < 300
-            with contextlib.suppress(ConnectionResetError):  # or the end, which the kernel tells for a killed program
+            with contextlib.suppress(
+                ConnectionResetError
+            ):  # or the end, which the kernel tells for a killed program
                 assert sock.recv(1) == b""
 
 
@@ -253,7 +266,11 @@ def test_a_connection_is_use(daemon, http):
                 wait_until(lambda: time.monotonic() - began > 5, "more than twice its idle time")
                 sock.sendall(b"still")
                 assert sock.recv(5) == b"still"
-        wait_until(lambda: http.get(ref).json()["state"] == "stopped", "idle once the connection is closed", 30)
+        wait_until(
+            lambda: http.get(ref).json()["state"] == "stopped",
+            "idle once the connection is closed",
+            30,
+        )
     finally:
         http.delete(ref)
 
@@ -269,16 +286,24 @@ def test_wrong_use_is_told_at_once(daemon, served):
 
 # The native WebSocket.
 
+
 def open_socket(daemon, ref, port):
-    return connect(f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{ref}/tunnel?port={port}",
-                   additional_headers={"X-Api-Key": daemon.key}, compression=None, max_size=1 << 20,
-                   open_timeout=slow(60))
+    return connect(
+        f"ws://127.0.0.1:{daemon.port}/api/v1/sandboxes/{ref}/tunnel?port={port}",
+        additional_headers={"X-Api-Key": daemon.key},
+        compression=None,
+        max_size=1 << 20,
+        open_timeout=slow(60),
+    )
 
 
 def refusal(daemon, ref, port):
     with pytest.raises(InvalidStatus) as refused:
         open_socket(daemon, ref, port)
-    return refused.value.response.status_code, json.loads(refused.value.response.body)["error"]["reason"]
+    return (
+        refused.value.response.status_code,
+        json.loads(refused.value.response.body)["error"]["reason"],
+    )
 
 
 def test_the_websocket_by_hand(daemon, served):
@@ -326,7 +351,9 @@ def test_refusals_of_the_websocket_are_typed_answers(daemon, http, served):
     assert refusal(daemon, served["id"], NOBODY) == (409, "connect_refused")
     assert refusal(daemon, served["id"], 0) == (400, "invalid_query")
     assert refusal(daemon, "none", ECHO) == (404, "sandbox_not_found")
-    assert http.get(f"/api/v1/sandboxes/{served['id']}/tunnel", params={"port": 80}).status_code == 426
+    assert (
+        http.get(f"/api/v1/sandboxes/{served['id']}/tunnel", params={"port": 80}).status_code == 426
+    )
 
 
 def test_a_program_that_accepts_nobody_is_told_in_time(daemon, served):
@@ -339,11 +366,16 @@ def test_a_program_that_accepts_nobody_is_told_in_time(daemon, served):
 
 # Without frames.
 
+
 def ask_unframed(daemon, ref, port, sock, claimed=None, key=None):
     """The first line of the answer, its body, and what came behind a 101."""
     own = ":".join(map(str, sock.getsockname())) if claimed is None else claimed
-    sock.sendall((f"GET /api/v1/sandboxes/{ref}/tunnel?port={port} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {key or daemon.key}\r\n"
-                  f"Connection: Upgrade\r\nUpgrade: cay-tunnel\r\nCay-Tunnel-From: {own}\r\n\r\n").encode())
+    sock.sendall(
+        (
+            f"GET /api/v1/sandboxes/{ref}/tunnel?port={port} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {key or daemon.key}\r\n"
+            f"Connection: Upgrade\r\nUpgrade: cay-tunnel\r\nCay-Tunnel-From: {own}\r\n\r\n"
+        ).encode()
+    )
     got = b""
     while b"\r\n\r\n" not in got:
         got += sock.recv(65536)
@@ -386,7 +418,9 @@ def test_a_client_that_resets_is_gone_though_the_program_reads_nothing(daemon, h
         assert http.get(ref).json()["state"] == "ready", "the control: a client that waits is there"
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
-        wait_until(lambda: http.get(ref).json()["state"] == "stopped", "idle once the client is gone", 30)
+        wait_until(
+            lambda: http.get(ref).json()["state"] == "stopped", "idle once the client is gone", 30
+        )
     finally:
         http.delete(ref)
 
@@ -400,6 +434,7 @@ def test_where_something_stands_in_between_there_is_none(daemon, served):
 
 class Relay:
     """What a port forwarding does: another connection for each; what passed first is kept."""
+
     def __init__(self, target):
         self.target, self.seen = target, []
         self.listening = socket.create_server(("127.0.0.1", 0))
@@ -412,7 +447,9 @@ class Relay:
                 here = self.listening.accept()[0]
                 there = socket.create_connection(("127.0.0.1", self.target))
                 self.seen.append(b"")
-                threading.Thread(target=self.pump, args=(here, there, len(self.seen) - 1), daemon=True).start()
+                threading.Thread(
+                    target=self.pump, args=(here, there, len(self.seen) - 1), daemon=True
+                ).start()
                 threading.Thread(target=self.pump, args=(there, here, None), daemon=True).start()
 
     def pump(self, source, sink, number):
@@ -428,7 +465,11 @@ def test_cay_tunnel_takes_frames_where_it_must(daemon, served):
     """Through a forwarded port it comes to a WebSocket; the control is the direct way, which has none."""
     relay = Relay(daemon.port)
     env = {**daemon.env, "CAY_URL": f"http://127.0.0.1:{relay.port}"}
-    process = subprocess.Popen([CAY, "tunnel", "--json", served["name"], f"0:{DIGEST}"], stdout=subprocess.PIPE, env={**os.environ, **env})
+    process = subprocess.Popen(
+        [CAY, "tunnel", "--json", served["name"], f"0:{DIGEST}"],
+        stdout=subprocess.PIPE,
+        env={**os.environ, **env},
+    )
     try:
         port = json.loads(process.stdout.readline())["local_port"]
         with dial(port) as sock:

@@ -16,13 +16,20 @@ def test_a_program_that_stops_itself_is_started_once(daemon, http):
 
     def start(number):
         with daemon.http() as client:
-            body = {"argv": ["/bin/sh", "-c", f"echo x >> /root/ran-{number}; kill -STOP $$"], "user": "root", "timeout_s": 0.3}
+            body = {
+                "argv": ["/bin/sh", "-c", f"echo x >> /root/ran-{number}; kill -STOP $$"],
+                "user": "root",
+                "timeout_s": 0.3,
+            }
             answer = client.post(url, json=body)
             return answer.json().get("state", answer.text)
 
     try:
         for _ in range(WRITERS):
-            assert http.post(url, json={"argv": ["yes"], "timeout_s": 60, "wait": False}).status_code == 201
+            assert (
+                http.post(url, json={"argv": ["yes"], "timeout_s": 60, "wait": False}).status_code
+                == 201
+            )
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             ends = list(pool.map(start, range(STARTS)))
         assert ends == ["timed_out"] * STARTS
@@ -32,7 +39,10 @@ def test_a_program_that_stops_itself_is_started_once(daemon, http):
         http.delete(f"/api/v1/sandboxes/{box['id']}")
 
 
-@pytest.mark.skipif(SANITIZED, reason="UBSan takes an object for broken when it gets no descriptor to look at it with")
+@pytest.mark.skipif(
+    SANITIZED,
+    reason="UBSan takes an object for broken when it gets no descriptor to look at it with",
+)
 def test_a_daemon_without_descriptors_says_so_and_recovers(own_daemon):
     """Nothing of it is told as a command's own failure, and nothing is left of what could not be made."""
     daemon = own_daemon()
@@ -47,22 +57,36 @@ def test_a_daemon_without_descriptors_says_so_and_recovers(own_daemon):
             made.append(answer.json()["id"])
             assert len(made) < 48
         error = answer.json()["error"]
-        assert (answer.status_code, error["code"], error["reason"]) == (503, "unavailable", "no_descriptors"), error
+        assert (answer.status_code, error["code"], error["reason"]) == (
+            503,
+            "unavailable",
+            "no_descriptors",
+        ), error
         assert len(made) >= 8, made
         url = f"/api/v1/sandboxes/{made[0]}/commands"
 
         def runs():
             got = http.post(url, json={"command": "echo out; exit 3"})
             assert got.status_code == 200, got.text
-            return (got.json()["state"], got.json()["exit_code"], got.json()["stdout"]) == ("exited", 3, "out\n")
+            return (got.json()["state"], got.json()["exit_code"], got.json()["stdout"]) == (
+                "exited",
+                3,
+                "out\n",
+            )
 
         assert runs()  # who is in is served
         idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(100)]
         assert runs()
         for one in idle:
             one.close()
-        listed = {box["id"] for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]}
+        listed = {
+            box["id"]
+            for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]
+        }
         assert listed == set(made)
         http.delete(f"/api/v1/sandboxes/{made.pop()}")
-        wait_until(lambda: http.post("/api/v1/sandboxes", json={"timeout_s": slow(20)}).status_code == 201, "there is room again")
+        wait_until(
+            lambda: http.post("/api/v1/sandboxes", json={"timeout_s": slow(20)}).status_code == 201,
+            "there is room again",
+        )
         assert runs()

@@ -11,7 +11,8 @@ pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missin
 HOST = f"api.vault.test:{NOTES_PORT}"
 RULE = {"name": "notes", "secret": "notes", "way": "headers", "hosts": [HOST]}
 SECRET = "sk-" + "0123456789abcdef" * 2
-TALK = r"""
+TALK = (
+    r"""
 import json, os, socket, ssl, sys
 stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", %d), timeout=20), server_hostname="api.vault.test")
 told = []
@@ -28,7 +29,9 @@ for text in json.loads(sys.argv[1]):
     told.append(got.decode())
     if not got: break
 print(json.dumps(told))
-""" % NOTES_PORT
+"""
+    % NOTES_PORT
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +62,24 @@ def of_the_next(path):
 
 
 def test_no_head_of_a_later_request_becomes_a_body(noting, world):  # noqa: F811
-    told = talk(noting, asks("POST", "/unknown", of_the_next("/notes/early")), asks("GET", "/x", more=f"X-P: {'p' * 99}\r\n"))
+    told = talk(
+        noting,
+        asks("POST", "/unknown", of_the_next("/notes/early")),
+        asks("GET", "/x", more=f"X-P: {'p' * 99}\r\n"),
+    )
     assert statuses(told) == ["404", "200"], told  # over one connection of the guest's
     told = talk(noting, asks("GET", "/x", of_the_next("/notes/got")), asks("GET", "/x"))
-    assert statuses(told) == ["400", ""] and json.loads(told[0].partition("\r\n\r\n")[2])["error"]["code"] == "bad_request", told
+    assert (
+        statuses(told) == ["400", ""]
+        and json.loads(told[0].partition("\r\n\r\n")[2])["error"]["code"] == "bad_request"
+    ), told
     noting.line(host="api.vault.test", verdict="refused", reason="bad_request")
-    told = talk(noting, "GET /x HTTP/1.1\r\nHost: " + HOST + "\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+    told = talk(
+        noting,
+        "GET /x HTTP/1.1\r\nHost: "
+        + HOST
+        + "\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    )
     assert statuses(told) == ["400"]
     assert not any(path in world.notes.kept for path in ("/notes/early", "/notes/got"))
 
@@ -74,25 +89,35 @@ def test_an_answer_before_the_body_was_read_is_the_guests(noting):
     for _ in range(10):
         told = talk(noting, asks("POST", "/unknown", "x" * 5000))
         assert statuses(told) == ["404"] and told[0].endswith("unknown"), told
-    told = talk(noting, f"POST /unknown HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n" + asks("GET", "/x"))
+    told = talk(
+        noting,
+        f"POST /unknown HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+        + asks("GET", "/x"),
+    )
     assert statuses(told) == ["404"], told
 
 
 def test_a_body_that_comes_late_is_not_waited_for(noting, world):  # noqa: F811
-    late = ("import os, socket, ssl, time\n"
-            f"s = ssl.create_default_context(cafile=os.environ['SSL_CERT_FILE']).wrap_socket(socket.create_connection(('api.vault.test', {NOTES_PORT}), timeout=20), server_hostname='api.vault.test')\n"
-            f"s.sendall(b'POST /unknown HTTP/1.1\\r\\nHost: {HOST}\\r\\nContent-Length: 5\\r\\n\\r\\n')\n"
-            "print(s.recv(65536).split()[1].decode())\n")  # answered though no byte of the body was sent
+    late = (
+        "import os, socket, ssl, time\n"
+        f"s = ssl.create_default_context(cafile=os.environ['SSL_CERT_FILE']).wrap_socket(socket.create_connection(('api.vault.test', {NOTES_PORT}), timeout=20), server_hostname='api.vault.test')\n"
+        f"s.sendall(b'POST /unknown HTTP/1.1\\r\\nHost: {HOST}\\r\\nContent-Length: 5\\r\\n\\r\\n')\n"
+        "print(s.recv(65536).split()[1].decode())\n"
+    )  # answered though no byte of the body was sent
     got = noting.daemon.cli("exec", noting.name, "--", "python3", "-c", late)
     assert got.text.strip() == "404", got
 
 
 def test_nothing_goes_past_a_fence_in_a_body(vaulted, noting, world):  # noqa: F811
-    with box(vaulted, {**RULE, "methods": ["GET", "POST", "DELETE"], "paths": ["/public/*"]}) as one:
+    with box(
+        vaulted, {**RULE, "methods": ["GET", "POST", "DELETE"], "paths": ["/public/*"]}
+    ) as one:
         before = len(world.notes.asked)
         for method in ("GET", "POST", "DELETE"):
             talk(one, asks(method, "/public/a", asks("DELETE", "/admin/x")))
-        assert [path for _, _, path in world.notes.asked[before:]] == ["/public/a"] * 2, "the GET did not come at all"
+        assert [path for _, _, path in world.notes.asked[before:]] == [
+            "/public/a"
+        ] * 2, "the GET did not come at all"
 
 
 def test_a_kept_connection_is_asked_again_until_there_is_a_body(noting, world):  # noqa: F811
@@ -101,8 +126,17 @@ def test_a_kept_connection_is_asked_again_until_there_is_a_body(noting, world): 
         told = talk(noting, *texts)
         assert all(status in ("200", "404") for status in statuses(told)), told
         return world.notes.connections - before
+
     assert connections(*[asks("GET", "/x")] * 3) == 1
-    assert connections(asks("GET", "/x"), asks("POST", "/notes/a", "abc"), asks("GET", "/notes/a?0-3"), asks("DELETE", "/x")) == 2
+    assert (
+        connections(
+            asks("GET", "/x"),
+            asks("POST", "/notes/a", "abc"),
+            asks("GET", "/notes/a?0-3"),
+            asks("DELETE", "/x"),
+        )
+        == 2
+    )
     assert connections(*[asks("POST", "/notes/a", "abc")] * 3) == 3
     assert connections(*[asks("POST", "/notes/a", "")] * 3) == 1, "one without a byte is none"
 

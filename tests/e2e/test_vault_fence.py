@@ -25,7 +25,11 @@ REFUSED = {
     "parameters behind dots": ("/v1/..;/admin", (AS_IS,), "ambiguous_path"),
     "overlong dots": ("/v1/%c0%ae%c0%ae/admin", (AS_IS,), "ambiguous_path"),
     "a method's override": ("/v1/x", ("-H", "X-HTTP-Method-Override: DELETE"), "method_overridden"),
-    "one as lighttpd and PHP read it": ("/v1/x", ("-H", "X.HTTP.Method~Override: DELETE"), "method_overridden"),
+    "one as lighttpd and PHP read it": (
+        "/v1/x",
+        ("-H", "X.HTTP.Method~Override: DELETE"),
+        "method_overridden",
+    ),
     "one in the query": ("/v1/x?_method=DELETE", (), "method_overridden"),
     "a header's in the query": ("/v1/x?x-http-method-override=DELETE", (), "method_overridden"),
     "another path's header": ("/v1/x", ("-H", "X-Original-URL: /admin"), "method_overridden"),
@@ -41,7 +45,10 @@ def fenced(vaulted):  # noqa: F811
 def test_what_a_rule_lets_through_passes_as_it_was_judged(fenced, world):  # noqa: F811
     assert fenced.json("https://api.vault.test/v1/chat/x")["how"] == "Authorization"
     assert fenced.curl("https://api.vault.test/v1/x", "-I")[0] == 200, "HEAD"
-    assert fenced.json("https://api.vault.test/v2/../v1/%63hat?q=%2e%2e/", AS_IS)["path"] == "/v1/chat?q=%2e%2e/"
+    assert (
+        fenced.json("https://api.vault.test/v2/../v1/%63hat?q=%2e%2e/", AS_IS)["path"]
+        == "/v1/chat?q=%2e%2e/"
+    )
     assert fenced.json("https://api.vault.test/v1/a%20b")["path"] == "/v1/a%20b"
 
 
@@ -59,7 +66,10 @@ def test_nothing_else_reaches_the_server(fenced, world, trick):  # noqa: F811
 
 def test_a_refusal_says_what_is_allowed(fenced):
     status, body = fenced.curl("https://api.vault.test/v1/x", "-X", "POST")
-    assert json.loads(body)["error"]["message"] == "POST is not allowed at this path of api.vault.test: allowed is GET of /v1/**"
+    assert (
+        json.loads(body)["error"]["message"]
+        == "POST is not allowed at this path of api.vault.test: allowed is GET of /v1/**"
+    )
 
 
 def test_each_request_of_a_kept_connection_is_judged(fenced, world):  # noqa: F811
@@ -90,7 +100,9 @@ def test_a_base_url_has_methods_and_paths_too(vaulted, world):  # noqa: F811
 
 
 def test_rules_of_one_host_add_up(vaulted):  # noqa: F811
-    with box(vaulted, READS, {**HEADERS, "name": "writes", "methods": ["POST"], "paths": ["/jobs"]}) as one:
+    with box(
+        vaulted, READS, {**HEADERS, "name": "writes", "methods": ["POST"], "paths": ["/jobs"]}
+    ) as one:
         assert one.curl("https://api.vault.test/jobs", "-d", "x")[0] == 200
         assert one.json("https://api.vault.test/v1/x")["how"] == "Authorization"
         assert one.curl("https://api.vault.test/v1/x", "-d", "x")[0] == 403
@@ -98,14 +110,21 @@ def test_rules_of_one_host_add_up(vaulted):  # noqa: F811
 
 # --- without a secret ---
 
+
 def test_a_fence_checks_and_adds_nothing(vaulted, world):  # noqa: F811
     with box(vaulted, FENCE, policy="api.vault.test") as one:
-        assert one.json("https://api.vault.test/open/x", "-H", "Authorization: Bearer mine")["how"] == ""
+        assert (
+            one.json("https://api.vault.test/open/x", "-H", "Authorization: Bearer mine")["how"]
+            == ""
+        )
         assert b"Bearer mine" in world.raw[-1], "what the guest says goes on"
         before = len(world.seen)
         assert one.curl("https://api.vault.test/open/x", "-d", "x")[0] == 403
         assert one.curl("https://api.vault.test/x")[0] == 403
-        assert one.curl("http://api.vault.test/open/x") == (403, "A proxy rule of this sandbox is a fence for api.vault.test: it is reached by HTTPS alone.\n")
+        assert one.curl("http://api.vault.test/open/x") == (
+            403,
+            "A proxy rule of this sandbox is a fence for api.vault.test: it is reached by HTTPS alone.\n",
+        )
         assert len(world.seen) == before
         one.line(reason="fenced", port=80)
         shown = vaulted.cli("proxy", one.name).text
@@ -116,26 +135,50 @@ def test_a_fence_opens_nothing(vaulted, world):  # noqa: F811
     with box(vaulted, FENCE) as one:  # policy `packages`
         before = len(world.seen)
         assert one.curl("https://api.vault.test/open/x")[0] < 0
-        assert one.curl("https://api.vault.test/open/x", "--resolve", "api.vault.test:443:198.18.11.1")[0] < 0
+        assert (
+            one.curl(
+                "https://api.vault.test/open/x", "--resolve", "api.vault.test:443:198.18.11.1"
+            )[0]
+            < 0
+        )
         assert len(world.seen) == before
 
 
 def test_a_dry_run_goes_by_rules_and_fences(vaulted, world):  # noqa: F811
     """As the same requests fare."""
+
     def tried(one, target, *words):
         got = vaulted.cli("policy", "try", one.id, target)
         assert all(word in got.text for word in words), got
         return got.code == 0
+
     with box(vaulted, FENCE, policy="api.vault.test") as one:
         assert tried(one, "api.vault.test", "beside the rule api.vault.test", "/open/")
-        assert tried(one, "https://api.vault.test/open/x") and one.curl("https://api.vault.test/open/x")[0] == 200
-        assert not tried(one, "https://api.vault.test/shut", "has not the path") and one.curl("https://api.vault.test/shut")[0] == 403
-        assert not tried(one, "http://api.vault.test/open/x", "plain HTTP never") and one.curl("http://api.vault.test/open/x")[0] == 403
+        assert (
+            tried(one, "https://api.vault.test/open/x")
+            and one.curl("https://api.vault.test/open/x")[0] == 200
+        )
+        assert (
+            not tried(one, "https://api.vault.test/shut", "has not the path")
+            and one.curl("https://api.vault.test/shut")[0] == 403
+        )
+        assert (
+            not tried(one, "http://api.vault.test/open/x", "plain HTTP never")
+            and one.curl("http://api.vault.test/open/x")[0] == 403
+        )
     with box(vaulted, FENCE) as one:  # policy `packages`
         assert not tried(one, "api.vault.test", "no rule matches", "--add 'api.vault.test:443'")
     with box(vaulted, HEADERS) as one:
-        assert tried(one, "https://api.vault.test/x") and one.curl("https://api.vault.test/x")[0] == 200
-        assert not tried(one, "http://api.vault.test/x", "no rule matches", "--add 'api.vault.test:80'") and one.curl("http://api.vault.test/x")[0] == 403
+        assert (
+            tried(one, "https://api.vault.test/x")
+            and one.curl("https://api.vault.test/x")[0] == 200
+        )
+        assert (
+            not tried(
+                one, "http://api.vault.test/x", "no rule matches", "--add 'api.vault.test:80'"
+            )
+            and one.curl("http://api.vault.test/x")[0] == 403
+        )
 
 
 SHOWS_NO_NAME = r"""
@@ -157,7 +200,9 @@ def test_no_one_goes_past_a_fence_under_open(vaulted, world):  # noqa: F811
         assert one.python(SHOWS_NO_NAME).text == "refused\n"
         one.line(reason="fenced", port=443)
         assert one.curl("https://api.vault.test/open/x", "-X", "DELETE")[0] == 403
-        assert json.loads(one.curl("https://other.vault.test/open/", "-k")[1])["how"] == "", "another name at the same address"
+        assert (
+            json.loads(one.curl("https://other.vault.test/open/", "-k")[1])["how"] == ""
+        ), "another name at the same address"
 
 
 BY_OTHER_NAMES = r"""
@@ -193,13 +238,23 @@ def test_no_other_name_of_its_address_leads_past_a_fence(vaulted, world):  # noq
         got = one.daemon.cli("exec", one.name, "--", "python3", "-c", BY_OTHER_NAMES, known)
         assert got.code == 0, got
         return json.loads(got.text)
+
     with box(vaulted, policy="open") as one:
         plain = way("known")
-        assert (plain["sni"], plain["no name"], plain["plain"]) == ([200], [200], [200]) and plain["later"] == [200, 200], f"the control: no fence: {plain}"
+        assert (plain["sni"], plain["no name"], plain["plain"]) == ([200], [200], [200]) and plain[
+            "later"
+        ] == [200, 200], f"the control: no fence: {plain}"
         one.rules(FENCE)
         before = len([seen for seen in world.seen if seen["host"] == "api.vault.test"])
         for known in ("unknown", "known"):
-            assert way(known) == {**plain, "sni": [403], "no name": "reset", "plain": [403], "later": [200], "bare": [403]}, known
+            assert way(known) == {
+                **plain,
+                "sni": [403],
+                "no name": "reset",
+                "plain": [403],
+                "later": [200],
+                "bare": [403],
+            }, known
         assert len([seen for seen in world.seen if seen["host"] == "api.vault.test"]) == before
         one.line(reason="fenced", port=443)
 
@@ -246,24 +301,40 @@ print(json.dumps([tried(how) for how in hows]))
 """
 
 
-@pytest.mark.parametrize("policy, port", [("open", 443), ("open", 8443), ("api.vault.test:8443,other.vault.test:8443", 8443)])
+@pytest.mark.parametrize(
+    "policy, port",
+    [("open", 443), ("open", 8443), ("api.vault.test:8443,other.vault.test:8443", 8443)],
+)
 def test_no_hello_that_cannot_be_judged_goes_past_a_fence(vaulted, policy, port):  # noqa: F811
     """By another name of its address: larger than is read, slower than is waited for, begun when nothing is waited for any more."""
+
     def way(*hows):
-        got = one.daemon.cli("exec", one.name, "--", "python3", "-c", HIDES, str(port), *hows, timeout=slow(120))
+        got = one.daemon.cli(
+            "exec", one.name, "--", "python3", "-c", HIDES, str(port), *hows, timeout=slow(120)
+        )
         assert got.code == 0, got
         return json.loads(got.text)
+
     with box(vaulted, policy=policy) as one:
-        large = 200 if policy == "open" else "reset"  # a policy by name does not let through what names nobody for certain, fence or not
+        large = (
+            200 if policy == "open" else "reset"
+        )  # a policy by name does not let through what names nobody for certain, fence or not
         assert way("large", "plain", "nameless") == [large, 200, 200], "the control: no fence"
         if policy == "open":
-            assert way("old") == ["answered"], "the control: its server tells what it thinks of that"
+            assert way("old") == [
+                "answered"
+            ], "the control: its server tells what it thinks of that"
         one.rules({**FENCE, "hosts": [f"api.vault.test:{port}"]})
         assert way("warning") == ["reset"], "some servers pass over that"
         one.line(reason="fenced", port=port, verdict="refused")
         assert way("nameless") == ["reset"], "whatever name of its address it goes by"
-        assert way("old", "http") == ["reset"] * 2, "the ClientHello of SSL 2; and a server may take HTTP in the clear at the same port"
-        assert way("plain", "large", *(["slow", "late"] if policy != "open" else [])) == [403, "reset"] + (["reset"] * 2 if policy != "open" else [])
+        assert (
+            way("old", "http") == ["reset"] * 2
+        ), "the ClientHello of SSL 2; and a server may take HTTP in the clear at the same port"
+        assert way("plain", "large", *(["slow", "late"] if policy != "open" else [])) == [
+            403,
+            "reset",
+        ] + (["reset"] * 2 if policy != "open" else [])
         one.line(reason="fenced", port=port, verdict="refused")
 
 

@@ -29,11 +29,17 @@ class GitHandler(Handler):
         self.world.git.append((host, self.command, path, sent, encoding, body[:2]))
         if not sent or (host == HOST and self.world.how(self.headers) != "Basic"):
             return self.reply(401, b"", **{"WWW-Authenticate": 'Basic realm="git"'})
-        env = {"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.world.directory),
-               "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": self.command, "PATH_INFO": path,
-               "QUERY_STRING": query, "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-               "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-               "HTTP_CONTENT_ENCODING": encoding}
+        env = {
+            "PATH": os.environ["PATH"],
+            "GIT_PROJECT_ROOT": str(self.world.directory),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": path,
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "HTTP_CONTENT_ENCODING": encoding,
+        }
         done = subprocess.run(["git", "http-backend"], input=body, env=env, capture_output=True)
         head, _, answer = done.stdout.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
@@ -52,8 +58,10 @@ class GitWorld(VaultWorld):
     def start(self):
         where = self.directory / "r.git"
         subprocess.run(["git", "init", "-q", "--bare", where], check=True)
-        commits = "".join(f"commit refs/heads/b{number}\ncommitter a <a@b> {number} +0000\n"
-                          "data 1\nx\n" for number in range(BRANCHES))
+        commits = "".join(
+            f"commit refs/heads/b{number}\ncommitter a <a@b> {number} +0000\n" "data 1\nx\n"
+            for number in range(BRANCHES)
+        )
         command = ["git", "-C", where, "fast-import", "--quiet"]
         subprocess.run(command, input=commits.encode(), check=True)
         super().start()

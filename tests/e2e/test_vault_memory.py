@@ -8,7 +8,14 @@ import threading
 import outside_world as world_of
 import pytest
 from harness import SANITIZED, slow, wait_until
-from vault_box import STAND_IN, box, serving, set_secret, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import (
+    STAND_IN,
+    box,
+    serving,
+    set_secret,
+    vaulted,
+    world,
+)  # noqa: F401  (fixtures too)
 from vault_world import ADDRESS, NAMES
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
@@ -56,14 +63,18 @@ class Silent:
     def accept(self):
         with contextlib.suppress(OSError):
             while True:
-                threading.Thread(target=self.one, args=(self.server.accept()[0],), daemon=True).start()
+                threading.Thread(
+                    target=self.one, args=(self.server.accept()[0],), daemon=True
+                ).start()
 
     def one(self, peer):
         with contextlib.suppress(OSError):
             stream = self.context.wrap_socket(peer, server_side=True)
             self.peers.append(stream)
             if b"/socket" in stream.recv(4096):
-                stream.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+                stream.sendall(
+                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+                )
             self.asked += 1
 
     def stop(self):
@@ -91,8 +102,22 @@ def held(daemon):
 
 
 def asks(one, token, *counts, words=()):
-    command = one.daemon.cli("exec", "-d", one.name, "--", "python3", "-c", ASK, *map(str, counts), token, str(PORT), *words).text.strip()
-    line = wait_until(lambda: one.daemon.cli("logs", one.name, command).text.strip(), "what it opened", slow(240))
+    command = one.daemon.cli(
+        "exec",
+        "-d",
+        one.name,
+        "--",
+        "python3",
+        "-c",
+        ASK,
+        *map(str, counts),
+        token,
+        str(PORT),
+        *words,
+    ).text.strip()
+    line = wait_until(
+        lambda: one.daemon.cli("logs", one.name, command).text.strip(), "what it opened", slow(240)
+    )
     assert line.startswith("open "), line
     _, opened, lost, answers = line.split(" ", 3)
     return int(opened), int(lost), answers
@@ -111,19 +136,26 @@ def test_what_waits_holds_little_of_the_broker(vaulted, one, silent):  # noqa: F
     assert (opened, lost, answers) == (250, 0, "{'101': 200}"), "the control: all of them are open"
     wait_until(lambda: silent.asked >= 250, "all that was asked", slow(60))
     grown = held(vaulted) - before
-    print(f"200 idle WebSockets and 50 requests without an answer hold {grown >> 20} MiB of the broker")
+    print(
+        f"200 idle WebSockets and 50 requests without an answer hold {grown >> 20} MiB of the broker"
+    )
     assert grown < PROMISED, grown
 
 
 def test_so_many_connections_are_at_work_for_one_sandbox_and_no_more(vaulted, one):  # noqa: F811
     opened, lost, _ = asks(one, one.token(), MOST + 40, 0, 0)
     assert (opened, lost) == (MOST, 40)
-    wait_until(lambda: one.line(reason="too_many_connections", verdict="refused")["count"] == 40, "a count of those")
+    wait_until(
+        lambda: one.line(reason="too_many_connections", verdict="refused")["count"] == 40,
+        "a count of those",
+    )
     with box(vaulted, {**STAND_IN, "secret": "long", "hosts": [f"api.vault.test:{PORT}"]}) as other:
         assert asks(other, other.token(), 2, 0, 0)[:2] == (2, 0), "another sandbox has its own"
 
 
-def test_a_head_full_of_stand_ins_is_refused_before_it_is_written(vaulted, one, silent):  # noqa: F811
+def test_a_head_full_of_stand_ins_is_refused_before_it_is_written(
+    vaulted, one, silent
+):  # noqa: F811
     token, before = one.token(), held(vaulted)
     opened, lost, answers = asks(one, token, 0, 0, 40, words=["answered"])
     assert (opened, lost, answers) == (40, 0, "{'400': 40}") and silent.asked == 0
@@ -133,12 +165,21 @@ def test_a_head_full_of_stand_ins_is_refused_before_it_is_written(vaulted, one, 
     assert grown < PROMISED / 2, grown
 
 
-@pytest.mark.skipif("CAY_FIGURES" not in os.environ, reason="figures for docs/measured/vault.txt (CAY_FIGURES=1, with CAY_BUILD of another state, too)")
-@pytest.mark.parametrize("counts", [(1000, 0, 0), (0, 300, 0), (0, 0, 40)], ids=["1000 idle WebSockets", "300 unanswered requests", "40 heads full of stand-ins"])
+@pytest.mark.skipif(
+    "CAY_FIGURES" not in os.environ,
+    reason="figures for docs/measured/vault.txt (CAY_FIGURES=1, with CAY_BUILD of another state, too)",
+)
+@pytest.mark.parametrize(
+    "counts",
+    [(1000, 0, 0), (0, 300, 0), (0, 0, 40)],
+    ids=["1000 idle WebSockets", "300 unanswered requests", "40 heads full of stand-ins"],
+)
 def test_figures(vaulted, one, silent, counts):  # noqa: F811
     token, before = one.token(), held(vaulted)
     opened, lost, answers = asks(one, token, *counts)
     most = [held(vaulted)]
     with contextlib.suppress(AssertionError):
         wait_until(lambda: most.append(held(vaulted)) or False, "nothing", 5)
-    print(f"\nFIGURES {counts}: {before >> 20} -> {max(most) >> 20} MiB; opened {opened}, refused {lost}")
+    print(
+        f"\nFIGURES {counts}: {before >> 20} -> {max(most) >> 20} MiB; opened {opened}, refused {lost}"
+    )

@@ -41,13 +41,19 @@ def done(daemon, *words):
 ENDS = {
     "its rule is removed": lambda one: one.rules(),
     "its rule has its path no more": lambda one: one.rules({**RULE, "paths": ["/v2/*"]}),
-    "its rule sets another header": lambda one: one.rules({**RULE, "headers": [{"name": "X-Api-Key", "value": "${SECRET}"}]}),
+    "its rule sets another header": lambda one: one.rules(
+        {**RULE, "headers": [{"name": "X-Api-Key", "value": "${SECRET}"}]}
+    ),
     "its secret is removed": lambda one: done(one.daemon, "secret", "rm", "lasting"),
-    "its secret has another value": lambda one: set_secret(one.daemon, "lasting", "another-value-altogether"),
+    "its secret has another value": lambda one: set_secret(
+        one.daemon, "lasting", "another-value-altogether"
+    ),
     "its policy is off": lambda one: done(one.daemon, "policy", "set", one.name, "off"),
 }
 STAYS = {
-    "its rule has another name": lambda one: one.rules({**RULE, "name": "renamed", "paths": ["/socket", "/v1/*"]}),
+    "its rule has another name": lambda one: one.rules(
+        {**RULE, "name": "renamed", "paths": ["/socket", "/v1/*"]}
+    ),
     "its policy is another": lambda one: done(one.daemon, "policy", "set", one.name, "open"),
     "the vault has new keys": lambda one: done(one.daemon, "secret", "rotate-key"),
     "the daemon is another": lambda one: one.daemon.restart(),
@@ -67,7 +73,11 @@ def test_a_websocket_ends_when(lasting, change):
     lines = lasting.opens(HOLD, "the WebSocket")
     ENDS[change](lasting)
     wait_until(lambda: lines()[1:] == ["cut"], "its end")
-    lasting.line(host="api.vault.test", verdict="refused", reason="policy_changed" if "policy" in change else "rule_changed")
+    lasting.line(
+        host="api.vault.test",
+        verdict="refused",
+        reason="policy_changed" if "policy" in change else "rule_changed",
+    )
 
 
 @pytest.mark.parametrize("change", STAYS)
@@ -84,8 +94,25 @@ def test_an_answer_that_streams_is_cut_with_its_rule(vaulted, world):  # noqa: F
         world.release.clear()
         try:
             ask = json.dumps({"model": "m", "stream": True})
-            running = subprocess.Popen([CAY, "exec", one.name, "--", "curl", "-sN", "-m", "60", "-H", f"Authorization: Bearer {one.token()}", "-d", ask,
-                                        "http://192.0.0.3/api/v1/chat/completions"], stdout=subprocess.PIPE, env={**os.environ, **vaulted.env})
+            running = subprocess.Popen(
+                [
+                    CAY,
+                    "exec",
+                    one.name,
+                    "--",
+                    "curl",
+                    "-sN",
+                    "-m",
+                    "60",
+                    "-H",
+                    f"Authorization: Bearer {one.token()}",
+                    "-d",
+                    ask,
+                    "http://192.0.0.3/api/v1/chat/completions",
+                ],
+                stdout=subprocess.PIPE,
+                env={**os.environ, **vaulted.env},
+            )
             first = running.stdout.readline()
             assert b'"one "' in first, first
             one.rules()
@@ -100,7 +127,12 @@ def test_off_closes_what_rules_open_until_it_is_off_no_more(vaulted, world):  # 
         before = len(world.seen)
         done(vaulted, "policy", "set", one.name, "off")
         assert one.curl("https://api.vault.test/x", "-m", "5")[0] < 0
-        assert one.curl("https://api.vault.test/x", "-m", "5", "--resolve", "api.vault.test:443:198.18.11.1")[0] < 0
+        assert (
+            one.curl(
+                "https://api.vault.test/x", "-m", "5", "--resolve", "api.vault.test:443:198.18.11.1"
+            )[0]
+            < 0
+        )
         assert len(world.seen) == before
         done(vaulted, "policy", "set", one.name, "packages")
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"

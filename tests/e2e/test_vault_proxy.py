@@ -20,7 +20,11 @@ PASSWORD = "hunter2-for-the-proxy"
 @contextlib.contextmanager
 def daemon_with(world, name, line):
     settings = world.directory / f"{name}.toml"
-    settings.write_text(SETTINGS.format(ca=world.directory / "ca.pem").replace("[network]\n", f"[network]\n{line}\n"))
+    settings.write_text(
+        SETTINGS.format(ca=world.directory / "ca.pem").replace(
+            "[network]\n", f"[network]\n{line}\n"
+        )
+    )
     daemon = new_daemon("--config", str(settings))
     daemon.prefix = world.prefix
     daemon.start()
@@ -40,7 +44,9 @@ def proxy():
 
 @pytest.fixture(scope="module")
 def proxied(world, proxy):
-    with daemon_with(world, "proxied", f'upstream_proxy = "http://builder:{PASSWORD}@127.0.0.1:{proxy.port}"') as daemon:
+    with daemon_with(
+        world, "proxied", f'upstream_proxy = "http://builder:{PASSWORD}@127.0.0.1:{proxy.port}"'
+    ) as daemon:
         yield daemon
 
 
@@ -69,10 +75,15 @@ def test_a_proxy_that_refuses_is_told_as_such(proxied):
 
 def test_its_password_is_in_no_file(proxied):
     secrets = [PASSWORD.encode(), base64.b64encode(f"builder:{PASSWORD}".encode())]
-    files = [proxied.log, *needles.files_below(proxied.data, without=("layers", "store", "pool.img"))]
+    files = [
+        proxied.log,
+        *needles.files_below(proxied.data, without=("layers", "store", "pool.img")),
+    ]
     assert needles.files_with(secrets, files) == []
     lock = proxied.data / "vault" / "lock"
-    assert b"127.0.0.1" in lock.read_bytes()  # the control: what it goes by is in there, and was read
+    assert (
+        b"127.0.0.1" in lock.read_bytes()
+    )  # the control: what it goes by is in there, and was read
     assert stat.S_IMODE(lock.stat().st_mode) == 0o600
 
 

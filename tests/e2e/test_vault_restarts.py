@@ -7,7 +7,16 @@ import signal
 import outside_world as world_of
 import pytest
 from harness import wait_until
-from vault_box import HEADERS, both, box, parts, serving, set_secret, vaulted, world  # noqa: F401  (fixtures too)
+from vault_box import (
+    HEADERS,
+    both,
+    box,
+    parts,
+    serving,
+    set_secret,
+    vaulted,
+    world,
+)  # noqa: F401  (fixtures too)
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
@@ -66,42 +75,67 @@ def locked(daemon, name="key"):
         away.rename(file)
 
 
-def test_no_moment_lets_anything_past_a_fence_while_gate_and_broker_are_killed_together(vaulted, world):  # noqa: F811
+def test_no_moment_lets_anything_past_a_fence_while_gate_and_broker_are_killed_together(
+    vaulted, world
+):  # noqa: F811
     with box(vaulted, FENCE, policy=HOST) as one, hammered(one):
         posts = asked(world, "POST")
         for turn in range(KILLS):
             before = asked(world, "GET")
             kill_serving(vaulted, "gate", "broker")
-            wait_until(lambda before=before: asked(world, "GET") > before + 2, f"what the fence lets through goes on after kill {turn}")
+            wait_until(
+                lambda before=before: asked(world, "GET") > before + 2,
+                f"what the fence lets through goes on after kill {turn}",
+            )
         assert asked(world, "POST") == posts
         one.rules()
         wait_until(lambda: asked(world, "POST") > posts, "the control: without the fence")
 
 
-def test_without_a_broker_another_gate_refuses_what_is_the_brokers_and_nothing_else(vaulted, world):  # noqa: F811
+def test_without_a_broker_another_gate_refuses_what_is_the_brokers_and_nothing_else(
+    vaulted, world
+):  # noqa: F811
     url = f"https://{HOST}/open"
-    with box(vaulted, FENCE, policy=HOST) as fenced, box(vaulted, HEADERS, policy="open") as ruled, box(vaulted, policy=HOST) as plain:
-        assert fenced.curl(f"{url}/fenced")[0] == 200 and ruled.json(f"{url}/ruled")["how"] == "Authorization", "the control"
+    with box(vaulted, FENCE, policy=HOST) as fenced, box(
+        vaulted, HEADERS, policy="open"
+    ) as ruled, box(vaulted, policy=HOST) as plain:
+        assert (
+            fenced.curl(f"{url}/fenced")[0] == 200
+            and ruled.json(f"{url}/ruled")["how"] == "Authorization"
+        ), "the control"
         with locked(vaulted):
             old = parts(vaulted, "gate")
             kill_serving(vaulted, "gate")
-            wait_until(lambda: parts(vaulted, "gate") != old and plain.curl(f"{url}/plain", "-k", "-d", "x")[0] == 200, "a sandbox without rules works")
+            wait_until(
+                lambda: parts(vaulted, "gate") != old
+                and plain.curl(f"{url}/plain", "-k", "-d", "x")[0] == 200,
+                "a sandbox without rules works",
+            )
             before = len(world.seen)
             for method in ("POST", "GET"):
                 assert fenced.curl(f"{url}/fenced", "-k", "-X", method)[0] < 0
-                assert ruled.curl(f"{url}/ruled", "-k", "-X", method)[0] < 0, "not even without the secret"
+                assert (
+                    ruled.curl(f"{url}/ruled", "-k", "-X", method)[0] < 0
+                ), "not even without the secret"
             assert fenced.curl(f"http://{HOST}/open/fenced", "-d", "x")[0] == 403
-            assert json.loads(ruled.curl("https://other.vault.test/open/", "-k")[1])["how"] == "", "other hosts go on"
+            assert (
+                json.loads(ruled.curl("https://other.vault.test/open/", "-k")[1])["how"] == ""
+            ), "other hosts go on"
             assert [seen["path"] for seen in world.seen[before:]] == ["/open/"]
             fenced.line(reason="vault_unavailable", port=443)
             fenced.line(reason="fenced", port=80)
             ruled.line(reason="vault_unavailable", port=443)
             assert "nothing goes past it" in vaulted.cli("net", fenced.name).text
-        wait_until(lambda: fenced.curl(f"{url}/fenced")[0] == 200 and ruled.curl(f"{url}/ruled")[0] == 200, "with its broker again")
+        wait_until(
+            lambda: fenced.curl(f"{url}/fenced")[0] == 200 and ruled.curl(f"{url}/ruled")[0] == 200,
+            "with its broker again",
+        )
         assert fenced.curl(f"{url}/fenced", "-d", "x")[0] == 403
 
 
-def test_a_grant_that_was_torn_leaves_its_fence_until_the_daemon_tells_it_anew(vaulted, world):  # noqa: F811
+def test_a_grant_that_was_torn_leaves_its_fence_until_the_daemon_tells_it_anew(
+    vaulted, world
+):  # noqa: F811
     with box(vaulted, FENCE, policy=HOST) as one, hammered(one):
         posts = asked(world, "POST")
         wait_until(lambda: asked(world, "GET") > 0, "the control: it asks")
@@ -109,13 +143,22 @@ def test_a_grant_that_was_torn_leaves_its_fence_until_the_daemon_tells_it_anew(v
         try:
             os.truncate(vaulted.data / f"vault/{one.id}.grant", 200)
             kill_serving(vaulted, "broker")
-            wait_until(lambda: f"{one.id}.grant cannot be opened" in (vaulted.data / "broker.log").read_text(), "it is said")
-            wait_until(lambda: b"rules_unknown" in (vaulted.data / f"gate/{one.id}.net").read_bytes(), "it is refused")
+            wait_until(
+                lambda: f"{one.id}.grant cannot be opened"
+                in (vaulted.data / "broker.log").read_text(),
+                "it is said",
+            )
+            wait_until(
+                lambda: b"rules_unknown" in (vaulted.data / f"gate/{one.id}.net").read_bytes(),
+                "it is refused",
+            )
             before = asked(world, "GET")
         finally:
             vaulted.start()
         wait_until(lambda: asked(world, "GET") > before, "the daemon has told it anew")
-        wait_until(lambda: one.curl(f"https://{HOST}/open/x")[0] == 200, "and another authority is trusted")
+        wait_until(
+            lambda: one.curl(f"https://{HOST}/open/x")[0] == 200, "and another authority is trusted"
+        )
         assert asked(world, "POST") == posts
 
 
@@ -124,7 +167,11 @@ def test_no_keyring_is_made_beside_what_the_one_that_is_gone_has_sealed(vaulted)
         assert one.json(f"https://{HOST}/x")["how"] == "Authorization"
         with locked(vaulted, "keyring"):
             refused = vaulted.cli("secret", "set", "other", "--host", HOST, stdin=b"long-enough")
-            assert refused.code == 125 and b"put it back" in refused.err and b"DATA/vault/sealed" in refused.err, refused
+            assert (
+                refused.code == 125
+                and b"put it back" in refused.err
+                and b"DATA/vault/sealed" in refused.err
+            ), refused
             assert not (vaulted.data / "vault/keyring").exists()
             assert one.curl(f"https://{HOST}/x", "-k")[0] < 0
         wait_until(lambda: one.curl(f"https://{HOST}/x")[0] == 200, "it is put back")
@@ -140,7 +187,10 @@ def test_a_removed_secret_is_nobodys_once_daemon_and_broker_meet(vaulted, world)
             so_far = vaulted.log.stat().st_size
             vaulted.restart()
             assert "going" not in vaulted.cli("secret", "ls").text
-            wait_until(lambda: b"cannot be opened" in vaulted.log.read_bytes()[so_far:], "it could not tell the broker for long")
+            wait_until(
+                lambda: b"cannot be opened" in vaulted.log.read_bytes()[so_far:],
+                "it could not tell the broker for long",
+            )
         wait_until(lambda: one.curl(f"https://{HOST}/x")[0] == 403, "its value is sent no more")
         one.line(reason="secret_gone")
         assert other.json(f"https://{HOST}/x")["how"] == "Authorization", "the control"

@@ -68,33 +68,53 @@ def configured(tmp_path, port, scheme="http", **more):
     secret.chmod(0o600)
     config = tmp_path / "cay.toml"
     extra = "".join(f"{k} = {json.dumps(v)}\n" for k, v in more.items())
-    config.write_text(f"[[webhooks]]\nname = \"test\"\nurl = \"{scheme}://127.0.0.1:{port}/hook?x=1\"\n"
-                      f"secret_file = \"{secret}\"\n{extra}")
+    config.write_text(
+        f'[[webhooks]]\nname = "test"\nurl = "{scheme}://127.0.0.1:{port}/hook?x=1"\n'
+        f'secret_file = "{secret}"\n{extra}'
+    )
     return str(config)
 
 
 def test_signed_in_order_at_least_once_over_failures_and_kills(own_daemon, tmp_path):
     receiver = Receiver()
-    daemon = own_daemon("--config", configured(tmp_path, receiver.port, events=["sandbox.", "command.ended"]))
+    daemon = own_daemon(
+        "--config", configured(tmp_path, receiver.port, events=["sandbox.", "command.ended"])
+    )
     for what in (500, 302, "hang"):
         receiver.script.put(what)
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={"name": "hooked"}).json()
         begin = time.monotonic()
-        assert http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": "exit 4"}).json()["exit_code"] == 4
+        assert (
+            http.post(f"/api/v1/sandboxes/{box['id']}/commands", json={"command": "exit 4"}).json()[
+                "exit_code"
+            ]
+            == 4
+        )
         assert time.monotonic() - begin < 15, "a receiver that fails holds up the daemon"
         wait_until(lambda: receiver.attempts >= 2, "attempts", limit=60)
     daemon.kill()
     daemon.start(listen=f"127.0.0.1:{daemon.port}")
     with daemon.http() as http:
         http.delete(f"/api/v1/sandboxes/{box['id']}")
-        wait_until(lambda: any(m["type"] == "sandbox.deleted" for _, m in receiver.taken), "all of them", limit=90)
+        wait_until(
+            lambda: any(m["type"] == "sandbox.deleted" for _, m in receiver.taken),
+            "all of them",
+            limit=90,
+        )
         journal = http.get("/api/v1/events", params={"limit": 1000}).json()["items"]
-    expected = [e for e in journal if e["type"].startswith("sandbox.") or e["type"] == "command.ended"]
-    order = list(dict.fromkeys(ident for ident, _ in receiver.taken))  # repeats are allowed; order is kept
+    expected = [
+        e for e in journal if e["type"].startswith("sandbox.") or e["type"] == "command.ended"
+    ]
+    order = list(
+        dict.fromkeys(ident for ident, _ in receiver.taken)
+    )  # repeats are allowed; order is kept
     by_id = dict(receiver.taken)
     assert [by_id[i]["data"] for i in order] == expected
-    assert all(m["timestamp"] == m["data"]["at"] and m["type"] == m["data"]["type"] for _, m in receiver.taken)
+    assert all(
+        m["timestamp"] == m["data"]["at"] and m["type"] == m["data"]["type"]
+        for _, m in receiver.taken
+    )
     assert not receiver.bad, receiver.bad
     receiver.close()
 
@@ -120,5 +140,10 @@ def test_a_bad_configuration_is_refused_with_words(daemon, tmp_path):
     (tmp_path / "secret").chmod(0o644)
     import subprocess
     from harness import CAY
-    done = subprocess.run([CAY, "serve", "--config", config, "--data", str(tmp_path / "data")], capture_output=True, timeout=30)
+
+    done = subprocess.run(
+        [CAY, "serve", "--config", config, "--data", str(tmp_path / "data")],
+        capture_output=True,
+        timeout=30,
+    )
     assert done.returncode == 125 and b"chmod 640" in done.stderr, done

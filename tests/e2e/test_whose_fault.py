@@ -63,12 +63,19 @@ def by_cli(*words):
                 body = {"command": SLEEPS, "id": command, "wait": False, "timeout_s": 0}
                 assert http.post(path, json=body).status_code == 201
         args = [word.format(box=box, command=command) for word in words]
-        ran = subprocess.Popen([CAY, *args], env=daemon.env, text=True, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ran = subprocess.Popen(
+            [CAY, *args],
+            env=daemon.env,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         first = ran.stdout.readline()
         READS.add(words[0])
         out, err = ran.communicate(timeout=slow(60))
         return ran.returncode, first + out, err
+
     return begin
 
 
@@ -88,12 +95,16 @@ ROUTES = {
     "native stream": (native_stream, is_killed),
     "langsmith ws": (langsmith_ws, lambda got: got == {"type": "exit", "exit_code": 137}),
     "langsmith sse": (langsmith_sse, lambda got: got.get("exit_code") == 137),
-    "langsmith post": (langsmith_post,
-                       lambda got: (got["exit_code"], got["stdout"]) == (137, "began\n")),
+    "langsmith post": (
+        langsmith_post,
+        lambda got: (got["exit_code"], got["stdout"]) == (137, "began\n"),
+    ),
     "cli exec": (by_cli("exec", "{box}", "--", "sh", "-c", SLEEPS), lambda got: got == KILLED),
     "cli attach": (by_cli("attach", "{box}", "{command}"), lambda got: got == KILLED),
-    "cli logs": (by_cli("logs", "--follow", "{box}", "{command}"),
-                 lambda got: got == (0, "began\n", "")),
+    "cli logs": (
+        by_cli("logs", "--follow", "{box}", "{command}"),
+        lambda got: got == (0, "began\n", ""),
+    ),
 }
 
 
@@ -224,8 +235,11 @@ def test_a_working_directory_that_is_not_there_is_made_as_docker_makes_it(daemon
     assert shell(http, box, "pwd", cwd="/nowhere")["error"]["reason"] == "bad_cwd"
 
 
-IMPOSSIBLE = [("/etc/passwd", "no directory"), ("/etc/passwd/x", "not a directory"),
-              ("/proc/x", "/proc/x")]
+IMPOSSIBLE = [
+    ("/etc/passwd", "no directory"),
+    ("/etc/passwd/x", "not a directory"),
+    ("/proc/x", "/proc/x"),
+]
 
 
 @pytest.mark.parametrize("workdir, says", IMPOSSIBLE)

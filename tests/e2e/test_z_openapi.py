@@ -9,8 +9,13 @@ import pytest
 from harness import slow, wait_until
 
 # Not reached by an HTTP client: the WebSocket routes are exercised in test_output.py and test_tunnels.py.
-ELSEWHERE = {("/api/v1/sandboxes/{ref}/commands/ws", "get"), ("/api/v1/sandboxes/{ref}/tunnel", "get"), ("/healthz", "get"),
-             ("/readyz", "get"), ("/metrics", "get")}  # test_operation.py
+ELSEWHERE = {
+    ("/api/v1/sandboxes/{ref}/commands/ws", "get"),
+    ("/api/v1/sandboxes/{ref}/tunnel", "get"),
+    ("/healthz", "get"),
+    ("/readyz", "get"),
+    ("/metrics", "get"),
+}  # test_operation.py
 
 
 def test_the_served_document_is_the_committed_one(http):
@@ -19,12 +24,26 @@ def test_the_served_document_is_the_committed_one(http):
 
 def test_every_route_was_exercised(daemon, http, box):
     ref = f"/api/v1/sandboxes/{box['id']}"
-    for path in ("/api/v1/version", "/api/v1/doctor", "/api/v1/usage", "/api/v1/drain", "/api/v1/stats", "/api/v1/events",
-                 "/api/v1/snapshots", "/api/v1/sandboxes", ref, f"{ref}/stats", f"{ref}/usage", f"{ref}/commands"):
+    for path in (
+        "/api/v1/version",
+        "/api/v1/doctor",
+        "/api/v1/usage",
+        "/api/v1/drain",
+        "/api/v1/stats",
+        "/api/v1/events",
+        "/api/v1/snapshots",
+        "/api/v1/sandboxes",
+        ref,
+        f"{ref}/stats",
+        f"{ref}/usage",
+        f"{ref}/commands",
+    ):
         assert http.get(path).status_code == 200, path
     assert http.post("/api/v1/drain", json={"draining": False}).status_code == 200
     assert http.patch(ref, json={"labels": {"a": "b"}}).json()["labels"] == {"a": "b"}
-    command = http.post(f"{ref}/commands", json={"argv": ["cat"], "wait": False, "pty": {"rows": 30, "cols": 90}}).json()
+    command = http.post(
+        f"{ref}/commands", json={"argv": ["cat"], "wait": False, "pty": {"rows": 30, "cols": 90}}
+    ).json()
     one = f"{ref}/commands/{command['id']}"
     assert http.post(f"{one}/resize", json={"rows": 40, "cols": 100}).status_code < 300
     assert http.post(f"{one}/kill", json={}).status_code < 300
@@ -32,27 +51,55 @@ def test_every_route_was_exercised(daemon, http, box):
     one = f"{ref}/commands/{plain['id']}"
     assert http.post(f"{one}/stdin", content=b"typed").status_code < 300
     assert http.post(f"{one}/stdin/close").status_code < 300
-    assert http.get(f"{one}/output", params={"stream": "stdout", "follow": "true"}).content == b"typed"
+    assert (
+        http.get(f"{one}/output", params={"stream": "stdout", "follow": "true"}).content == b"typed"
+    )
     assert http.get(one).json()["state"] == "exited"
     assert http.delete(one).status_code < 300
     files = f"{ref}/files"
     assert http.put(files, params={"path": "/tmp/d/f"}, content=b"needle\n").status_code < 300
     assert http.get(files, params={"path": "/tmp/d/f"}).content == b"needle\n"
     assert http.head(files, params={"path": "/tmp/d/f"}).headers["content-length"] == "7"
-    assert http.get(files, params={"path": "/tmp/d/f"}, headers={"Range": "bytes=1-2"}).content == b"ee"
+    assert (
+        http.get(files, params={"path": "/tmp/d/f"}, headers={"Range": "bytes=1-2"}).content
+        == b"ee"
+    )
     assert http.get(f"{files}/stat", params={"path": "/tmp/d/f"}).json()["size"] == 7
-    assert [f["path"] for f in http.get(f"{files}/list", params={"path": "/tmp/d"}).json()["items"]] == ["/tmp/d/f"]
+    assert [
+        f["path"] for f in http.get(f"{files}/list", params={"path": "/tmp/d"}).json()["items"]
+    ] == ["/tmp/d/f"]
     assert http.post(f"{files}/mkdir", json={"path": "/tmp/e/g"}).status_code < 300
-    assert http.post(f"{files}/rename", json={"from": "/tmp/d/f", "to": "/tmp/e/f"}).status_code < 300
-    assert [f["path"] for f in http.post(f"{files}/glob", json={"path": "/tmp", "pattern": "**/f"}).json()["items"]] == ["/tmp/e/f"]
-    assert http.post(f"{files}/grep", json={"path": "/tmp/e", "text": "needle"}).json()["items"][0]["line"] == 1
+    assert (
+        http.post(f"{files}/rename", json={"from": "/tmp/d/f", "to": "/tmp/e/f"}).status_code < 300
+    )
+    assert [
+        f["path"]
+        for f in http.post(f"{files}/glob", json={"path": "/tmp", "pattern": "**/f"}).json()[
+            "items"
+        ]
+    ] == ["/tmp/e/f"]
+    assert (
+        http.post(f"{files}/grep", json={"path": "/tmp/e", "text": "needle"}).json()["items"][0][
+            "line"
+        ]
+        == 1
+    )
     tar = http.get(f"{files}/tree", params={"path": "/tmp/e"})
     assert tar.status_code == 200
-    assert http.put(f"{files}/tree", params={"path": "/tmp/copy"}, content=tar.content).status_code < 300
+    assert (
+        http.put(f"{files}/tree", params={"path": "/tmp/copy"}, content=tar.content).status_code
+        < 300
+    )
     assert http.get(files, params={"path": "/tmp/copy/f"}).content == b"needle\n"
     assert http.delete(files, params={"path": "/tmp/copy", "recursive": "true"}).status_code < 300
-    got = http.post(f"{ref}/batch", json={"writes": [{"path": "/tmp/in", "content": "b\na\n"}],
-                                          "command": {"command": "sort /tmp/in > /tmp/out"}, "reads": ["/tmp/out"]}).json()
+    got = http.post(
+        f"{ref}/batch",
+        json={
+            "writes": [{"path": "/tmp/in", "content": "b\na\n"}],
+            "command": {"command": "sort /tmp/in > /tmp/out"},
+            "reads": ["/tmp/out"],
+        },
+    ).json()
     assert got["command"]["exit_code"] == 0 and got["reads"][0]["content"] == "a\nb\n"
     link = http.post(f"{ref}/links", json={"path": "/tmp/out"}).json()
     assert [one["id"] for one in http.get(f"{ref}/links").json()["items"]] == [link["id"]]
@@ -71,32 +118,68 @@ def test_every_route_was_exercised(daemon, http, box):
     assert http.get(f"{ref}/network").json()["policy"] in ("off", "packages", "open")
     assert http.get(f"{ref}/network/decisions").json()["missed"] == 0
     assert {"pip", "open"} <= {one["name"] for one in http.get("/api/v1/policies").json()["items"]}
-    assert http.post("/api/v1/policies/try", json={"policy": "pip", "host": "pypi.org"}).json()["verdict"] == "allowed"
-    assert http.post("/api/v1/policies/try", json={"sandbox": "none", "host": "pypi.org"}).status_code == 404
+    assert (
+        http.post("/api/v1/policies/try", json={"policy": "pip", "host": "pypi.org"}).json()[
+            "verdict"
+        ]
+        == "allowed"
+    )
+    assert (
+        http.post("/api/v1/policies/try", json={"sandbox": "none", "host": "pypi.org"}).status_code
+        == 404
+    )
     for host in ("[::1]", "::1", "127.0.0.1"):
-        assert http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).json()["reason"] == "private_address"
+        assert (
+            http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).json()[
+                "reason"
+            ]
+            == "private_address"
+        )
     for host in ("10.0.0.0/8", "!a.test", "~.*", "*.a.test", "@pip", "a.test:80", "https://a.test"):
-        assert http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).status_code == 400, host
+        assert (
+            http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).status_code
+            == 400
+        ), host
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()
-    assert http.post("/api/v1/sandboxes/batch-delete", json={"refs": [doomed["id"], "none"]}).json()["deleted"]
+    assert http.post(
+        "/api/v1/sandboxes/batch-delete", json={"refs": [doomed["id"], "none"]}
+    ).json()["deleted"]
     assert len(http.get("/api/v1/vault/key").json()["public_key"]) == 44
-    assert http.put("/api/v1/secrets/walked", json={"value": "a-walked-value", "hosts": ["api.example.com"]}).json()["version"] == 1
+    assert (
+        http.put(
+            "/api/v1/secrets/walked", json={"value": "a-walked-value", "hosts": ["api.example.com"]}
+        ).json()["version"]
+        == 1
+    )
     assert [one["name"] for one in http.get("/api/v1/secrets").json()["items"]].count("walked") == 1
     assert http.post("/api/v1/vault/rotate", json={}).json()["secrets"] >= 1
     assert http.delete("/api/v1/secrets/walked").status_code == 204
     assert http.delete("/api/v1/secrets/walked").status_code == 404
-    http.put("/api/v1/secrets/walked", json={"value": "a-walked-value", "hosts": ["api.example.com"]})
-    rules = [{"secret": "walked", "methods": ["GET"], "paths": ["/v1/**"]}, {"hosts": ["api.example.com"], "methods": ["GET"]}]
+    http.put(
+        "/api/v1/secrets/walked", json={"value": "a-walked-value", "hosts": ["api.example.com"]}
+    )
+    rules = [
+        {"secret": "walked", "methods": ["GET"], "paths": ["/v1/**"]},
+        {"hosts": ["api.example.com"], "methods": ["GET"]},
+    ]
     user = http.post("/api/v1/sandboxes", json={"proxy": rules}).json()
     assert [rule["secret"] for rule in user["proxy"]] == ["walked", ""]
-    assert http.delete("/api/v1/secrets/walked").json()["users"] == [{"sandbox_id": user["id"], "sandbox": user["name"], "rules": ["walked"]}]
-    assert [rule.get("gone") for rule in http.get(f"/api/v1/sandboxes/{user['id']}").json()["proxy"]] == [True, None]
+    assert http.delete("/api/v1/secrets/walked").json()["users"] == [
+        {"sandbox_id": user["id"], "sandbox": user["name"], "rules": ["walked"]}
+    ]
+    assert [
+        rule.get("gone") for rule in http.get(f"/api/v1/sandboxes/{user['id']}").json()["proxy"]
+    ] == [True, None]
     assert http.delete(f"/api/v1/sandboxes/{user['id']}").status_code == 204
     reached = {(path, method) for path, method, _ in documented.seen} | ELSEWHERE
-    every = {(path, method) for path, operations in documented.DOCUMENT["paths"].items() for method in operations
-             if method in ("get", "put", "post", "patch", "delete", "head")}
+    every = {
+        (path, method)
+        for path, operations in documented.DOCUMENT["paths"].items()
+        for method in operations
+        if method in ("get", "put", "post", "patch", "delete", "head")
+    }
     assert every - reached <= {("/api/v1/sandboxes", "post")}, every - reached
 
 
@@ -104,9 +187,16 @@ def test_every_route_was_exercised(daemon, http, box):
 # test of its own, answers 503 besides. src/api/native/statuses_test.cc has each route answer them, and fails where the document has
 # more or fewer.
 NOT_BY_A_REQUEST = {"499", "500", "501", "503"}
-BODIES = {"/links": {"port": 80}, "/commands": {"argv": ["true"]}, "/files/mkdir": {"path": "/x"}, "/files/rename": {"from": "/x", "to": "/y"},
-          "/files/glob": {"path": "/", "pattern": "*"}, "/files/grep": {"path": "/", "text": "x"},
-          "/commands/{id}/resize": {"rows": 1, "cols": 1}, "/batch": {"reads": ["/x"]}}
+BODIES = {
+    "/links": {"port": 80},
+    "/commands": {"argv": ["true"]},
+    "/files/mkdir": {"path": "/x"},
+    "/files/rename": {"from": "/x", "to": "/y"},
+    "/files/glob": {"path": "/", "pattern": "*"},
+    "/files/grep": {"path": "/", "text": "x"},
+    "/commands/{id}/resize": {"rows": 1, "cols": 1},
+    "/batch": {"reads": ["/x"]},
+}
 
 
 def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
@@ -117,21 +207,46 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
                 tail = path.partition("{ref}")[2]
                 sends = {"json": BODIES.get(tail, {})} if method in ("post", "patch") else {}
                 params = {"path": "/x", "stream": "stdout"}
-                known = {one["name"] for one in operations[method].get("parameters", ()) if one["in"] == "query"}
+                known = {
+                    one["name"]
+                    for one in operations[method].get("parameters", ())
+                    if one["in"] == "query"
+                }
                 params = {name: params[name] for name in params if name in known}
-                got = http.request(method, path.replace("{ref}", "none").replace("{id}", "none"), params=params, **sends)
-                assert got.status_code == (426 if tail in ("/commands/ws", "/tunnel") else 404), (method, path, got.text)
+                got = http.request(
+                    method,
+                    path.replace("{ref}", "none").replace("{id}", "none"),
+                    params=params,
+                    **sends,
+                )
+                assert got.status_code == (426 if tail in ("/commands/ws", "/tunnel") else 404), (
+                    method,
+                    path,
+                    got.text,
+                )
     ref = f"/api/v1/sandboxes/{box['id']}"
     files = f"{ref}/files"
     http.put(files, params={"path": "/tmp/f"}, content=b"0123")
     etag = http.get(files, params={"path": "/tmp/f"}).headers["etag"]
     for method in ("GET", "HEAD"):
-        assert http.request(method, files, params={"path": "/tmp/f"}, headers={"If-None-Match": etag}).status_code == 304
-    assert http.get(files, params={"path": "/tmp/f"}, headers={"Range": "bytes=1-2"}).status_code == 206
-    assert http.get(files, params={"path": "/tmp/f"}, headers={"Range": "bytes=9-"}).status_code == 416
+        assert (
+            http.request(
+                method, files, params={"path": "/tmp/f"}, headers={"If-None-Match": etag}
+            ).status_code
+            == 304
+        )
+    assert (
+        http.get(files, params={"path": "/tmp/f"}, headers={"Range": "bytes=1-2"}).status_code
+        == 206
+    )
+    assert (
+        http.get(files, params={"path": "/tmp/f"}, headers={"Range": "bytes=9-"}).status_code == 416
+    )
     command = http.post(f"{ref}/commands", json={"argv": ["true"], "wait": False})
     assert command.status_code == 201
-    output = http.get(f"{ref}/commands/{command.json()['id']}/output", params={"stream": "stdout", "offset": 9})
+    output = http.get(
+        f"{ref}/commands/{command.json()['id']}/output", params={"stream": "stdout", "offset": 9}
+    )
     assert output.status_code == 416
     assert http.post(f"{ref}/commands", json={"argv": ["true"]}).status_code == 200
     assert http.get("/api/v1/events", params={"after": 10**12}).status_code == 416
@@ -148,27 +263,53 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
     http.post(commands, json={"id": "sleeps", "argv": ["sleep", "1000"], "wait": False})
     http.post(commands, json={"id": "over", "argv": ["true"], "wait": True})
     name = http.post("/api/v1/sandboxes", json={}).json()["name"]
-    conflicts = (("post", "/api/v1/sandboxes", {"json": {"name": name}}), ("patch", ref, {"json": {"name": name}}),
-                 ("post", commands, {"json": {"id": "over", "argv": ["false"]}}), ("delete", f"{commands}/sleeps", {}),
-                 ("post", f"{ref}/batch", {"json": {"command": {"id": "over", "argv": ["false"]}}}),
-                 ("post", f"{commands}/over/stdin", {"content": b"late"}),
-                 ("post", f"{commands}/sleeps/resize", {"json": {"rows": 3, "cols": 3}}),
-                 ("delete", files, {"params": {"path": "/tmp/full"}}), ("post", f"{files}/mkdir", {"json": {"path": "/tmp/full/f"}}),
-                 ("put", f"{files}/tree", {"params": {"path": "/tmp/full/f"}, "content": http.get(f"{files}/tree", params={"path": "/tmp/full"}).content}),
-                 ("post", f"{files}/rename", {"json": {"from": "/tmp/full", "to": "/tmp/other"}}))
-    told = {(method, path): http.request(method, path, **sends).status_code for method, path, sends in conflicts}
+    conflicts = (
+        ("post", "/api/v1/sandboxes", {"json": {"name": name}}),
+        ("patch", ref, {"json": {"name": name}}),
+        ("post", commands, {"json": {"id": "over", "argv": ["false"]}}),
+        ("delete", f"{commands}/sleeps", {}),
+        ("post", f"{ref}/batch", {"json": {"command": {"id": "over", "argv": ["false"]}}}),
+        ("post", f"{commands}/over/stdin", {"content": b"late"}),
+        ("post", f"{commands}/sleeps/resize", {"json": {"rows": 3, "cols": 3}}),
+        ("delete", files, {"params": {"path": "/tmp/full"}}),
+        ("post", f"{files}/mkdir", {"json": {"path": "/tmp/full/f"}}),
+        (
+            "put",
+            f"{files}/tree",
+            {
+                "params": {"path": "/tmp/full/f"},
+                "content": http.get(f"{files}/tree", params={"path": "/tmp/full"}).content,
+            },
+        ),
+        ("post", f"{files}/rename", {"json": {"from": "/tmp/full", "to": "/tmp/other"}}),
+    )
+    told = {
+        (method, path): http.request(method, path, **sends).status_code
+        for method, path, sends in conflicts
+    }
     http.delete(f"/api/v1/sandboxes/{name}")
     assert set(told.values()) == {409}, told
 
 
-OPERATIONS = [(path, method, operation) for path, operations in documented.DOCUMENT["paths"].items() for method, operation in operations.items()
-              if method in ("get", "put", "post", "patch", "delete", "head") and path.startswith("/api/v1/")]
+OPERATIONS = [
+    (path, method, operation)
+    for path, operations in documented.DOCUMENT["paths"].items()
+    for method, operation in operations.items()
+    if method in ("get", "put", "post", "patch", "delete", "head") and path.startswith("/api/v1/")
+]
 
 
 # Routes that make, start or wake something: refused while the host is drained. (The WebSocket of commands and the tunnel too: ELSEWHERE.)
-BEGINNING = {("/api/v1/sandboxes", "post"), *((path, method) for path, method, _ in OPERATIONS
-                                              if path.endswith(("{ref}/start", "{ref}/batch")) or "{ref}/files" in path
-                                              or (path.endswith("{ref}/commands") and method == "post"))}
+BEGINNING = {
+    ("/api/v1/sandboxes", "post"),
+    *(
+        (path, method)
+        for path, method, _ in OPERATIONS
+        if path.endswith(("{ref}/start", "{ref}/batch"))
+        or "{ref}/files" in path
+        or (path.endswith("{ref}/commands") and method == "post")
+    ),
+}
 
 
 def test_a_drained_host_says_so_wherever_something_would_begin(http):
@@ -179,9 +320,18 @@ def test_a_drained_host_says_so_wherever_something_would_begin(http):
         told = {}
         for path, method in BEGINNING:
             tail = path.partition("{ref}")[2]
-            sends = {"json": {**BODIES, "/batch": {"command": {"argv": ["true"]}}}.get(tail, {})} if method == "post" else {}
+            sends = (
+                {"json": {**BODIES, "/batch": {"command": {"argv": ["true"]}}}.get(tail, {})}
+                if method == "post"
+                else {}
+            )
             sends |= {"content": b""} if method == "put" else {}
-            answer = http.request(method, path.replace("{ref}", ref), params={"path": "/x"} if "files" in path and method != "post" else {}, **sends)
+            answer = http.request(
+                method,
+                path.replace("{ref}", ref),
+                params={"path": "/x"} if "files" in path and method != "post" else {},
+                **sends,
+            )
             told[path, method] = answer.status_code
         return told
 
@@ -191,7 +341,9 @@ def test_a_drained_host_says_so_wherever_something_would_begin(http):
         assert http.get(f"/api/v1/sandboxes/{ref}").json()["state"] == "stopped"
     finally:
         http.post("/api/v1/drain", json={"draining": False})
-    made = [box["id"] for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]]
+    made = [
+        box["id"] for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]
+    ]
     assert 503 not in statuses().values()  # positive control: it was for that alone
     for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
         if box["id"] not in made or box["id"] == ref:
@@ -200,7 +352,12 @@ def test_a_drained_host_says_so_wherever_something_would_begin(http):
 
 def speak(daemon, method, target, *headers, key=True, body=b""):
     """One request, byte by byte as given; its status, checked against the document as all others are."""
-    lines = [f"{method.upper()} {target} HTTP/1.1", "Host: 127.0.0.1", "Connection: close", *headers]
+    lines = [
+        f"{method.upper()} {target} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Connection: close",
+        *headers,
+    ]
     if key:
         lines.append(f"X-Api-Key: {daemon.key}")
     if body:
@@ -220,7 +377,12 @@ def status_from(sock, daemon, method, target):
     status, *fields = head.decode().split("\r\n")
     headers = dict(field.split(": ", 1) for field in fields)
     assert "chunked" not in headers.get("Transfer-Encoding", "")
-    answer = httpx.Response(int(status.split()[1]), headers=headers, content=content, request=httpx.Request(method.upper(), daemon.url + target))
+    answer = httpx.Response(
+        int(status.split()[1]),
+        headers=headers,
+        content=content,
+        request=httpx.Request(method.upper(), daemon.url + target),
+    )
     documented.check(answer)
     return answer.status_code
 
@@ -230,13 +392,29 @@ def test_every_route_refuses_what_it_must(daemon):
     for path, method, operation in OPERATIONS:
         target = path.replace("{ref}", "none").replace("{id}", "none")
         assert speak(daemon, method, target, key=False) == 401, (method, path)
-        assert speak(daemon, method, target, "X-Api-Key: cay_wrong", key=False) == 401, (method, path)
-        assert speak(daemon, method, target, "Origin: http://evil.example", key=False) == 403, (method, path)
+        assert speak(daemon, method, target, "X-Api-Key: cay_wrong", key=False) == 401, (
+            method,
+            path,
+        )
+        assert speak(daemon, method, target, "Origin: http://evil.example", key=False) == 403, (
+            method,
+            path,
+        )
         assert speak(daemon, method, target + "?path=%zz") == 400, (method, path)
         if "application/json" in operation.get("requestBody", {}).get("content", {}):
             assert speak(daemon, method, target, body=b"{nope") == 400, (method, path)
             # Nothing of it has to be sent: its length is enough.
-            assert speak(daemon, method, target, "Content-Type: application/json", "Content-Length: 1000000000", "Expect: 100-continue") == 413, (method, path)
+            assert (
+                speak(
+                    daemon,
+                    method,
+                    target,
+                    "Content-Type: application/json",
+                    "Content-Length: 1000000000",
+                    "Expect: 100-continue",
+                )
+                == 413
+            ), (method, path)
 
 
 def test_every_route_has_an_end_to_what_one_key_may_do_at_once(daemon, http):
@@ -245,14 +423,22 @@ def test_every_route_has_an_end_to_what_one_key_may_do_at_once(daemon, http):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
     last = http.get("/api/v1/events", params={"limit": 1}).json()["last"]
-    request = (f"GET /api/v1/events?after={last}&type=none.at.all&wait_s=30 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-               f"X-Api-Key: {daemon.key}\r\n\r\n").encode()
+    request = (
+        f"GET /api/v1/events?after={last}&type=none.at.all&wait_s=30 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"X-Api-Key: {daemon.key}\r\n\r\n"
+    ).encode()
     with contextlib.ExitStack() as held:
         for _ in range(most):
-            held.enter_context(socket.create_connection(("127.0.0.1", daemon.port), timeout=60)).sendall(request)
-        wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 429, "all of them are at work")
+            held.enter_context(
+                socket.create_connection(("127.0.0.1", daemon.port), timeout=60)
+            ).sendall(request)
+        wait_until(
+            lambda: speak(daemon, "get", "/api/v1/version") == 429, "all of them are at work"
+        )
         for path, method, _ in OPERATIONS:
-            assert speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429, (method, path)
+            assert (
+                speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429
+            ), (method, path)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
 
@@ -263,12 +449,19 @@ def test_every_route_tells_a_client_that_stalls(daemon):
         asked = []
         for path, method, _ in OPERATIONS:
             target = path.replace("{ref}", "none").replace("{id}", "none")
-            sock = held.enter_context(socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60)))
-            sock.sendall(f"{method.upper()} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {daemon.key}\r\n".encode())
+            sock = held.enter_context(
+                socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60))
+            )
+            sock.sendall(
+                f"{method.upper()} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {daemon.key}\r\n".encode()
+            )
             asked.append((sock, method, target))
-        assert {status_from(sock, daemon, method, target) for sock, method, target in asked} == {408}
-    assert speak(daemon, "get", "/api/v1/version") == 200  # positive control: it was the missing end of the head
-
+        assert {status_from(sock, daemon, method, target) for sock, method, target in asked} == {
+            408
+        }
+    assert (
+        speak(daemon, "get", "/api/v1/version") == 200
+    )  # positive control: it was the missing end of the head
 
 
 def test_every_route_says_that_there_are_too_many_connections(daemon):
@@ -281,27 +474,56 @@ def test_every_route_says_that_there_are_too_many_connections(daemon):
     request = f"GET /api/v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {daemon.key}\r\n\r\n".encode()
     with contextlib.ExitStack() as held:
         for _ in range(share):
-            sock = held.enter_context(socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60)))
+            sock = held.enter_context(
+                socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60))
+            )
             sock.sendall(request)
             if not sock.recv(4096).startswith(b"HTTP/1.1 200 "):
                 break  # other tests' connections are still open
         for path, method, _ in OPERATIONS:
-            assert speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429, (method, path)
+            assert (
+                speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429
+            ), (method, path)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
 
 
 # A conflict of these needs a concurrent change in the same instant, a program that is being executed, a snapshot that is being made, or a
 # sandbox that cannot come up now. A read, or a repeated action (a kill), has none.
-WITHOUT_CONFLICT = {(path, method) for path, method, _ in OPERATIONS
-                    if method in ("get", "head") or path.endswith(("/start", "/stop", "/pause", "/resume", "/kill", "/stdin/close", "/glob", "/grep", "/links"))
-                    or (path, method) in {("/api/v1/sandboxes/{ref}", "delete"), ("/api/v1/sandboxes/{ref}/files", "put"),
-                                          ("/api/v1/sandboxes/{ref}/links/{id}", "delete")}}
+WITHOUT_CONFLICT = {
+    (path, method)
+    for path, method, _ in OPERATIONS
+    if method in ("get", "head")
+    or path.endswith(
+        (
+            "/start",
+            "/stop",
+            "/pause",
+            "/resume",
+            "/kill",
+            "/stdin/close",
+            "/glob",
+            "/grep",
+            "/links",
+        )
+    )
+    or (path, method)
+    in {
+        ("/api/v1/sandboxes/{ref}", "delete"),
+        ("/api/v1/sandboxes/{ref}/files", "put"),
+        ("/api/v1/sandboxes/{ref}/links/{id}", "delete"),
+    }
+}
 
 
 # Routes of the vault: the answers of its broker or its disk are passed on, and need a fault of theirs.
-BY_THE_BROKER = {("/api/v1/secrets/{name}", "put", "404"), ("/api/v1/secrets/{name}", "put", "409"), ("/api/v1/secrets/{name}", "delete", "409"),
-                 ("/api/v1/vault/rotate", "post", "404"), ("/api/v1/vault/rotate", "post", "409")}
+BY_THE_BROKER = {
+    ("/api/v1/secrets/{name}", "put", "404"),
+    ("/api/v1/secrets/{name}", "put", "409"),
+    ("/api/v1/secrets/{name}", "delete", "409"),
+    ("/api/v1/vault/rotate", "post", "404"),
+    ("/api/v1/vault/rotate", "post", "409"),
+}
 
 
 def test_every_documented_status_was_exercised():
@@ -309,9 +531,18 @@ def test_every_documented_status_was_exercised():
     missed = []
     for path, method, operation in OPERATIONS:
         for status in set(operation["responses"]) - NOT_BY_A_REQUEST:
-            elsewhere = (path, method) in ELSEWHERE and status in ("101", "404", "409")  # a WebSocket's
+            elsewhere = (path, method) in ELSEWHERE and status in (
+                "101",
+                "404",
+                "409",
+            )  # a WebSocket's
             quiet = status == "409" and (path, method) in WITHOUT_CONFLICT
-            if (path, method, status) not in documented.seen and not elsewhere and not quiet and (path, method, status) not in BY_THE_BROKER:
+            if (
+                (path, method, status) not in documented.seen
+                and not elsewhere
+                and not quiet
+                and (path, method, status) not in BY_THE_BROKER
+            ):
                 missed.append((method, path, status))
     assert missed == [], "\n".join(map(str, missed))
 
@@ -319,7 +550,9 @@ def test_every_documented_status_was_exercised():
 def test_no_key_no_answer(daemon):
     for path in documented.DOCUMENT["paths"]:
         if path != "/healthz":
-            assert httpx.get(daemon.url + path.replace("{", "").replace("}", "")).status_code == 401, path
+            assert (
+                httpx.get(daemon.url + path.replace("{", "").replace("}", "")).status_code == 401
+            ), path
 
 
 def test_the_check_of_members_can_fail():

@@ -40,7 +40,11 @@ def with_key(key):
 
 def key(host, *words):
     """`cay key WORDS`."""
-    done = subprocess.run([host.daemon.program, "key", "--data", host.daemon.data, *words], capture_output=True, text=True)
+    done = subprocess.run(
+        [host.daemon.program, "key", "--data", host.daemon.data, *words],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -48,18 +52,33 @@ def key(host, *words):
 def keys(host):
     """One of each scope; "use" is for the sandbox `main`, "tenant" is another tenant's."""
     if not hasattr(host, "keys"):
-        host.keys = {scope: key(host, "create", f"escape-{scope}", "--scope", scope) for scope in ("admin", "create", "read")}
+        host.keys = {
+            scope: key(host, "create", f"escape-{scope}", "--scope", scope)
+            for scope in ("admin", "create", "read")
+        }
         host.keys["use"] = key(host, "create", "escape-use", "--sandbox", host.box("main").id)
         host.keys["tenant"] = key(host, "create", "escape-tenant", "--tenant", "escape")
     return host.keys
 
 
 def command(host, box, line, headers):
-    return ask(host, "POST", f"/api/v1/sandboxes/{box.id}/commands", headers, json.dumps({"command": line, "wait": True}))
+    return ask(
+        host,
+        "POST",
+        f"/api/v1/sandboxes/{box.id}/commands",
+        headers,
+        json.dumps({"command": line, "wait": True}),
+    )
 
 
 def issue(host, box, **spec):
     """A link, as whoever was given it has it."""
-    status, text = ask(host, "POST", f"/api/v1/sandboxes/{box.id}/links", with_key(host.daemon.key), json.dumps(spec))
+    status, text = ask(
+        host,
+        "POST",
+        f"/api/v1/sandboxes/{box.id}/links",
+        with_key(host.daemon.key),
+        json.dumps(spec),
+    )
     assert status == 201, text
     return json.loads(text)

@@ -27,6 +27,7 @@ def new_secret():
 
 class Secret(Bait):
     """A file of the host's that everybody there may read."""
+
     where = "/var/tmp"
 
     def __enter__(self):
@@ -53,15 +54,28 @@ def secret_in(directory):
 
 def run_as(uid, caps):
     """Words that make a program an ordinary one of that host uid; uid 0 without capabilities."""
-    words = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--inh-caps=-all"]
+    words = [
+        "setpriv",
+        "--reuid",
+        str(uid),
+        "--regid",
+        str(uid),
+        "--clear-groups",
+        "--inh-caps=-all",
+    ]
     return words if caps else [*words, "--bounding-set=-all"]
 
 
 class Process(Bait):
     """A process of the host. `like`: whose uid it has: "guest" (host uid of the sandbox's root), or "root" (of the host's, without
     capabilities). `sign`: how its being reached shows."""
+
     of_host = True
-    like, gives_pid, script = "guest", True, "import sys, time; print('up', flush=True); sys.stdin.read()"
+    like, gives_pid, script = (
+        "guest",
+        True,
+        "import sys, time; print('up', flush=True); sys.stdin.read()",
+    )
 
     def __init__(self, host, **arguments):
         super().__init__(**arguments)
@@ -72,8 +86,12 @@ class Process(Bait):
 
     def __enter__(self):
         self.secret = new_secret()
-        self.process = subprocess.Popen([*run_as(self.uid(), False), "python3", "-c", self.script, self.secret[11:]], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, env={"CAY_SECRET": self.secret, "PATH": "/usr/bin:/bin"})
+        self.process = subprocess.Popen(
+            [*run_as(self.uid(), False), "python3", "-c", self.script, self.secret[11:]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"CAY_SECRET": self.secret, "PATH": "/usr/bin:/bin"},
+        )
         line = self.process.stdout.readline().split()
         assert line and line[0] == b"up", line
         self.words = [word.decode() for word in line[1:]]
@@ -103,6 +121,7 @@ class Killed(Process):
 
 class Signalled(Process):
     """Ends by itself with 77 when it is sent SIGURG, which others ignore."""
+
     script = "import os, signal, sys; signal.signal(signal.SIGURG, lambda *_: os._exit(77)); print('up', flush=True); sys.stdin.read()"
 
     def won(self, told):
@@ -138,6 +157,7 @@ def as_root(bait):
 
 class Listener(Bait):
     """A server of the host's, which tells its secret to whoever comes."""
+
     family, address, type = socket.AF_INET, ("127.0.0.1", 0), socket.SOCK_STREAM
 
     def bind_to(self):
@@ -193,6 +213,7 @@ class Datagram(Listener):
 
 class Abstract(Listener):
     """On a name without a file."""
+
     family = socket.AF_UNIX
 
     def bind_to(self):
@@ -205,6 +226,7 @@ class Abstract(Listener):
 
 class Marker(Bait):
     """A file of the host's that everybody there may write."""
+
     mode = 0o666
 
     def __enter__(self):
@@ -291,13 +313,22 @@ class Semaphore(SystemV):
 class HostText(Bait):
     """A file of the host's kernel: won when what the host reads there came out. Numbers may have moved, so by the words at the
     beginnings and ends of lines."""
+
     path = ""
 
     def won(self, told):
         def words(text):
-            return {word for line in text.splitlines() if line.split() for word in (line.split()[0], line.split()[-1])}
+            return {
+                word
+                for line in text.splitlines()
+                if line.split()
+                for word in (line.split()[0], line.split()[-1])
+            }
+
         got = words(str(told or ""))
-        return bool(got) and 2 * len(got & words(pathlib.Path(self.path).read_bytes()[:65536].decode("latin-1"))) > len(got)
+        return bool(got) and 2 * len(
+            got & words(pathlib.Path(self.path).read_bytes()[:65536].decode("latin-1"))
+        ) > len(got)
 
 
 def host_text(path):
@@ -311,5 +342,3 @@ def wait_won(condition, limit=5.0):
         return True
     except AssertionError:
         return False
-
-

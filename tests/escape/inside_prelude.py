@@ -5,7 +5,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def call(number, *arguments):
     """A system call by its number, whatever the C library thinks of it."""
-    words = [ctypes.c_char_p(one) if isinstance(one, bytes) else ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    words = [
+        ctypes.c_char_p(one)
+        if isinstance(one, bytes)
+        else ctypes.c_long(one)
+        if isinstance(one, int)
+        else one
+        for one in arguments
+    ]
     libc.syscall.restype = ctypes.c_long
     got = libc.syscall(ctypes.c_long(number), *words)
     if got == -1:
@@ -70,15 +77,21 @@ USERS, MOUNTS, PIDS, NETWORK, GROUPS = 0x10000000, 0x20000, 0x20000000, 0x400000
 def contained(work, users=True, kinds=MOUNTS | PIDS):
     """work() as root of a container's own namespaces. Without `users` they belong to the caller's user namespace, and pids are as they are: the kernel
     gives a stand-in of the host's none below those of a sandbox."""
+
     def inner():
         uid, gid = os.geteuid(), os.getegid()
         linux("unshare", kinds | USERS if users else kinds & ~PIDS)
-        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")) if users else ():
+        for name, text in (
+            (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1"))
+            if users
+            else ()
+        ):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
         if kinds & MOUNTS:
             linux("mount", b"none", b"/", None, 0x4000 | 0x40000, None)  # REC, PRIVATE
         return in_child(work)
+
     return in_child(inner)
 
 

@@ -4,10 +4,19 @@ import struct
 import time
 
 HELLO, OK, ERROR, DATA, CREDIT, EOF = 1, 2, 3, 4, 5, 6
-ATTACH, LIST, COMMAND, FILE_OP, FILE_INFO, NOTE, OPEN_TUNNEL, TUNNEL_OPEN = 21, 27, 29, 40, 41, 57, 60, 61
+ATTACH, LIST, COMMAND, FILE_OP, FILE_INFO, NOTE, OPEN_TUNNEL, TUNNEL_OPEN = (
+    21,
+    27,
+    29,
+    40,
+    41,
+    57,
+    60,
+    61,
+)
 MOST_PAYLOAD, CHUNK = 256 * 1024, 64 * 1024
 ROLE, SANDBOX = 3, 6  # members of HELLO
-READ_TREE = 10        # a verb of FILE_OP
+READ_TREE = 10  # a verb of FILE_OP
 RUNNING, EXITED = 1, 2
 FILE, DIRECTORY = 1, 2
 
@@ -33,7 +42,7 @@ def decode(payload):
     out, at = {}, 0
     while at < len(payload):
         tag, size = struct.unpack_from("<HI", payload, at)
-        out[tag] = payload[at + 6:at + 6 + size]
+        out[tag] = payload[at + 6 : at + 6 + size]
         at += 6 + size
     return out
 
@@ -43,7 +52,10 @@ def number(value):
 
 
 def frame(kind, channel, payload=b"", length=None):
-    return struct.pack("<IHHI", len(payload) + 8 if length is None else length, kind, 0, channel) + payload
+    return (
+        struct.pack("<IHHI", len(payload) + 8 if length is None else length, kind, 0, channel)
+        + payload
+    )
 
 
 def data(channel, offset, content, stream=0):
@@ -59,4 +71,10 @@ def ended(command, code, life=None, at=1):
 
 def started(command, life=None, at=1):
     """The same: that it started."""
-    return encode({1: life or int.from_bytes(os.urandom(7), "little"), 2: at, 3: {1: command, 7: int(time.time() * 1000), 11: RUNNING}})
+    return encode(
+        {
+            1: life or int.from_bytes(os.urandom(7), "little"),
+            2: at,
+            3: {1: command, 7: int(time.time() * 1000), 11: RUNNING},
+        }
+    )

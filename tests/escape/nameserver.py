@@ -6,19 +6,45 @@ import threading
 import time
 
 NAMESERVER = "198.18.7.53"
-ZONE, SECRET_ZONE = "tunnel.gate.test", "secret.gate.test"  # a policy allows what is below the first; the second none
-A, CNAME, NULL, PTR, MX, TXT, AAAA, SRV, OPT, HTTPS, AXFR, ANY = 1, 5, 10, 12, 15, 16, 28, 33, 41, 65, 252, 255
+ZONE, SECRET_ZONE = (
+    "tunnel.gate.test",
+    "secret.gate.test",
+)  # a policy allows what is below the first; the second none
+A, CNAME, NULL, PTR, MX, TXT, AAAA, SRV, OPT, HTTPS, AXFR, ANY = (
+    1,
+    5,
+    10,
+    12,
+    15,
+    16,
+    28,
+    33,
+    41,
+    65,
+    252,
+    255,
+)
 MANY = 200  # addresses of a name that begins with "many"
 
 
 def named(name):
-    return b"".join(bytes([len(label)]) + label for label in name.encode("latin-1").split(b".") if label) + b"\0"
+    return (
+        b"".join(
+            bytes([len(label)]) + label for label in name.encode("latin-1").split(b".") if label
+        )
+        + b"\0"
+    )
 
 
 def message(name, kind=A, klass=1, flags=0x0100, questions=1, more=b"", additional=0):
     """A question, by hand: `name` is a text, or bytes as they go on the wire."""
     wire = name if isinstance(name, bytes) else named(name)
-    return struct.pack("!6H", 0x4361, flags, questions, 0, 0, additional) + wire + struct.pack("!HH", kind, klass) + more
+    return (
+        struct.pack("!6H", 0x4361, flags, questions, 0, 0, additional)
+        + wire
+        + struct.pack("!HH", kind, klass)
+        + more
+    )
 
 
 def with_options(room, data=b""):
@@ -31,7 +57,7 @@ def name_in(question):
     """(name, end) of what a message asks; "" where it cannot be read."""
     at, labels = 12, []
     while at < len(question) and 0 < question[at] < 64:
-        labels.append(question[at + 1:at + 1 + question[at]])
+        labels.append(question[at + 1 : at + 1 + question[at]])
         at += 1 + question[at]
     return b".".join(labels).decode("latin-1"), at + 1
 
@@ -39,7 +65,15 @@ def name_in(question):
 def data_of(addresses, kind):
     """Addresses as the records of that kind have them. One that is written in IPv6 is of AAAA, be it an IPv4 address."""
     family = {A: socket.AF_INET, AAAA: socket.AF_INET6}.get(kind)
-    return [socket.inet_pton(family, one) for one in addresses if (family == socket.AF_INET6) == (":" in one)] if family else []
+    return (
+        [
+            socket.inet_pton(family, one)
+            for one in addresses
+            if (family == socket.AF_INET6) == (":" in one)
+        ]
+        if family
+        else []
+    )
 
 
 class NameServer:
@@ -77,7 +111,9 @@ class NameServer:
     def serve_streams(self, at):
         try:
             while True:
-                threading.Thread(target=self.serve_stream, args=(at.accept()[0],), daemon=True).start()
+                threading.Thread(
+                    target=self.serve_stream, args=(at.accept()[0],), daemon=True
+                ).start()
         except OSError:
             pass
 
@@ -85,7 +121,9 @@ class NameServer:
         with stream:
             try:
                 while len(size := stream.recv(2, socket.MSG_WAITALL)) == 2:
-                    answer = self.answer(stream.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL), True)
+                    answer = self.answer(
+                        stream.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL), True
+                    )
                     stream.sendall(len(answer).to_bytes(2, "big") + answer)
             except OSError:
                 pass
@@ -95,15 +133,32 @@ class NameServer:
         name, end = name_in(question)
         if name.lower().startswith("silent") or len(question) < end + 4:
             return b""
-        kind = int.from_bytes(question[end:end + 2], "big")
+        kind = int.from_bytes(question[end : end + 2], "big")
         known = name.lower().endswith(("." + ZONE, "." + SECRET_ZONE))
-        data = {A: [bytes([198, 18, 7, 1])], AAAA: [], TXT: [b"\x0ereached by TXT"], NULL: [b"reached by NULL"], ANY: [b"\x0ereached by ANY"]}.get(kind, [])
+        data = {
+            A: [bytes([198, 18, 7, 1])],
+            AAAA: [],
+            TXT: [b"\x0ereached by TXT"],
+            NULL: [b"reached by NULL"],
+            ANY: [b"\x0ereached by ANY"],
+        }.get(kind, [])
         if kind == AAAA and name.lower().startswith("many"):
-            data = [bytes.fromhex("fdca7e57") + number.to_bytes(12, "big") for number in range(MANY)]
+            data = [
+                bytes.fromhex("fdca7e57") + number.to_bytes(12, "big") for number in range(MANY)
+            ]
         if name.lower() in self.says:
             data = data_of(self.says[name.lower()], kind)
-        records = b"".join(b"\xc0\x0c" + struct.pack("!HHIH", TXT if kind == ANY else kind, 1, 5, len(one)) + one for one in data if known)
+        records = b"".join(
+            b"\xc0\x0c" + struct.pack("!HHIH", TXT if kind == ANY else kind, 1, 5, len(one)) + one
+            for one in data
+            if known
+        )
         cut = len(records) > 400 and not large
         flags = 0x8180 | (0x0200 if cut else 0) | (0 if known else 3)
         count = 0 if cut or not known else len(data)
-        return question[:2] + struct.pack("!5H", flags, 1, count, 0, 0) + question[12:end + 4] + (b"" if cut else records)
+        return (
+            question[:2]
+            + struct.pack("!5H", flags, 1, count, 0, 0)
+            + question[12 : end + 4]
+            + (b"" if cut else records)
+        )

@@ -33,8 +33,10 @@ class Defect(Exception):
 
 def source_of(act, arguments):
     """A program that runs `act` and prints what it returned, or the error that refused it."""
-    return (f"{PRELUDE}\n{textwrap.dedent(inspect.getsource(act))}\n"
-            f"tell({act.__name__}, json.loads({json.dumps(json.dumps(arguments))}))\n")
+    return (
+        f"{PRELUDE}\n{textwrap.dedent(inspect.getsource(act))}\n"
+        f"tell({act.__name__}, json.loads({json.dumps(json.dumps(arguments))}))\n"
+    )
 
 
 def told_by(code, out, err, may_die):
@@ -59,7 +61,13 @@ class Sandbox:
 
     def command(self, argv, user=None, **fields):
         USED.add(self.policy)
-        body = {"argv": argv, "wait": True, "timeout_s": slow(ACT_LIMIT), **({"user": user} if user else {}), **fields}
+        body = {
+            "argv": argv,
+            "wait": True,
+            "timeout_s": slow(ACT_LIMIT),
+            **({"user": user} if user else {}),
+            **fields,
+        }
         answer = self.host.http.post(f"{self.url}/commands", json=body)
         if answer.status_code != 200:
             raise Defect(f"command in {self.name}: {answer.status_code} {answer.text[:400]}")
@@ -71,13 +79,21 @@ class Sandbox:
 
     def run(self, act, arguments, user=None, may_die=False):
         got = self.command(["python3", "-SE", "-c", source_of(act, arguments)], user)
-        return told_by(got["shell_exit_code"], got.get("stdout", ""), got.get("stderr", ""), may_die)
+        return told_by(
+            got["shell_exit_code"], got.get("stdout", ""), got.get("stderr", ""), may_die
+        )
 
     def start(self, argv, user=None):
         """Leaves a program running; its host pid."""
         USED.add(self.policy)
         mark = f"CAY_ESCAPE_{os.urandom(6).hex()}"
-        body = {"argv": argv, "wait": False, "timeout_s": 0, "env": {mark: "1"}, **({"user": user} if user else {})}
+        body = {
+            "argv": argv,
+            "wait": False,
+            "timeout_s": 0,
+            "env": {mark: "1"},
+            **({"user": user} if user else {}),
+        }
         answer = self.host.http.post(f"{self.url}/commands", json=body)
         if answer.status_code != 201:
             raise Defect(f"command in {self.name}: {answer.text}")
@@ -128,16 +144,41 @@ class StandIn:
         return [*words, *self.options, "--"]
 
     def run(self, act, arguments, user=None, may_die=False):
-        done = subprocess.run([*self.words(user), "python3", "-SE", "-c", source_of(act, arguments)], capture_output=True,
-                              stdin=subprocess.DEVNULL, timeout=slow(2 * ACT_LIMIT))
+        done = subprocess.run(
+            [*self.words(user), "python3", "-SE", "-c", source_of(act, arguments)],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=slow(2 * ACT_LIMIT),
+        )
         if done.returncode == 120:
             raise Defect(f"no stand-in: {done.stderr.decode(errors='replace')}")
-        return told_by(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), may_die)
+        return told_by(
+            done.returncode,
+            done.stdout.decode(errors="replace"),
+            done.stderr.decode(errors="replace"),
+            may_die,
+        )
 
     def start(self, argv, user=None):
-        return subprocess.Popen([*self.words(user), *argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [*self.words(user), *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
 
 def damage(sandbox, wall):
     """Takes the wall (of the mounts) away in the sandbox itself: the product is broken, for a test of the tests."""
-    subprocess.run([str(sandbox.host.stand_in), str(sandbox.model()), "--without", wall, "--in-place", "--", "true"], check=True)
+    subprocess.run(
+        [
+            str(sandbox.host.stand_in),
+            str(sandbox.model()),
+            "--without",
+            wall,
+            "--in-place",
+            "--",
+            "true",
+        ],
+        check=True,
+    )

@@ -7,6 +7,7 @@ from rows_upgrades import HOST, N, RULE, brokered, give_rules, went_on
 
 def taken_back(name, attack, change, wall):
     """`change(host, box)`."""
+
     @row(f"upgrade-broker-{name}", attack, N, wall, by="A1 A4", proof="succeeds with all as it was")
     def run(host, lifted):
         brokered(host)
@@ -24,5 +25,15 @@ def set_off(host, box):
     assert done.code == 0, done
 
 
-taken_back("after-its-rule", "speak on over a WebSocket with a secret, whose rule was taken away", give_rules, "rules that are replaced count at once")
-taken_back("after-off", "speak on over one after the policy was changed to `off`", set_off, "no rule opens a host under `off`")
+taken_back(
+    "after-its-rule",
+    "speak on over a WebSocket with a secret, whose rule was taken away",
+    give_rules,
+    "rules that are replaced count at once",
+)
+taken_back(
+    "after-off",
+    "speak on over one after the policy was changed to `off`",
+    set_off,
+    "no rule opens a host under `off`",
+)

@@ -37,7 +37,13 @@ def kept_by(host, said):
     return most
 
 
-@keeper_row("endless-list", "answer a listing with 250 MB of commands", "what a keeper's answer may hold is bounded", "a careless reader keeps all", short=False)
+@keeper_row(
+    "endless-list",
+    "answer a listing with 250 MB of commands",
+    "what a keeper's answer may hold is bounded",
+    "a careless reader keeps all",
+    short=False,
+)
 def endless_list(host, lifted):
     one, kept = wire.encode({1: "c1", 3: "x" * LARGE, 11: wire.EXITED}), []
 
@@ -51,31 +57,57 @@ def endless_list(host, lifted):
     if lifted:
         kept.append(sum(map(len, [bytes(bytearray(one)) for _ in range(MANY)])))
     else:
-        host.daemon.restart("terminate")  # what an earlier row made it keep would hide what this one does
-        with with_command(host) as (box, _), TakenKeeper(host, box, on_request), contextlib.suppress(Exception):  # whatever the answer is
+        host.daemon.restart(
+            "terminate"
+        )  # what an earlier row made it keep would hide what this one does
+        with with_command(host) as (box, _), TakenKeeper(
+            host, box, on_request
+        ), contextlib.suppress(
+            Exception
+        ):  # whatever the answer is
             host.http.get(f"{box.url}/commands", timeout=slow(30))
-            wait_until(lambda: kept, "the end of what the keeper says", 30)  # the daemon need not have heard it
+            wait_until(
+                lambda: kept, "the end of what the keeper says", 30
+            )  # the daemon need not have heard it
     assert kept, "nobody asked for the list: the attack would prove nothing"
     return judged(host, kept[0] > MANY * LARGE // 4, f"the daemon grew by {kept[0] >> 20} MiB")
 
 
-@keeper_row("endless-notes", "tell of 1,000 commands that never were, each by a name of 250 KB", "names of commands are checked", "a careless reader keeps all", short=False)
+@keeper_row(
+    "endless-notes",
+    "tell of 1,000 commands that never were, each by a name of 250 KB",
+    "names of commands are checked",
+    "a careless reader keeps all",
+    short=False,
+)
 def endless_notes(host, lifted):
-    notes = [wire.started(f"{number}-".ljust(LARGE, "x"), life=1, at=number + 1) for number in range(MANY)]
+    notes = [
+        wire.started(f"{number}-".ljust(LARGE, "x"), life=1, at=number + 1)
+        for number in range(MANY)
+    ]
     if lifted:
         return judged(host, sum(map(len, notes)) > MANY * LARGE // 4, "")
     host.daemon.restart("terminate")
     with with_command(host) as (box, _), TakenKeeper(host, box) as keeper:
-        kept = kept_by(host, [lambda note=note: keeper.say(frame(wire.NOTE, 0, note)) for note in notes])
+        kept = kept_by(
+            host, [lambda note=note: keeper.say(frame(wire.NOTE, 0, note)) for note in notes]
+        )
         return judged(host, kept > MANY * LARGE // 4, f"the daemon grew by {kept >> 20} MiB")
 
 
-@keeper_row("name-of-dots", "tell of a command whose name no command may have", "names of commands are checked", "succeeds for a name as it should be")
+@keeper_row(
+    "name-of-dots",
+    "tell of a command whose name no command may have",
+    "names of commands are checked",
+    "succeeds for a name as it should be",
+)
 def name_of_dots(host, lifted):
     name = "c" + os.urandom(4).hex() if lifted else "../../" + os.urandom(4).hex() + "\r\n"
 
     def told():
-        items = host.http.get("/api/v1/events", params={"sandbox": box.id, "limit": 1000}).json()["items"]
+        items = host.http.get("/api/v1/events", params={"sandbox": box.id, "limit": 1000}).json()[
+            "items"
+        ]
         return any(one.get("command_id") == name for one in items)
 
     with with_command(host) as (box, _), TakenKeeper(host, box) as keeper:
@@ -102,7 +134,12 @@ def take_away(descriptor, stop):
         time.sleep(0.0005)
 
 
-@keeper_row("waiting-socket", "pass a service's connection, and have it wait while the daemon reads", "the daemon waits for no descriptor that it was passed", CARELESS)
+@keeper_row(
+    "waiting-socket",
+    "pass a service's connection, and have it wait while the daemon reads",
+    "the daemon waits for no descriptor that it was passed",
+    CARELESS,
+)
 def waiting_socket(host, lifted):
     """Won: the daemon answers nobody."""
     stop, ours, theirs = threading.Event(), [], []
@@ -119,7 +156,11 @@ def waiting_socket(host, lifted):
         with one, other:
             return judged(host, held_by(lambda: one.recv(1)), "")
     with with_command(host) as (box, _), TakenKeeper(host, box, lend=lend):
-        asked = threading.Thread(target=talk, args=(host, request(host, box, issue(host, box, port=PORT), "x"), 5), daemon=True)
+        asked = threading.Thread(
+            target=talk,
+            args=(host, request(host, box, issue(host, box, port=PORT), "x"), 5),
+            daemon=True,
+        )
         asked.start()
         try:
             wait_until(lambda: theirs, "a socket is asked for")
@@ -135,9 +176,15 @@ def waiting_socket(host, lifted):
     return judged(host, stuck, "the daemon hangs" if stuck else "answered")
 
 
-@keeper_row("waiting-listener", "lend the gate sockets that wait", "the gate waits for no descriptor that it was lent", CARELESS)
+@keeper_row(
+    "waiting-listener",
+    "lend the gate sockets that wait",
+    "the gate waits for no descriptor that it was lent",
+    CARELESS,
+)
 def waiting_listener(host, lifted):
     """Won: another sandbox's way out is shut."""
+
     def reach():
         return "reached " in str(host.box("open").run(fetch, {"host": V4}).get("done"))
 

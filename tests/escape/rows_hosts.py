@@ -13,8 +13,25 @@ STRANGER = 65534
 
 def as_stranger(program, *words, uid=STRANGER):
     """What a program of that user prints."""
-    done = subprocess.run(["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c",
-                           program, *map(str, words)], capture_output=True, timeout=60, env={"PATH": "/usr/bin:/bin"})
+    done = subprocess.run(
+        [
+            "setpriv",
+            "--reuid",
+            str(uid),
+            "--regid",
+            str(uid),
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            sys.executable,
+            "-c",
+            program,
+            *map(str, words),
+        ],
+        capture_output=True,
+        timeout=60,
+        env={"PATH": "/usr/bin:/bin"},
+    )
     return done.stdout.decode("latin-1"), done.stderr.decode("latin-1").strip().splitlines()[-1:]
 
 
@@ -26,7 +43,9 @@ def opened(path, until):
         for one in [path, *path.parents]:
             mode = stat.S_IMODE(one.stat().st_mode)
             changed.append((one, mode))
-            one.chmod(mode | (0o777 if one.is_dir() or stat.S_ISSOCK(one.stat().st_mode) else 0o666))
+            one.chmod(
+                mode | (0o777 if one.is_dir() or stat.S_ISSOCK(one.stat().st_mode) else 0o666)
+            )
             if one == until:
                 break
         yield
@@ -56,7 +75,11 @@ def data(name):
 
 def spool_of(host):
     host.box("main").sh("echo in the spool")
-    return next(path for path in (host.daemon.data / "spool" / host.box("main").id).rglob("*") if path.is_file())
+    return next(
+        path
+        for path in (host.daemon.data / "spool" / host.box("main").id).rglob("*")
+        if path.is_file()
+    )
 
 
 data_file("read-the-key", "read the first API key", data("api-key"))
@@ -86,6 +109,7 @@ print('got' if kept else 'cut off')
 def socket_row(name, attack, find, owner):
     """Two walls: the directory's mode, and the uid that the kernel tells of the peer. With modes open the stranger must still be cut off;
     `owner(host)`, whom the socket is for, is not."""
+
     @row(name, attack, U, "modes of the data directory; uid of the peer", by="A2")
     def run(host, lifted):
         path = find(host)
@@ -104,9 +128,28 @@ def gates_user(host):
 
 
 def in_gate(host):
-    return next(path for path in (host.daemon.data / "gate").iterdir() if path.name == f"{host.box('main').id}.sock")
+    return next(
+        path
+        for path in (host.daemon.data / "gate").iterdir()
+        if path.name == f"{host.box('main').id}.sock"
+    )
 
 
-socket_row("reach-the-launcher", "connect to the launcher's socket", lambda host: host.daemon.data / "run" / "launcher.sock", daemons_user)
-socket_row("reach-a-keeper", "connect to a keeper's socket", lambda host: host.daemon.data / "run" / f"{host.box('main').id}.sock", daemons_user)
-socket_row("reach-the-gates-side", "connect to the socket that lends a sandbox's way out", in_gate, gates_user)
+socket_row(
+    "reach-the-launcher",
+    "connect to the launcher's socket",
+    lambda host: host.daemon.data / "run" / "launcher.sock",
+    daemons_user,
+)
+socket_row(
+    "reach-a-keeper",
+    "connect to a keeper's socket",
+    lambda host: host.daemon.data / "run" / f"{host.box('main').id}.sock",
+    daemons_user,
+)
+socket_row(
+    "reach-the-gates-side",
+    "connect to the socket that lends a sandbox's way out",
+    in_gate,
+    gates_user,
+)

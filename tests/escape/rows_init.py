@@ -41,7 +41,9 @@ class Ours(Bait):
 def stop_it(pid):
     os.kill(pid, signal.SIGSTOP)
     end = time.monotonic() + 2
-    while (stopped := read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] in "Tt") is False and time.monotonic() < end:
+    while (
+        stopped := read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] in "Tt"
+    ) is False and time.monotonic() < end:
         time.sleep(0.01)
     os.kill(pid, signal.SIGCONT)
     return stopped
@@ -72,6 +74,7 @@ def its_environment(pid):
 
 def its_limits(pid):
     import resource
+
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (10, 10))
     return resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] == 10
 
@@ -89,7 +92,10 @@ def its_priority(pid):
 def end_it(pid):
     os.kill(pid, signal.SIGKILL)
     end = time.monotonic() + 2
-    while (ended := not os.path.exists(f"/proc/{pid}/stat") or read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] in "ZX") is False:
+    while (
+        ended := not os.path.exists(f"/proc/{pid}/stat")
+        or read(f"/proc/{pid}/stat").rsplit(")", 1)[1].split()[0] in "ZX"
+    ) is False:
         if time.monotonic() > end:
             break
         time.sleep(0.01)
@@ -101,8 +107,20 @@ def its_memory_by_call(pid):
 
     class Part(ctypes.Structure):
         _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
     buffer = ctypes.create_string_buffer(64)
-    return call(310, pid, ctypes.byref(Part(ctypes.addressof(buffer), 64)), 1, ctypes.byref(Part(at, 64)), 1, 0) == 64
+    return (
+        call(
+            310,
+            pid,
+            ctypes.byref(Part(ctypes.addressof(buffer), 64)),
+            1,
+            ctypes.byref(Part(at, 64)),
+            1,
+            0,
+        )
+        == 64
+    )
 
 
 def its_blame(pid):
@@ -116,6 +134,7 @@ IDS = "init has ids that the guest cannot signal, trace or limit"
 
 def against_init(name, attack, act, holes=(INIT,), **more):
     """Against init, and in the control against a process with the guest's ids."""
+
     @row(name, attack, O, IDS, by="A1 A7", holes=holes, **more)
     def run(host, lifted):
         with Ours(host) as one:
@@ -128,8 +147,12 @@ against_init("kill-init", "kill it", end_it, ())
 against_init("trace-init", "trace it", trace_it, known=("CVE-2026-41163",))
 against_init("memory-of-init", "read its memory", read_it_all)
 against_init("memory-of-init-by-call", "read its memory by process_vm_readv", its_memory_by_call)
-against_init("descriptors-of-init", "list its descriptors", its_descriptors, known=("CVE-2024-21626",))
-against_init("program-of-init", "open its program: Cay's own binary", its_program, known=("CVE-2019-5736",))
+against_init(
+    "descriptors-of-init", "list its descriptors", its_descriptors, known=("CVE-2024-21626",)
+)
+against_init(
+    "program-of-init", "open its program: Cay's own binary", its_program, known=("CVE-2019-5736",)
+)
 against_init("environment-of-init", "read its environment", its_environment)
 against_init("limits-of-init", "lower its limits", its_limits)
 against_init("processor-of-init", "bind it to one processor", its_processor)

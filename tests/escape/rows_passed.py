@@ -20,14 +20,25 @@ PORT = 8093
 
 def passed(name, attack, wall, proof, **more):
     def wrap(act):
-        row(f"passed-{name}", f"a keeper that was taken over: {attack}", P, wall, by="A1 A2 A8", proof=proof, **more)(act)
+        row(
+            f"passed-{name}",
+            f"a keeper that was taken over: {attack}",
+            P,
+            wall,
+            by="A1 A2 A8",
+            proof=proof,
+            **more,
+        )(act)
         return act
+
     return wrap
 
 
 def request(host, box, link, mark):
-    return (f"GET /{mark} HTTP/1.1\r\nHost: {box.id}--{PORT}.localhost:{host.daemon.port}\r\nX-Cay-Service-Token: {link['token']}\r\n"
-            "Connection: close\r\n\r\n").encode()
+    return (
+        f"GET /{mark} HTTP/1.1\r\nHost: {box.id}--{PORT}.localhost:{host.daemon.port}\r\nX-Cay-Service-Token: {link['token']}\r\n"
+        "Connection: close\r\n\r\n"
+    ).encode()
 
 
 def tcp():
@@ -50,7 +61,13 @@ def pipe():
 
 
 def of_kind(kind, attack, made, **more):
-    @passed(f"{kind}", f"pass {attack} as a service's connection", "what is passed must be a TCP socket", "succeeds with a TCP connection", **more)
+    @passed(
+        f"{kind}",
+        f"pass {attack} as a service's connection",
+        "what is passed must be a TCP socket",
+        "succeeds with a TCP connection",
+        **more,
+    )
     def run(host, lifted):
         """Won: the daemon wrote the client's request into it."""
         mark, ours, theirs = "mark-" + os.urandom(8).hex(), [], []
@@ -62,7 +79,12 @@ def of_kind(kind, attack, made, **more):
             return [one.fileno()]
 
         with with_command(host) as (box, _), TakenKeeper(host, box, lend=lend):
-            said = talk(host, request(host, box, issue(host, box, port=PORT), mark), limit=1, until=b"\r\n\r\n")
+            said = talk(
+                host,
+                request(host, box, issue(host, box, port=PORT), mark),
+                limit=1,
+                until=b"\r\n\r\n",
+            )
             assert theirs, f"no socket was asked for: {said[:200]}"
             got = b""
             while select.select([theirs[0]], [], [], 0.3)[0]:
@@ -81,7 +103,12 @@ of_kind("datagram-socket", "a UDP socket", datagrams)
 FLOOD = 60
 
 
-@passed("many", "pass 60 descriptors where one was asked for", "what was not asked for is closed", "a careless reader keeps all")
+@passed(
+    "many",
+    "pass 60 descriptors where one was asked for",
+    "what was not asked for is closed",
+    "a careless reader keeps all",
+)
 def many(host, lifted):
     kept = []
 
@@ -135,7 +162,11 @@ class Lender:
     def lend(self):
         with contextlib.suppress(OSError):
             self.gate = self.server.accept()[0]
-            socket.send_fds(self.gate, [wire.encode({1: self.name, 2: "open"})], [self.listener.fileno(), self.datagrams.fileno()])
+            socket.send_fds(
+                self.gate,
+                [wire.encode({1: self.name, 2: "open"})],
+                [self.listener.fileno(), self.datagrams.fileno()],
+            )
             self.lent.set()
 
     def __exit__(self, *_):
@@ -158,7 +189,12 @@ class Lender:
         return asker
 
 
-@passed("lent-for-another", "lend its sockets to the gate in another sandbox's name", "the gate goes by the socket's name", "succeeds in its own name")
+@passed(
+    "lent-for-another",
+    "lend its sockets to the gate in another sandbox's name",
+    "the gate goes by the socket's name",
+    "succeeds in its own name",
+)
 def lent_for_another(host, lifted):
     """Won: the gate answers on them."""
     with Lender(host, None if lifted else host.box("other").id) as lender:

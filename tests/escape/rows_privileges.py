@@ -13,34 +13,49 @@ G, D = "privileges", "devices"
 
 
 def all_capabilities():
-    header, data = struct.pack("Ii", 0x20080522, 0), struct.pack("6I", 1 << 21, 1 << 21, 0, 0, 0, 0)  # SYS_ADMIN alone
+    header, data = struct.pack("Ii", 0x20080522, 0), struct.pack(
+        "6I", 1 << 21, 1 << 21, 0, 0, 0, 0
+    )  # SYS_ADMIN alone
     call(126, header, data)
     return int(read("/proc/thread-self/status").split("CapEff:")[1].split()[0], 16) == 1 << 21
 
 
 def file_capability():
     import shutil
+
     shutil.copy("/usr/bin/cat", "/var/tmp/cat")
     # v2 xattr: permitted SYS_ADMIN and effective; becomes v3 of this user namespace.
-    os.setxattr("/var/tmp/cat", "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 21, 0, 0, 0))
+    os.setxattr(
+        "/var/tmp/cat", "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 21, 0, 0, 0)
+    )
     import subprocess
-    text = subprocess.run(["/var/tmp/cat", "/proc/self/status"], capture_output=True, text=True).stdout
+
+    text = subprocess.run(
+        ["/var/tmp/cat", "/proc/self/status"], capture_output=True, text=True
+    ).stdout
     return bool(text) and int(text.split("CapEff:")[1].split()[0], 16) >> 21 & 1 == 1
 
 
 def set_user_in_tmp(place):
     import shutil, subprocess
+
     shutil.copy("/usr/bin/id", place + "/set-id")
     os.chown(place + "/set-id", 0, 0)
     os.chmod(place + "/set-id", 0o4755)
-    return subprocess.run([place + "/set-id", "-u"], capture_output=True, text=True, user=1000).stdout == "0\n"
+    return (
+        subprocess.run([place + "/set-id", "-u"], capture_output=True, text=True, user=1000).stdout
+        == "0\n"
+    )
 
 
 def run_from(place):
     import shutil, subprocess
+
     shutil.copy("/usr/bin/id", place + "/program")
     os.chmod(place + "/program", 0o755)
-    return subprocess.run([place + "/program", "-u"], capture_output=True, text=True).stdout == "0\n"
+    return (
+        subprocess.run([place + "/program", "-u"], capture_output=True, text=True).stdout == "0\n"
+    )
 
 
 def become(uid):
@@ -69,6 +84,7 @@ def write_to(path):
 
 class RootsFile(baits.Marker):
     """A file of the host's root, which is attached inside at a place that the wall names."""
+
     mode, place = 0o644, pathlib.Path("/var/tmp/cay-escape-roots")
 
     def __enter__(self):
@@ -121,6 +137,7 @@ def dump_core(nothing=False):
     pid = os.fork()
     if pid == 0:
         import resource
+
         hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
         resource.setrlimit(resource.RLIMIT_CORE, (0 if nothing else hard, hard))
         signal.signal(signal.SIGSEGV, signal.SIG_DFL)
@@ -130,33 +147,119 @@ def dump_core(nothing=False):
 
 
 inside("raise-capabilities", "take a capability that was dropped", G, ["caps"], all_capabilities)
-inside("file-capability", "take a capability from a file that carries it", G, ["caps"], file_capability)
-inside("foreign-user", "become a user of the host's that is not the sandbox's", G, ["user"], become, Foreign)
-inside("foreign-owner", "give a file to a user of the host's", G, ["user"], give_away, Foreign, known=("CVE-2024-28189",))
+inside(
+    "file-capability", "take a capability from a file that carries it", G, ["caps"], file_capability
+)
+inside(
+    "foreign-user",
+    "become a user of the host's that is not the sandbox's",
+    G,
+    ["user"],
+    become,
+    Foreign,
+)
+inside(
+    "foreign-owner",
+    "give a file to a user of the host's",
+    G,
+    ["user"],
+    give_away,
+    Foreign,
+    known=("CVE-2024-28189",),
+)
 AT = "host:/var/tmp/cay-escape-roots/marker=/usr/bin/users"
-inside("roots-file-write", "write a file of the host's root", G, [AT, "user"], write_to, RootsFile, wall="no host file inside; root is nobody outside",
-       known=("OpenSandbox#750",))
-inside("roots-file-read", "read a private file of the host's root", G, [AT, "user"], read_it, RootsSecret,
-       wall="no host file inside; root is nobody outside", known=("OpenSandbox#750", "CubeSandbox#838"))
-inside("roots-file-mode", "make a file of the host's root writable", G, [AT, "user"], own_it, RootsFile,
-       wall="no host file inside; root is nobody outside", known=("CVE-2024-28189",))
+inside(
+    "roots-file-write",
+    "write a file of the host's root",
+    G,
+    [AT, "user"],
+    write_to,
+    RootsFile,
+    wall="no host file inside; root is nobody outside",
+    known=("OpenSandbox#750",),
+)
+inside(
+    "roots-file-read",
+    "read a private file of the host's root",
+    G,
+    [AT, "user"],
+    read_it,
+    RootsSecret,
+    wall="no host file inside; root is nobody outside",
+    known=("OpenSandbox#750", "CubeSandbox#838"),
+)
+inside(
+    "roots-file-mode",
+    "make a file of the host's root writable",
+    G,
+    [AT, "user"],
+    own_it,
+    RootsFile,
+    wall="no host file inside; root is nobody outside",
+    known=("CVE-2024-28189",),
+)
 inside("better-priority", "go before the host's processes", G, ["user", "caps"], better_priority)
 inside("real-time", "run in real time", G, ["user", "caps", "cgroup"], real_time)
-inside("core-dump", "have the host's kernel dump a core", G, ["limits"], dump_core, known=("CVE-2025-52881",),
-       needs=lambda: "" if "unlimited" in next(line for line in pathlib.Path("/proc/self/limits").read_text().splitlines() if "core file" in line).split()[4:6]
-       and not pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|") else "the host dumps no cores into files")
+inside(
+    "core-dump",
+    "have the host's kernel dump a core",
+    G,
+    ["limits"],
+    dump_core,
+    known=("CVE-2025-52881",),
+    needs=lambda: ""
+    if "unlimited"
+    in next(
+        line
+        for line in pathlib.Path("/proc/self/limits").read_text().splitlines()
+        if "core file" in line
+    ).split()[4:6]
+    and not pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|")
+    else "the host dumps no cores into files",
+)
 # At 0 a core goes to a program of the host's all the same, at 1 nowhere (core(5)).
-inside("core-to-a-program", "have a program of the host's take a core", G, ["filter"], dump_core, type("Nothing", (Bait,), {"__enter__": lambda self: self.arguments.update(nothing=True) or self}),
-       wall="a core limit of 1, which nobody sets anew",
-       needs=lambda: "" if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|") else "the host hands cores to no program")
+inside(
+    "core-to-a-program",
+    "have a program of the host's take a core",
+    G,
+    ["filter"],
+    dump_core,
+    type(
+        "Nothing", (Bait,), {"__enter__": lambda self: self.arguments.update(nothing=True) or self}
+    ),
+    wall="a core limit of 1, which nobody sets anew",
+    needs=lambda: ""
+    if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("|")
+    else "the host hands cores to no program",
+)
 for place in ("/tmp", "/dev/shm", "/run"):
-    inside(f"set-id-in{place.replace('/', '-')}", f"run a set-id program from {place}", G, [f"nosuid:{place}"], set_user_in_tmp,
-           type("Place", (Bait,), {"place": place, "__enter__": lambda self: self.arguments.update(place=self.place) or self}))
-inside("program-in-dev", "run a program from /dev", G, ["noexec:/dev"], run_from,
-       type("Place", (Bait,), {"__enter__": lambda self: self.arguments.update(place="/dev") or self}))
+    inside(
+        f"set-id-in{place.replace('/', '-')}",
+        f"run a set-id program from {place}",
+        G,
+        [f"nosuid:{place}"],
+        set_user_in_tmp,
+        type(
+            "Place",
+            (Bait,),
+            {
+                "place": place,
+                "__enter__": lambda self: self.arguments.update(place=self.place) or self,
+            },
+        ),
+    )
+inside(
+    "program-in-dev",
+    "run a program from /dev",
+    G,
+    ["noexec:/dev"],
+    run_from,
+    type("Place", (Bait,), {"__enter__": lambda self: self.arguments.update(place="/dev") or self}),
+)
 
 
 # ---- devices ----
+
 
 def make_and_open(major, minor, place):
     node = f"{place}/node-{os.getpid()}"
@@ -182,10 +285,25 @@ class Device(Bait):
 
 
 HERE = "host:/var/tmp/cay-escape-devices=/srv"
-inside("make-device", "make a device node and read from it", D, [HERE, "user", "caps"], make_and_open, Device,
-       wall="nodev on every mount, no CAP_MKNOD over the host", known=("CVE-2026-96812", "CubeSandbox#838"))
-inside("make-log-device", "make a node of the kernel's log and read it", D, [HERE, "user", "caps"], make_and_open,
-       type("LogDevice", (Device,), {"minor": 9}), wall="nodev on every mount, no CAP_MKNOD over the host")
+inside(
+    "make-device",
+    "make a device node and read from it",
+    D,
+    [HERE, "user", "caps"],
+    make_and_open,
+    Device,
+    wall="nodev on every mount, no CAP_MKNOD over the host",
+    known=("CVE-2026-96812", "CubeSandbox#838"),
+)
+inside(
+    "make-log-device",
+    "make a node of the kernel's log and read it",
+    D,
+    [HERE, "user", "caps"],
+    make_and_open,
+    type("LogDevice", (Device,), {"minor": 9}),
+    wall="nodev on every mount, no CAP_MKNOD over the host",
+)
 
 
 def open_node(path):
@@ -194,6 +312,7 @@ def open_node(path):
 
 class Node(Bait):
     """A device node that somebody put into the sandbox's own disk from outside, as a hostile image would."""
+
     of_host, name, over = True, "planted", pathlib.Path("/var/tmp/cay-escape-node")
 
     def __init__(self, host):
@@ -211,8 +330,16 @@ class Node(Bait):
         return False
 
 
-inside("node-in-a-tree", "open a device node that lies in a tree attached from outside", D, ["host:/var/tmp/cay-escape-node=/opt"], open_node, Node,
-       wall="no tree with devices inside", known=("CVE-2026-96812",))
+inside(
+    "node-in-a-tree",
+    "open a device node that lies in a tree attached from outside",
+    D,
+    ["host:/var/tmp/cay-escape-node=/opt"],
+    open_node,
+    Node,
+    wall="no tree with devices inside",
+    known=("CVE-2026-96812",),
+)
 
 
 def watch_null():
@@ -226,11 +353,13 @@ class Using(Bait):
 
     def __enter__(self):
         import threading
+
         self.done = threading.Event()
 
         def use():
             while not self.done.wait(0.01):
                 open("/dev/null", "wb").close()
+
         threading.Thread(target=use, daemon=True).start()
         return self
 
@@ -239,11 +368,20 @@ class Using(Bait):
         return False
 
 
-inside("watch-a-device", "watch the host's use of /dev/null", D, ["host:/dev/null=/dev/null"], watch_null, Using, wall="device nodes of its own")
+inside(
+    "watch-a-device",
+    "watch the host's use of /dev/null",
+    D,
+    ["host:/dev/null=/dev/null"],
+    watch_null,
+    Using,
+    wall="device nodes of its own",
+)
 
 
 def lock_device():
     import fcntl
+
     with open("/dev/null", "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -255,6 +393,7 @@ def lock_device():
 class Locking(Bait):
     def __enter__(self):
         import fcntl
+
         self.file = open("/dev/null", "wb")
         fcntl.flock(self.file, fcntl.LOCK_EX)
         return self
@@ -264,7 +403,15 @@ class Locking(Bait):
         return False
 
 
-inside("see-a-lock", "learn of a lock on a device of the host", D, ["host:/dev/null=/dev/null"], lock_device, Locking, wall="device nodes of its own")
+inside(
+    "see-a-lock",
+    "learn of a lock on a device of the host",
+    D,
+    ["host:/dev/null=/dev/null"],
+    lock_device,
+    Locking,
+    wall="device nodes of its own",
+)
 
 
 def write_terminal(number):
@@ -297,8 +444,16 @@ class Terminal(Bait):
             return False
 
 
-inside("host-terminal", "write to a terminal of the host", D, ["host:/dev/pts=/dev/pts"], write_terminal, Terminal, wall="terminals of its own",
-       known=("CVE-2025-52565",))
+inside(
+    "host-terminal",
+    "write to a terminal of the host",
+    D,
+    ["host:/dev/pts=/dev/pts"],
+    write_terminal,
+    Terminal,
+    wall="terminals of its own",
+    known=("CVE-2025-52565",),
+)
 
 
 # ---- a launcher that was taken over ----
@@ -329,12 +484,25 @@ def command_line(pid):
         return b""
 
 
-@row("launcher-powers", "read the host's packets or take out its kernel modules, as a launcher that was taken over", "our processes", "capabilities of the launcher",
-     proof="succeeds with all of root's")
+@row(
+    "launcher-powers",
+    "read the host's packets or take out its kernel modules, as a launcher that was taken over",
+    "our processes",
+    "capabilities of the launcher",
+    proof="succeeds with all of root's",
+)
 def launcher_powers(host, lifted):
     words = f"cay-launcher\0--data\0{host.daemon.data}\0".encode()
-    own = next(pid for pid in filter(str.isdigit, os.listdir("/proc")) if command_line(pid).startswith(words))
-    status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{own}/status").read_text().splitlines() if ":\t" in line)
+    own = next(
+        pid
+        for pid in filter(str.isdigit, os.listdir("/proc"))
+        if command_line(pid).startswith(words)
+    )
+    status = dict(
+        line.split(":\t", 1)
+        for line in pathlib.Path(f"/proc/{own}/status").read_text().splitlines()
+        if ":\t" in line
+    )
     left = 0
     for name in ("CapBnd", "CapPrm", "CapEff", "CapInh", "CapAmb"):
         left |= int(status[name], 16)
@@ -344,5 +512,11 @@ def launcher_powers(host, lifted):
         for one in range(64):
             if not left >> one & 1:
                 libc.prctl(24, one, 0, 0, 0)  # CAPBSET_DROP
-    done = subprocess.run([sys.executable, "-SE", "-c", AS_A_LAUNCHER], capture_output=True, text=True, preexec_fn=None if lifted else held_as_it)
+
+    done = subprocess.run(
+        [sys.executable, "-SE", "-c", AS_A_LAUNCHER],
+        capture_output=True,
+        text=True,
+        preexec_fn=None if lifted else held_as_it,
+    )
     return Outcome(bool(done.stdout), done.stdout.strip() or "EPERM")

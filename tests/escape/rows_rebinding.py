@@ -14,7 +14,12 @@ N = "network"
 KNOWN = ("DNS rebinding",)
 LOOPBACK = "127.0.0.1"
 A = "addresses are checked after each resolution"
-FLIPS = {"metadata": ("tunnel", METADATA), "private": ("tunnel", PRIVATE[0]), "loopback": ("tunnel", LOOPBACK), "open": ("open", PRIVATE[1])}
+FLIPS = {
+    "metadata": ("tunnel", METADATA),
+    "private": ("tunnel", PRIVATE[0]),
+    "loopback": ("tunnel", LOOPBACK),
+    "open": ("open", PRIVATE[1]),
+}
 
 
 def ask_again(name):
@@ -33,7 +38,9 @@ def visited(box, name, *addresses):
 
 
 def outcome(told, target):
-    return Outcome(any(one.endswith(f"by {target}") for one in told), " ".join(one[-24:] for one in told))
+    return Outcome(
+        any(one.endswith(f"by {target}") for one in told), " ".join(one[-24:] for one in told)
+    )
 
 
 @arranged()
@@ -54,8 +61,12 @@ def flipped(host, lifted):
     for word, (_, target) in FLIPS.items():
         server.says[names[word]] = [target]
     for word, (box, _) in FLIPS.items():
-        wait_until(lambda: box_of(host, lifted, box).run(ask_again, {"name": names[word]}) != [V4] and server.seen(names[word].split(".")[0].encode()) > before[word],
-                   "the gate asks anew", slow(60))
+        wait_until(
+            lambda: box_of(host, lifted, box).run(ask_again, {"name": names[word]}) != [V4]
+            and server.seen(names[word].split(".")[0].encode()) > before[word],
+            "the gate asks anew",
+            slow(60),
+        )
     made.update(names)
     return made
 
@@ -68,12 +79,21 @@ def flips(word, attack, **more):
         # Nobody opens loopback: without a build with holes the control is another address.
         meant = "private" if lifted and word == "loopback" else word
         name, to = flipped(host, lifted)[meant], FLIPS[meant][1]
-        return outcome(visited(box_of(host, lifted, box), name, *([] if to == LOOPBACK else [to]), V6), to)
+        return outcome(
+            visited(box_of(host, lifted, box), name, *([] if to == LOOPBACK else [to]), V6), to
+        )
 
 
-flips("metadata", "a name means the metadata address once it was let through as another", proof=OPENED)
+flips(
+    "metadata", "a name means the metadata address once it was let through as another", proof=OPENED
+)
 flips("private", "a name means a private address once it was let through as another", proof=OPENED)
-flips("loopback", "a name means the host's loopback once it was let through as another", proof=OPENED, holes=(S, OWN_ADDRESS))
+flips(
+    "loopback",
+    "a name means the host's loopback once it was let through as another",
+    proof=OPENED,
+    holes=(S, OWN_ADDRESS),
+)
 flips("open", "the same under the policy `open`, with a private address", proof=OPENED)
 
 
@@ -82,10 +102,30 @@ def answers(name, attack, says, target, box="tunnel"):
     def run(host, lifted):
         label = f"odd{os.urandom(6).hex()}.{ZONE}"
         host.world.names.says[label] = says
-        return outcome(visited(box_of(host, lifted, box), label, target, V6 if says[-1] != V6 else V4), target)
+        return outcome(
+            visited(box_of(host, lifted, box), label, target, V6 if says[-1] != V6 else V4), target
+        )
 
 
-answers("mixed", "a name means the metadata address and one that may be reached", [METADATA, V4], METADATA)
-answers("mixed-families", "a name means the metadata address by IPv6 and one that may be reached by IPv4", [METADATA_6, V4], METADATA_6)
-answers("mapped", "a name means the metadata address, written in IPv6", ["::ffff:" + METADATA], METADATA)
-answers("private-alone", "a name means nothing but a private address, under the policy `open`", [PRIVATE[2]], PRIVATE[2], "open")
+answers(
+    "mixed",
+    "a name means the metadata address and one that may be reached",
+    [METADATA, V4],
+    METADATA,
+)
+answers(
+    "mixed-families",
+    "a name means the metadata address by IPv6 and one that may be reached by IPv4",
+    [METADATA_6, V4],
+    METADATA_6,
+)
+answers(
+    "mapped", "a name means the metadata address, written in IPv6", ["::ffff:" + METADATA], METADATA
+)
+answers(
+    "private-alone",
+    "a name means nothing but a private address, under the policy `open`",
+    [PRIVATE[2]],
+    PRIVATE[2],
+    "open",
+)

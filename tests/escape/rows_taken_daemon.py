@@ -14,12 +14,32 @@ from frame import Outcome, row
 
 U = "host users"
 DAEMON, GATE = 61234, 61235
-HOLED = ("root works through no link", "what root trusts is root's own", "nothing of root's is given away")
+HOLED = (
+    "root works through no link",
+    "what root trusts is root's own",
+    "nothing of root's is given away",
+)
 
 
 def as_daemon(program, *words):
-    subprocess.run(["setpriv", "--reuid", str(DAEMON), "--regid", str(DAEMON), "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c",
-                    "import os, sys\n" + program, *map(str, words)], check=True, timeout=60)
+    subprocess.run(
+        [
+            "setpriv",
+            "--reuid",
+            str(DAEMON),
+            "--regid",
+            str(DAEMON),
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+            sys.executable,
+            "-c",
+            "import os, sys\n" + program,
+            *map(str, words),
+        ],
+        check=True,
+        timeout=60,
+    )
 
 
 class Boot:
@@ -40,21 +60,47 @@ class Boot:
         return self
 
     def launcher(self, *words):
-        return subprocess.run([self.program, "launcher", "--data", self.data, *words], capture_output=True, text=True, timeout=harness.slow(60),
-                              env={"PATH": os.environ["PATH"], "CAY_HOLES": self.holes}, check=False)
+        return subprocess.run(
+            [self.program, "launcher", "--data", self.data, *words],
+            capture_output=True,
+            text=True,
+            timeout=harness.slow(60),
+            env={"PATH": os.environ["PATH"], "CAY_HOLES": self.holes},
+            check=False,
+        )
 
     def start(self):
         """What it says where it does not serve; "" where it does."""
         words = ["--daemon-uid", str(DAEMON), "--daemon-gid", str(DAEMON)]
         if not self.holes:
             done = self.launcher(*words, "--detach")
-            return "" if done.returncode == 0 else done.stderr.strip().splitlines()[-1].rpartition("cay-launcher: ")[2]
+            return (
+                ""
+                if done.returncode == 0
+                else done.stderr.strip().splitlines()[-1].rpartition("cay-launcher: ")[2]
+            )
         # The program's own holes come by a file (holes.py), this one by its environment.
         env = {"PATH": os.environ["PATH"], "CAY_HOLES": self.holes}
-        with subprocess.Popen([self.program.with_name("cay-launcher"), "--data", self.data, *words, "--instance", self.place.name.replace("_", "-").lower(),
-                               "--plain-disks"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, start_new_session=True) as begun:
-            harness.wait_until(lambda: begun.poll() is not None or self.serves(), "the launcher serves or ends")
+        with subprocess.Popen(
+            [
+                self.program.with_name("cay-launcher"),
+                "--data",
+                self.data,
+                *words,
+                "--instance",
+                self.place.name.replace("_", "-").lower(),
+                "--plain-disks",
+            ],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as begun:
+            harness.wait_until(
+                lambda: begun.poll() is not None or self.serves(), "the launcher serves or ends"
+            )
             if begun.poll() is None:
                 self.launcher("--stop")
                 return ""
@@ -79,8 +125,17 @@ def mode(path):
 
 
 def linked(name):
-    @row(f"daemon-links-{name}", f"a daemon that was taken over: a link to a directory of root's where the launcher keeps {name}", U, HOLED[0], by="A8",
-         known=("CVE-2026-1386",), holes=HOLED[:1], proof="succeeds with a directory in its place", short=name == "layers")
+    @row(
+        f"daemon-links-{name}",
+        f"a daemon that was taken over: a link to a directory of root's where the launcher keeps {name}",
+        U,
+        HOLED[0],
+        by="A8",
+        known=("CVE-2026-1386",),
+        holes=HOLED[:1],
+        proof="succeeds with a directory in its place",
+        short=name == "layers",
+    )
     def run(host, lifted):
         with Boot(host) as boot:
             place = boot.data / name
@@ -96,8 +151,16 @@ for name in ("sandboxes", "layers", "spool", "store"):
     linked(name)
 
 
-@row("daemon-owns-layers", "a daemon that was taken over: snapshots' trees of its own, which sandboxes of all tenants would have for their root", U, HOLED[1], by="A8",
-     known=("CVE-2026-1386", "CVE-2026-24054"), holes=HOLED[1:2], proof="succeeds with a directory of root's")
+@row(
+    "daemon-owns-layers",
+    "a daemon that was taken over: snapshots' trees of its own, which sandboxes of all tenants would have for their root",
+    U,
+    HOLED[1],
+    by="A8",
+    known=("CVE-2026-1386", "CVE-2026-24054"),
+    holes=HOLED[1:2],
+    proof="succeeds with a directory of root's",
+)
 def owns_layers(host, lifted):
     with Boot(host) as boot:
         if lifted:
@@ -108,8 +171,15 @@ def owns_layers(host, lifted):
         return Outcome(told == "", told)
 
 
-@row("daemon-gives-away", "a daemon that was taken over: move snapshots' trees to where the gate's own directory is, and have root give them away", U, HOLED[2], by="A8",
-     holes=HOLED[2:], proof="succeeds with a directory of another user's")
+@row(
+    "daemon-gives-away",
+    "a daemon that was taken over: move snapshots' trees to where the gate's own directory is, and have root give them away",
+    U,
+    HOLED[2],
+    by="A8",
+    holes=HOLED[2:],
+    proof="succeeds with a directory of another user's",
+)
 def gives_away(host, lifted):
     with Boot(host) as boot:
         first = boot.start()

@@ -30,14 +30,26 @@ for rows in sorted(HERE.glob("rows_*.py")):
     importlib.import_module(rows.stem)
 
 COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), None)
-BOXES = {"main": {}, "other": {}, "open": {"policy": "open"}, "off": {"policy": "off"}, "tunnel": {"policy": "*.tunnel.gate.test"}, "brokered": {}, "spent": {"policy": "open"},
-         "but": {"policy": "open,!other.gate.test"}, "numbers": {"policy": "198.18.7.1:80,169.254.169.254:80,!other.gate.test"},
-         "strict": {"profile": "strict"}, "nested": {"profile": "nested"}, "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}},
-         "roomy": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 512 << 20}}}
+BOXES = {
+    "main": {},
+    "other": {},
+    "open": {"policy": "open"},
+    "off": {"policy": "off"},
+    "tunnel": {"policy": "*.tunnel.gate.test"},
+    "brokered": {},
+    "spent": {"policy": "open"},
+    "but": {"policy": "open,!other.gate.test"},
+    "numbers": {"policy": "198.18.7.1:80,169.254.169.254:80,!other.gate.test"},
+    "strict": {"profile": "strict"},
+    "nested": {"profile": "nested"},
+    "small": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 64 << 20}},
+    "roomy": {"limits": {"memory_bytes": 64 << 20, "pids": 64, "disk_bytes": 512 << 20}},
+}
 
 
 class Place:
     """A daemon and its sandboxes, made when a row asks for them."""
+
     patience = 0.5  # seconds that are waited for what should not come
 
     def __init__(self, daemon=None, prefix="escape", world=None):
@@ -65,7 +77,9 @@ class Place:
     def widened(self, rule):
         """As `main`, with that rule besides: for controls."""
         if rule not in self.boxes:
-            self.boxes[rule] = places.Sandbox(self, f"{self.prefix}-wide-{os.urandom(4).hex()}", policy=f"packages,{rule}")
+            self.boxes[rule] = places.Sandbox(
+                self, f"{self.prefix}-wide-{os.urandom(4).hex()}", policy=f"packages,{rule}"
+            )
         return self.boxes[rule]
 
 
@@ -98,19 +112,34 @@ class Host(Place):
         words, inside = ";".join(sorted(asked - holes.ITS_OWN)), self.directory / "holes"
         holes.ask_inside(inside, asked)
         if self.leaky is None:
-            daemon = new_daemon(*self.world.settings, env={"CAY_HOLES": words, "CAY_HOLES_INSIDE": str(inside)})
+            daemon = new_daemon(
+                *self.world.settings, env={"CAY_HOLES": words, "CAY_HOLES_INSIDE": str(inside)}
+            )
             daemon.prefix, daemon.program = self.world.prefix, self.program_with_holes
             self.leaky = Place(daemon.start(), world=self.world)
         born = frozenset(asked & holes.FROM_BIRTH)
         self.leaky.boxes = self.born.setdefault(born, {})
-        self.leaky.prefix = "-".join(["escape", *(str(number) for number, name in enumerate(sorted(holes.FROM_BIRTH)) if name in born)])
+        self.leaky.prefix = "-".join(
+            [
+                "escape",
+                *(
+                    str(number)
+                    for number, name in enumerate(sorted(holes.FROM_BIRTH))
+                    if name in born
+                ),
+            ]
+        )
         daemon = self.leaky.daemon
         if daemon.extra["CAY_HOLES"] != words:
             daemon.extra["CAY_HOLES"] = words
             daemon.kill()
             # They outlive the daemon, with its chosen holes.
             for role in ("gate", "broker"):
-                subprocess.run([daemon.program, role, "--data", daemon.data, "--stop"], check=True, capture_output=True)
+                subprocess.run(
+                    [daemon.program, role, "--data", daemon.data, "--stop"],
+                    check=True,
+                    capture_output=True,
+                )
             daemon.start(listen=f"127.0.0.1:{daemon.port}")
         return self.leaky
 
@@ -132,10 +161,22 @@ class Host(Place):
 
 
 # Walls taken away in a sandbox itself, and rows that must find it; then what a product without one wall would be like.
-DAMAGED = (("mask:/proc/cmdline", "proc-cmdline"), ("mask:/proc/partitions", "proc-partitions"), ("nosuid:/tmp", "set-id-in-tmp"),
-           ("noexec:/dev", "program-in-dev"), ("host:/var/tmp=/var/tmp", "host-file"))
-SEEDED = (("pid", "kill-a-guests-uid"), ("filter", "io-uring"), ("net", "loopback"), ("ipc", "system-v-memory"), ("time", "host-uptime"), ("caps", "raise-capabilities"),
-          ("cgroup", "many-processes"))
+DAMAGED = (
+    ("mask:/proc/cmdline", "proc-cmdline"),
+    ("mask:/proc/partitions", "proc-partitions"),
+    ("nosuid:/tmp", "set-id-in-tmp"),
+    ("noexec:/dev", "program-in-dev"),
+    ("host:/var/tmp=/var/tmp", "host-file"),
+)
+SEEDED = (
+    ("pid", "kill-a-guests-uid"),
+    ("filter", "io-uring"),
+    ("net", "loopback"),
+    ("ipc", "system-v-memory"),
+    ("time", "host-uptime"),
+    ("caps", "raise-capabilities"),
+    ("cgroup", "many-processes"),
+)
 
 
 def prove(host):
@@ -155,7 +196,10 @@ def prove(host):
 
 
 def complaints(host, name, what):
-    seen, untouched = frame.verdict(host, frame.ROWS[name])[0], frame.verdict(host, frame.ROWS["no-key"])[0]
+    seen, untouched = (
+        frame.verdict(host, frame.ROWS[name])[0],
+        frame.verdict(host, frame.ROWS["no-key"])[0],
+    )
     red = exit_code([seen]) == 1
     print(f"{'red' if red and seen == 'ESCAPED' else 'UNSEEN':10} {name}: {what}", flush=True)
     if seen != "ESCAPED" or not red:
@@ -172,10 +216,16 @@ def exit_code(words):
 def table(host, results):
     """Lines: attack, class, attackers, protection, what came of it, of what kind the control is, and the control."""
     for one, word, how in results:
-        control = {"HELD": one.proof_on(host.program_with_holes), "NO CONTROL": f"none: {how}"}.get(word, "-")
+        control = {"HELD": one.proof_on(host.program_with_holes), "NO CONTROL": f"none: {how}"}.get(
+            word, "-"
+        )
         means = one.means_on(host.program_with_holes) if word == "HELD" else "-"
         result = {"HELD": f"held: {how}", "NO CONTROL": "not shown"}.get(word, f"{word}: {how}")
-        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {means} | {control} |".replace("\r", "").replace("\n", "; ")
+        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {means} | {control} |".replace(
+            "\r", ""
+        ).replace(
+            "\n", "; "
+        )
 
 
 def main():
@@ -183,19 +233,40 @@ def main():
 
     def named(one, pattern):
         return fnmatch.fnmatch(one.name, pattern) or one.kind == pattern
-    if strange := [pattern for pattern in options.rows if not any(named(one, pattern) for one in frame.ROWS.values())]:
+
+    if strange := [
+        pattern
+        for pattern in options.rows
+        if not any(named(one, pattern) for one in frame.ROWS.values())
+    ]:
         print(f"escape: no row or class {', '.join(strange)}: --list names them", file=sys.stderr)
         return 2
     if options.holes is None:
         options.holes = not options.short
-    chosen = [one for one in frame.ROWS.values() if not (options.short and not one.short) and (not options.rows or any(named(one, pattern) for pattern in options.rows))]
+    chosen = [
+        one
+        for one in frame.ROWS.values()
+        if not (options.short and not one.short)
+        and (not options.rows or any(named(one, pattern) for pattern in options.rows))
+    ]
     if options.list:
-        print(*(f"{one.name}: {one.attack} [{one.kind}]" for one in chosen), f"{len(chosen)} rows", sep="\n")
+        print(
+            *(f"{one.name}: {one.attack} [{one.kind}]" for one in chosen),
+            f"{len(chosen)} rows",
+            sep="\n",
+        )
         return 0
     if not chosen:
         print("escape: --short leaves all of these out", file=sys.stderr)
         return 2
-    if left_out := [one.name for one in frame.ROWS.values() if options.short and options.rows and not one.short and any(named(one, pattern) for pattern in options.rows)]:
+    if left_out := [
+        one.name
+        for one in frame.ROWS.values()
+        if options.short
+        and options.rows
+        and not one.short
+        and any(named(one, pattern) for pattern in options.rows)
+    ]:
         print(f"escape: --short leaves out {', '.join(left_out)}", file=sys.stderr)
     host, results, unproved, begun, on = Host(options.holes), [], [], time.monotonic(), machine()
     try:
@@ -203,27 +274,59 @@ def main():
         for one in chosen:
             at = time.monotonic()
             word, how = frame.verdict(host, one)
-            how = how.replace(str(host.daemon.data), "DATA").replace(str(host.directory), "DIRECTORY")
+            how = how.replace(str(host.daemon.data), "DATA").replace(
+                str(host.directory), "DIRECTORY"
+            )
             how = re.sub(r"[^ -~]+", " ", how)
             results.append((one, word, how))
-            print(f"{word:10} {one.name:34} {how[:300]}  [{time.monotonic() - at:.1f} s]", flush=True)
+            print(
+                f"{word:10} {one.name:34} {how[:300]}  [{time.monotonic() - at:.1f} s]", flush=True
+            )
         unproved = list(prove(host)) if options.prove else []
     finally:
         host.close()
-    text = ["| Name | Attack | Class | By | Protection | Result | Kind of control | Control |", "|---|---|---|---|---|---|---|---|", *table(host, results)]
+    text = [
+        "| Name | Attack | Class | By | Protection | Result | Kind of control | Control |",
+        "|---|---|---|---|---|---|---|---|",
+        *table(host, results),
+    ]
     counts = collections.Counter(word for _, word, _ in results)
     kinds = collections.Counter(one.kind for one, word, _ in results if word == "HELD")
-    means = collections.Counter(one.means_on(host.program_with_holes) for one, word, _ in results if word == "HELD")
-    summary = [f"escape: {len(results)} attacks: " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) +
-               f" [{time.monotonic() - begun:.0f} s]", "held, with a control, of each class: " +
-               ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())), "",
-               "their controls: " + ", ".join(f"{kind} {count}" for kind, count in means.most_common()) + ", of which " +
-               f"{sum(means[kind] for kind in frame.EXACT)} take the protection itself away"]
+    means = collections.Counter(
+        one.means_on(host.program_with_holes) for one, word, _ in results if word == "HELD"
+    )
+    summary = [
+        f"escape: {len(results)} attacks: "
+        + ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+        + f" [{time.monotonic() - begun:.0f} s]",
+        "held, with a control, of each class: "
+        + ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())),
+        "",
+        "their controls: "
+        + ", ".join(f"{kind} {count}" for kind, count in means.most_common())
+        + ", of which "
+        + f"{sum(means[kind] for kind in frame.EXACT)} take the protection itself away",
+    ]
     if unshown := [part for one, word, _ in results if word == "HELD" for part in one.unshown]:
         summary += ["", "not shown here, of rows that are several together: " + ", ".join(unshown)]
     print(*text, "", *summary, sep="\n")
     if options.report:
-        options.report.write_text("\n".join(["# The escape suite's last long run (`tests/long escape`)" if not options.short and not options.rows else f"# The escape suite: {'its short form' if not options.rows else 'some of its rows'}", "", f"{head().rstrip()}; {on}", "", *summary, "", *text]) + "\n")
+        options.report.write_text(
+            "\n".join(
+                [
+                    "# The escape suite's last long run (`tests/long escape`)"
+                    if not options.short and not options.rows
+                    else f"# The escape suite: {'its short form' if not options.rows else 'some of its rows'}",
+                    "",
+                    f"{head().rstrip()}; {on}",
+                    "",
+                    *summary,
+                    "",
+                    *text,
+                ]
+            )
+            + "\n"
+        )
     print(*unproved, sep="\n")
     return exit_code(word for _, word, _ in results) or (1 if unproved else 0)
 

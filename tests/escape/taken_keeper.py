@@ -41,7 +41,13 @@ class TakenKeeper:
         self.aside, self.ours = self.path.with_suffix(".aside"), self.path.with_suffix(".ours")
         self.on_request, self.lend = on_request or (lambda *_: False), lend
         self.greeting = greeting or (lambda payload: wire.frame(wire.HELLO, 0, payload))
-        self.streams, self.lock, self.line, self.hello, self.said = [], threading.Lock(), None, b"", set()
+        self.streams, self.lock, self.line, self.hello, self.said = (
+            [],
+            threading.Lock(),
+            None,
+            b"",
+            set(),
+        )
 
     def __enter__(self):
         facts = self.path.stat()
@@ -51,10 +57,14 @@ class TakenKeeper:
         self.ours.chmod(stat.S_IMODE(facts.st_mode))
         self.server.listen(64)
         os.link(self.path, self.aside)
-        os.rename(self.ours, self.path)  # in one step: a keeper whose socket is gone is dead to the daemon
+        os.rename(
+            self.ours, self.path
+        )  # in one step: a keeper whose socket is gone is dead to the daemon
         threading.Thread(target=self.accept, daemon=True).start()
         with self.dial() as stranger:  # who says HELLO as the daemon takes its place: it comes again, and meets us
-            stranger.sendall(wire.frame(wire.HELLO, 0, wire.encode({1: 1, 2: 1, wire.ROLE: "daemon"})))
+            stranger.sendall(
+                wire.frame(wire.HELLO, 0, wire.encode({1: 1, 2: 1, wire.ROLE: "daemon"}))
+            )
             exactly(stranger, 12)
             wait_until(lambda: self.line, "the daemon comes to the keeper that was taken over")
         return self
@@ -77,7 +87,9 @@ class TakenKeeper:
     def accept(self):
         with contextlib.suppress(OSError):
             while True:
-                threading.Thread(target=self.serve, args=(self.server.accept()[0],), daemon=True).start()
+                threading.Thread(
+                    target=self.serve, args=(self.server.accept()[0],), daemon=True
+                ).start()
 
     def serve(self, daemon):
         with contextlib.suppress(OSError, Ended):
@@ -114,7 +126,11 @@ class TakenKeeper:
         while True:
             kind, channel, _ = next_frame(daemon)
             assert kind == wire.OPEN_TUNNEL
-            socket.send_fds(daemon, [wire.frame(wire.TUNNEL_OPEN, channel, wire.encode({1: 0}))], self.lend(self))
+            socket.send_fds(
+                daemon,
+                [wire.frame(wire.TUNNEL_OPEN, channel, wire.encode({1: 0}))],
+                self.lend(self),
+            )
 
     def say(self, *frames):
         """To the daemon, whole. It may hang up before it has heard all."""
@@ -129,7 +145,10 @@ def with_command(host):
     box = Sandbox(host, "escape-" + os.urandom(4).hex())
     try:
         command = "c" + os.urandom(4).hex()
-        answer = host.http.post(f"{box.url}/commands", json={"id": command, "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0})
+        answer = host.http.post(
+            f"{box.url}/commands",
+            json={"id": command, "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0},
+        )
         assert answer.status_code == 201, answer.text
         yield box, command
     finally:
@@ -140,8 +159,14 @@ def ends(host, command, *boxes):
     """Exit codes with which the command ended, as the journal tells it of these sandboxes."""
     items = []
     for box in boxes:
-        items += host.http.get("/api/v1/events", params={"sandbox": box.id, "limit": 1000}).json()["items"]
-    return [one.get("exit_code") for one in items if one["type"] == "command.ended" and one.get("command_id") == command]
+        items += host.http.get("/api/v1/events", params={"sandbox": box.id, "limit": 1000}).json()[
+            "items"
+        ]
+    return [
+        one.get("exit_code")
+        for one in items
+        if one["type"] == "command.ended" and one.get("command_id") == command
+    ]
 
 
 def others_are_true(host):
@@ -152,7 +177,9 @@ def others_are_true(host):
 
 def answers_health(host, limit):
     """Whether the daemon answers anybody within `limit` seconds."""
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", host.daemon.port), timeout=limit) as stream:
+    with contextlib.suppress(OSError), socket.create_connection(
+        ("127.0.0.1", host.daemon.port), timeout=limit
+    ) as stream:
         stream.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         return stream.recv(100).startswith(b"HTTP/1.1 200")
     return False

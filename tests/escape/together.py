@@ -27,5 +27,22 @@ def together(name, attack, kind, wall, names, **more):
                 raise frame.Defect(f"{one.name}: {defect}") from None
 
     known = tuple(dict.fromkeys(known for one in parts for known in one.known))
-    frame.add(frame.Row(name, attack, kind, parts[0].by, wall, attempt, control, proof=parts[0].proof, means=parts[0].means, known=known, short=any(one.short for one in parts),
-                        needs=None if able else lambda: "; ".join(dict.fromkeys(unshown.values())), unshown=unshown, body=" ".join(sorted(one.body for one in parts)), **more))
+    frame.add(
+        frame.Row(
+            name,
+            attack,
+            kind,
+            parts[0].by,
+            wall,
+            attempt,
+            control,
+            proof=parts[0].proof,
+            means=parts[0].means,
+            known=known,
+            short=any(one.short for one in parts),
+            needs=None if able else lambda: "; ".join(dict.fromkeys(unshown.values())),
+            unshown=unshown,
+            body=" ".join(sorted(one.body for one in parts)),
+            **more,
+        )
+    )

@@ -4,12 +4,19 @@ import contextlib
 import re
 import socket
 
-SOCKETS, ELSEWHERE = "198.18.7.4", "198.18.7.5"  # a policy allows the first's name; the second's it does not
+SOCKETS, ELSEWHERE = (
+    "198.18.7.4",
+    "198.18.7.5",
+)  # a policy allows the first's name; the second's it does not
 NAMES = {"sockets.gate.test": SOCKETS, "elsewhere.gate.test": ELSEWHERE}
 RELAY = ("198.18.7.4", 8088)
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
-ANSWERS = {b"/refuses": b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
-           b"/plain": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"/switches": SWITCH, b"/pretends": SWITCH}
+ANSWERS = {
+    b"/refuses": b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
+    b"/plain": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    b"/switches": SWITCH,
+    b"/pretends": SWITCH,
+}
 
 
 def head_of(stream, begun=b""):
@@ -25,12 +32,20 @@ def head_of(stream, begun=b""):
 
 
 def whole(body, status=b"200 OK", length=None):
-    return b"HTTP/1.1 " + status + b"\r\nContent-Length: %d\r\n\r\n" % (len(body) if length is None else length) + body
+    return (
+        b"HTTP/1.1 "
+        + status
+        + b"\r\nContent-Length: %d\r\n\r\n" % (len(body) if length is None else length)
+        + body
+    )
 
 
 def begun_at(text, secrets):
     """Where the longest end of the text begins that one of them begins with."""
-    return next((at for at in range(len(text)) if any(one.startswith(text[at:]) for one in secrets)), len(text))
+    return next(
+        (at for at in range(len(text)) if any(one.startswith(text[at:]) for one in secrets)),
+        len(text),
+    )
 
 
 class Servers:
@@ -45,11 +60,23 @@ class Servers:
         self.heard.update(now)
         if path == b"/reflects":
             part = re.search(rb"(?i)\r\nrange: bytes=(\d+)-(\d+)", head)
-            return whole(head[int(part[1]):int(part[2]) + 1], b"206 Partial Content") if part else whole(head)
+            return (
+                whole(head[int(part[1]) : int(part[2]) + 1], b"206 Partial Content")
+                if part
+                else whole(head)
+            )
         if path == b"/recalls":
-            return whole(b" ".join(sorted(one for one in self.heard - now if one.startswith(query))))  # of other requests
-        if path in (b"/says", b"/holds"):  # and then nothing; the second holds back what may begin a secret
-            return whole(query if path == b"/says" else query[:begun_at(query, self.heard)], length=len(query) + 1)
+            return whole(
+                b" ".join(sorted(one for one in self.heard - now if one.startswith(query)))
+            )  # of other requests
+        if path in (
+            b"/says",
+            b"/holds",
+        ):  # and then nothing; the second holds back what may begin a secret
+            return whole(
+                query if path == b"/says" else query[: begun_at(query, self.heard)],
+                length=len(query) + 1,
+            )
         if path == b"/pauses":  # within what it was sent
             said = b"-" * 900 + b" ".join(now)
             return whole(said[:-2], length=len(said))
@@ -79,7 +106,9 @@ class Servers:
         while rest or (rest := stream.recv(65536)):
             self.came.append((address, rest))
             said = b"reached " + rest[:100]
-            stream.sendall(b"\x81" + bytes([len(said)]) + said)  # one whole message: of less the broker passes nothing on
+            stream.sendall(
+                b"\x81" + bytes([len(said)]) + said
+            )  # one whole message: of less the broker passes nothing on
             rest = b""
 
     def relay(self, stream):
@@ -89,8 +118,14 @@ class Servers:
             head, rest = head_of(stream, rest)
             if not head:
                 return
-            host = next(line.split(b":")[1].strip().decode() for line in head.split(b"\r\n") if line.lower().startswith(b"host:"))
-            with contextlib.suppress(OSError), socket.create_connection((NAMES[host], 80), timeout=5) as server:
+            host = next(
+                line.split(b":")[1].strip().decode()
+                for line in head.split(b"\r\n")
+                if line.lower().startswith(b"host:")
+            )
+            with contextlib.suppress(OSError), socket.create_connection(
+                (NAMES[host], 80), timeout=5
+            ) as server:
                 server.sendall(head)
                 answer, _ = head_of(server)
                 stream.sendall(answer)

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view in(reinterpret_cast<const char*>(data), size);
   const std::size_t cut = in.find('\n');
   const std::string pattern_text(in.substr(0, std::min<std::size_t>(cut, 64)));
-  const std::string_view rest = cut == std::string_view::npos ? std::string_view() : in.substr(cut + 1);
+  const std::string_view rest =
+      cut == std::string_view::npos ? std::string_view() : in.substr(cut + 1);
   const cay::keeper::GlobPattern pattern(pattern_text);
   const std::vector<std::string> path = {"a", "bc", std::string(rest.substr(0, 32))};
   if (pattern.matches(path)) {

@@ -32,8 +32,13 @@ def write(target, place, kept=True):
 
 def pack(target, place):
     """Makes corpus/TARGET.zip of a directory: the same bytes for the same inputs."""
-    files = {hashlib.sha1(data).hexdigest()[:16]: data for data in (path.read_bytes() for path in place.iterdir())}
-    with zipfile.ZipFile(CORPUS / f"{target}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    files = {
+        hashlib.sha1(data).hexdigest()[:16]: data
+        for data in (path.read_bytes() for path in place.iterdir())
+    }
+    with zipfile.ZipFile(
+        CORPUS / f"{target}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9
+    ) as archive:
         for name in sorted(files):
             archive.writestr(zipfile.ZipInfo(name), files[name], zipfile.ZIP_DEFLATED)
 

@@ -1,5 +1,5 @@
-// Cuts a target's input: single bytes around one place, where decoders go wrong, and whole before and after. The cost of a cut does not
-// grow with the input, and every place comes up.
+// Cuts a target's input: single bytes around one place, where decoders go wrong, and whole before
+// and after. The cost of a cut does not grow with the input, and every place comes up.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -24,6 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (program) cay::wire::append_program(framed, *program);
   const auto whole = cay::wire::read_programs(framed, 100);
   if (whole.good > framed.size() || (whole.damaged && whole.good == framed.size())) std::abort();
-  if (program && whole.good > 0 && (whole.good != framed.size() || whole.records.size() != 2)) std::abort();
+  if (program && whole.good > 0 && (whole.good != framed.size() || whole.records.size() != 2))
+    std::abort();
   return 0;
 }

@@ -1,4 +1,5 @@
-// Runs one fuzz target over every file of a directory: fuzz_replay TARGET DIRECTORY. It ends as the target does where that breaks.
+// Runs one fuzz target over every file of a directory: fuzz_replay TARGET DIRECTORY. It ends as the
+// target does where that breaks.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -15,7 +16,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto& targets = replay_targets();
-  const auto target = std::find_if(targets.begin(), targets.end(), [&](const ReplayTarget& one) { return one.name == argv[1]; });
+  const auto target = std::find_if(targets.begin(), targets.end(),
+                                   [&](const ReplayTarget& one) { return one.name == argv[1]; });
   if (target == targets.end()) {
     std::fprintf(stderr, "fuzz_replay: no target '%s'\n", argv[1]);
     return 2;

@@ -16,8 +16,14 @@ def wire_messages():
     """One byte that picks the message, then its members: numbers, text, both, and nested."""
     number, text = struct.pack("<Q", 4096), ID.encode()
     nested = tlv(1, text) + tlv(2, number)
-    bodies = [b"", *(b"".join(tlv(tag, value) for tag in range(1, 24)) for value in (number, text, nested, b"\1")),
-              b"".join(tlv(tag, number if tag % 2 else text) for tag in range(1, 24))]
+    bodies = [
+        b"",
+        *(
+            b"".join(tlv(tag, value) for tag in range(1, 24))
+            for value in (number, text, nested, b"\1")
+        ),
+        b"".join(tlv(tag, number if tag % 2 else text) for tag in range(1, 24)),
+    ]
     yield from (bytes([which]) + body for which in range(40) for body in bodies)
     yield bytes([0, 1, 1]) + number + b"bytes of a DATA frame"
 
@@ -25,19 +31,40 @@ def wire_messages():
 def dns():
     name = b"\3www\7example\3com\0"
     yield struct.pack(">HHHHHH", 1, 0x100, 1, 0, 0, 0) + name + struct.pack(">HH", 1, 1)
-    yield struct.pack(">HHHHHH", 2, 0x100, 1, 0, 0, 1) + name + struct.pack(">HH", 28, 1) + b"\0" + struct.pack(">HHIH", 41, 4096, 0, 0)
-    yield struct.pack(">HHHHHH", 3, 0, 1, 0, 0, 0) + b"\x3f" + b"a" * 63 + b"\5A.\"\n\xff\0" + struct.pack(">HH", 1, 1)
+    yield struct.pack(">HHHHHH", 2, 0x100, 1, 0, 0, 1) + name + struct.pack(
+        ">HH", 28, 1
+    ) + b"\0" + struct.pack(">HHIH", 41, 4096, 0, 0)
+    yield struct.pack(
+        ">HHHHHH", 3, 0, 1, 0, 0, 0
+    ) + b"\x3f" + b"a" * 63 + b'\5A."\n\xff\0' + struct.pack(">HH", 1, 1)
 
 
 def client_hello():
     entry = b"\0" + struct.pack(">H", 11) + b"example.com"
     extension = struct.pack(">HHH", 0, len(entry) + 2, len(entry)) + entry
     other = struct.pack(">HH", 16, 5) + b"\0\3\2h2"
-    for extensions in (extension, other + extension, extension + other, extension + extension, other, b""):
-        body = b"\3\3" + b"r" * 32 + b"\0" + struct.pack(">H", 2) + b"\x13\1\1\0" + struct.pack(">H", len(extensions)) + extensions
+    for extensions in (
+        extension,
+        other + extension,
+        extension + other,
+        extension + extension,
+        other,
+        b"",
+    ):
+        body = (
+            b"\3\3"
+            + b"r" * 32
+            + b"\0"
+            + struct.pack(">H", 2)
+            + b"\x13\1\1\0"
+            + struct.pack(">H", len(extensions))
+            + extensions
+        )
         hello = b"\1\0" + struct.pack(">H", len(body)) + body
         yield b"\x16\3\1" + struct.pack(">H", len(hello)) + hello
-        yield b"\x16\3\1" + struct.pack(">H", 9) + hello[:9] + b"\x16\3\3" + struct.pack(">H", len(hello) - 9) + hello[9:]
+        yield b"\x16\3\1" + struct.pack(">H", 9) + hello[:9] + b"\x16\3\3" + struct.pack(
+            ">H", len(hello) - 9
+        ) + hello[9:]
 
 
 def first_request():
@@ -70,10 +97,21 @@ def requests():
     """The first byte: how the bytes are cut."""
     first = b"GET / HTTP/1.1\r\nHost: example.com\r\n\r\n"
     post = b"POST /x HTTP/1.1\r\nHost: other.example:80\r\n"
-    for more in (first, post + b"Content-Length: 5\r\n\r\nhello" + first, post + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0A\r\n0123456789\r\n0\r\n\r\n" + first,
-                 post + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", post + b"Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nA: b\r\n\r\n",
-                 post + b"Content-Length: 3, 3\r\n\r\nabc", post + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n", b"GET / HTTP/1.0\r\n\r\n", b"\r\n" + first,
-                 post + b"Transfer-Encoding: gzip\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx"):
+    for more in (
+        first,
+        post + b"Content-Length: 5\r\n\r\nhello" + first,
+        post
+        + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0A\r\n0123456789\r\n0\r\n\r\n"
+        + first,
+        post + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        post + b"Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nA: b\r\n\r\n",
+        post + b"Content-Length: 3, 3\r\n\r\nabc",
+        post + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"\r\n" + first,
+        post + b"Transfer-Encoding: gzip\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx",
+    ):
         yield b"\0" + first + more
         yield b"\6" + more
 
@@ -87,7 +125,9 @@ def hellos():
     for random in (retry, b"r" * 32):
         message = b"\2\0\0\x28\3\3" + random + b"\0\x13\1\0"
         yield b"\x16\3\3" + struct.pack(">H", len(message)) + message
-        yield b"\x16\3\3\0\x09" + message[:9] + b"\x16\3\3" + struct.pack(">H", len(message) - 9) + message[9:]
+        yield b"\x16\3\3\0\x09" + message[:9] + b"\x16\3\3" + struct.pack(
+            ">H", len(message) - 9
+        ) + message[9:]
     yield b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
     yield b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
     yield b"HTTP/1.0 200 OK\r\n\r\n"
@@ -103,40 +143,63 @@ def proxy_answer():
 
 def http_request():
     """The first byte: how the bytes are cut."""
-    for request in (b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer x\r\n\r\n",
-                    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-                    b"PUT /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n5;e=\"q\"\r\nhello\r\n0\r\nT: v\r\n\r\n",
-                    b"GET http://b:1?q HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\0",
-                    b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-                    b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-                    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nProxy-Connection: close\r\n X: folded\r\n\r\n"):
+    for request in (
+        b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        b'PUT /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n5;e="q"\r\nhello\r\n0\r\nT: v\r\n\r\n',
+        b"GET http://b:1?q HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\0",
+        b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nProxy-Connection: close\r\n X: folded\r\n\r\n",
+    ):
         yield b"\0" + request
         yield b"\x3f" + request
 
 
 def http_answer():
     """The first byte: the request's kind (1 HEAD, 2 WebSocket), and how the bytes are cut."""
-    for first, answer in ((0, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhello"),
-                          (0x10, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nT: v\r\n\r\n"),
-                          (4, b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.0 404 No\r\n\r\nuntil the end"),
-                          (1, b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n"),
-                          (2, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\2hi"),
-                          (0, b"HTTP/1.1 204 No Content\r\n\r\n"), (0, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
-                          (0, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
-                          (0xfc, b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort")):
+    for first, answer in (
+        (0, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhello"),
+        (
+            0x10,
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nT: v\r\n\r\n",
+        ),
+        (
+            4,
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.0 404 No\r\n\r\nuntil the end",
+        ),
+        (1, b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n"),
+        (
+            2,
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\2hi",
+        ),
+        (0, b"HTTP/1.1 204 No Content\r\n\r\n"),
+        (0, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
+        (0, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        (0xFC, b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nshort"),
+    ):
         yield bytes([first]) + answer
 
 
 def ws_frame(opcode, payload, final=True, mask=b"\1\2\3\4"):
     size = len(payload)
     length = bytes([0x80 | size]) if size < 126 else b"\xfe" + struct.pack(">H", size)
-    return bytes([opcode | (0x80 if final else 0)]) + length + mask + bytes(one ^ mask[at % 4] for at, one in enumerate(payload))
+    return (
+        bytes([opcode | (0x80 if final else 0)])
+        + length
+        + mask
+        + bytes(one ^ mask[at % 4] for at, one in enumerate(payload))
+    )
 
 
 def websocket():
     none = b"\0\0\0\0"
-    yield ws_frame(1, "naïve €".encode()) + ws_frame(2, bytes(range(200))) + ws_frame(8, struct.pack(">H", 1000) + b"bye")
-    yield ws_frame(1, b"a\xe2", False, none) + ws_frame(9, b"ping", mask=none) + ws_frame(0, b"\x82\xac", mask=none) + ws_frame(10, b"", mask=none)
+    yield ws_frame(1, "naïve €".encode()) + ws_frame(2, bytes(range(200))) + ws_frame(
+        8, struct.pack(">H", 1000) + b"bye"
+    )
+    yield ws_frame(1, b"a\xe2", False, none) + ws_frame(9, b"ping", mask=none) + ws_frame(
+        0, b"\x82\xac", mask=none
+    ) + ws_frame(10, b"", mask=none)
     yield ws_frame(1, b"\xff", mask=none) + ws_frame(8, b"", mask=none)
     yield ws_frame(2, b"x" * 300, mask=none) + ws_frame(8, b"\1", mask=none)
     yield b"\x82\xff" + struct.pack(">Q", 1 << 40) + none
@@ -153,11 +216,21 @@ def socket_frames():
 
 def service_head():
     sandbox = "0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e"
-    for host in (f"{sandbox}--8080.box.example", f"{sandbox}--dl.box.example:8443", "box.example", "s.example", ""):
-        yield (f"{host}\nConnection: close, X-Own\nX-Own: 1\nX_Real_IP: ::1\nX_Forwarded_For: ::1\nCookie: a=b; cay_service=t; __Host-cay_service = u\nX-Api-Key: key\n"
-               f"Authorization: Bearer key\nX-Forwarded-For: 1.2.3.4\nOrigin: https://{host}\nSec-Fetch-Site: cross-site\n").encode()
-        yield (f"{host}\nSet-Cookie: a=b; Domain=example; Path=/\nSet-Cookie: cay_service=x\nLocation: /a\nAlt-Svc: h3\nX-Accel-Redirect: /\n"
-               "Access-Control-Allow-Origin: *\nTransfer-Encoding: chunked\nSec-Fetch-Site: none\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n").encode()
+    for host in (
+        f"{sandbox}--8080.box.example",
+        f"{sandbox}--dl.box.example:8443",
+        "box.example",
+        "s.example",
+        "",
+    ):
+        yield (
+            f"{host}\nConnection: close, X-Own\nX-Own: 1\nX_Real_IP: ::1\nX_Forwarded_For: ::1\nCookie: a=b; cay_service=t; __Host-cay_service = u\nX-Api-Key: key\n"
+            f"Authorization: Bearer key\nX-Forwarded-For: 1.2.3.4\nOrigin: https://{host}\nSec-Fetch-Site: cross-site\n"
+        ).encode()
+        yield (
+            f"{host}\nSet-Cookie: a=b; Domain=example; Path=/\nSet-Cookie: cay_service=x\nLocation: /a\nAlt-Svc: h3\nX-Accel-Redirect: /\n"
+            "Access-Control-Allow-Origin: *\nTransfer-Encoding: chunked\nSec-Fetch-Site: none\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n"
+        ).encode()
 
 
 def policy_rules():
@@ -173,38 +246,85 @@ def policy_rules():
 
 def request_path():
     """Paths as they come, and a pattern behind each."""
-    for path in ("/v1/chat/completions", "/v1/../admin", "/v1/%61%20b/./c/", "/a;b=c/x.tar.gz", "/%C3%A9", "/v1/..%2fadmin", "/v1/%2e%2e/x", "/v1/..;/x", "/a/b/../../c/.."):
+    for path in (
+        "/v1/chat/completions",
+        "/v1/../admin",
+        "/v1/%61%20b/./c/",
+        "/a;b=c/x.tar.gz",
+        "/%C3%A9",
+        "/v1/..%2fadmin",
+        "/v1/%2e%2e/x",
+        "/v1/..;/x",
+        "/a/b/../../c/..",
+    ):
         yield f"{path}\n/v1/**/*.gz".encode()
 
 
 def server_frame(first, said):
     size = len(said)
-    return bytes([first]) + (bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)) + said
+    return (
+        bytes([first]) + (bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)) + said
+    )
 
 
 def message_boundaries():
     """First byte: how the bytes are cut. Second: kind of boundaries (0: read from the head, which an empty line ends), status, body."""
     events = b": alive\n\ndata: one\n\ndata: two\r\n\r\nid: 7\r\rdata: thr"
-    for head in (b"Content-Type: text/event-stream", b"content-type: Application/JSONL; charset=utf-8\nContent-Encoding: identity", b"Content-Encoding: gzip", b"Content-Range: bytes 0-4/100",
-                 b"Content-Type: multipart/byteranges; boundary=x", b"Content-Type: text/event-stream\nContent-Type: text/plain", b"Upgrade: h2c, websocket",
-                 b"Upgrade: websocket\nSec-WebSocket-Extensions: permessage-deflate", b"X\n: y", b""):
+    for head in (
+        b"Content-Type: text/event-stream",
+        b"content-type: Application/JSONL; charset=utf-8\nContent-Encoding: identity",
+        b"Content-Encoding: gzip",
+        b"Content-Range: bytes 0-4/100",
+        b"Content-Type: multipart/byteranges; boundary=x",
+        b"Content-Type: text/event-stream\nContent-Type: text/plain",
+        b"Upgrade: h2c, websocket",
+        b"Upgrade: websocket\nSec-WebSocket-Extensions: permessage-deflate",
+        b"X\n: y",
+        b"",
+    ):
         yield from (bytes([90, flags]) + head + b"\n\n" + events for flags in (0, 4, 8, 12, 16, 24))
     yield b"\x60\1" + events
     yield b"\x60\2" + b'{"a":1}\n\x1e{"b":2}\n{"c'
-    message = server_frame(0x81, b"hello") + server_frame(1, b"sk-live") + server_frame(0x89, b"alive?") + server_frame(0, b"-0123") + server_frame(0x80, b"")
-    for more in (server_frame(0x82, b"x" * 300), server_frame(0x88, b"\3\xe8why"), b"\x81\x83mask", b"\xc1\1x", b"\x8b\1x", b"\x89\x7e\0\x7f", b"\x80\1x", b"\x81\x7e\0\5hello",
-                 b"\x82\x7f" + struct.pack(">Q", 1 << 20) + b"begins", b"\x82\x7f" + struct.pack(">Q", 1 << 63), b"HTTP/1.1 "):
+    message = (
+        server_frame(0x81, b"hello")
+        + server_frame(1, b"sk-live")
+        + server_frame(0x89, b"alive?")
+        + server_frame(0, b"-0123")
+        + server_frame(0x80, b"")
+    )
+    for more in (
+        server_frame(0x82, b"x" * 300),
+        server_frame(0x88, b"\3\xe8why"),
+        b"\x81\x83mask",
+        b"\xc1\1x",
+        b"\x8b\1x",
+        b"\x89\x7e\0\x7f",
+        b"\x80\1x",
+        b"\x81\x7e\0\5hello",
+        b"\x82\x7f" + struct.pack(">Q", 1 << 20) + b"begins",
+        b"\x82\x7f" + struct.pack(">Q", 1 << 63),
+        b"HTTP/1.1 ",
+    ):
         yield b"\x80\3" + message + more + server_frame(0x81, b"end")
         yield b"\x10\3" + more
 
 
 def response_scanner():
     """The secret, boundaries and layout; the encoding; its place; how the response is cut; what surrounds it, or its frames. Then the rest."""
-    said = b'{"error":"no such key","you sent":"Bearer ","at":[1, 2,\r\n  3],"b64":"c2stbGl2ZS0wMTIz","path":"\\/a%2Fb\\n"}\n\n' + b"data: " + b"x" * 200 + b"\n\nsk-live-0123456789abcde!"
+    said = (
+        b'{"error":"no such key","you sent":"Bearer ","at":[1, 2,\r\n  3],"b64":"c2stbGl2ZS0wMTIz","path":"\\/a%2Fb\\n"}\n\n'
+        + b"data: "
+        + b"x" * 200
+        + b"\n\nsk-live-0123456789abcde!"
+    )
     for form in range(12):
-        for first in (0, 1, 2, 0x12, 0x31, 0x91, 0xa4, 0xb0, 0x1c, 0xa9, 0x8d):
-            yield bytes([first, form, 40 + 3 * form, 60 + 3 * form, (form * 37 + first) & 255]) + said
-    yield b"\x8c\x80\0\x80\0" + server_frame(0x01, b"sk-live-0123") + server_frame(0x8a, b"any") + server_frame(0x80, b"456789abcdef") + server_frame(0x81, b"more")
+        for first in (0, 1, 2, 0x12, 0x31, 0x91, 0xA4, 0xB0, 0x1C, 0xA9, 0x8D):
+            yield bytes(
+                [first, form, 40 + 3 * form, 60 + 3 * form, (form * 37 + first) & 255]
+            ) + said
+    yield b"\x8c\x80\0\x80\0" + server_frame(0x01, b"sk-live-0123") + server_frame(
+        0x8A, b"any"
+    ) + server_frame(0x80, b"456789abcdef") + server_frame(0x81, b"more")
     yield bytes(5) + b"sk-live-0123456789abcdef"
 
 
@@ -212,11 +332,30 @@ def guest_head():
     """Which rules a sandbox has, whom it asks, which letters of names are others. Then the request."""
     basic = base64.b64encode(b"user:cay-token-PPPP").decode()
     for grant in range(13):
-        for asked, (host, path) in enumerate((("api.test", "/v1/x"), ("", "/api/v1/x?y=z"), ("A.wild.test:443", "/v2/../v1/%63?a=b"), ("ports.test:8443", "/v1/a/b?_method=PUT"), ("other.test", "/"))):
+        for asked, (host, path) in enumerate(
+            (
+                ("api.test", "/v1/x"),
+                ("", "/api/v1/x?y=z"),
+                ("A.wild.test:443", "/v2/../v1/%63?a=b"),
+                ("ports.test:8443", "/v1/a/b?_method=PUT"),
+                ("other.test", "/"),
+            )
+        ):
             named = f"Host: {host}\n" if host else "Host: 192.0.0.3\n"
-            for method, lines in (("GET", "Authorization: Bearer cay-token-PPPP\nX-Token: cay-token-NNNN\nX-Note: cay-token-NNNN\nx-api-key: cay-token-BBBB\nAccept-Encoding: gzip\nRange: bytes=0-5\n"),
-                                  ("POST", f"authorization: basic {basic}\nConnection: close, X-Drop , x-token\nX-Drop: 1\nX-Token: a\nTE: trailers\nUpgrade: h2c\nApi-Key: cay-token-BBBB\n"),
-                                  ("HEAD", "Authorization: Bearer cay-token-BBBB\nX_Original_URL: /admin\nX-HTTP-Method: DELETE\nX_Other: cay-token-NNNN\n")):
+            for method, lines in (
+                (
+                    "GET",
+                    "Authorization: Bearer cay-token-PPPP\nX-Token: cay-token-NNNN\nX-Note: cay-token-NNNN\nx-api-key: cay-token-BBBB\nAccept-Encoding: gzip\nRange: bytes=0-5\n",
+                ),
+                (
+                    "POST",
+                    f"authorization: basic {basic}\nConnection: close, X-Drop , x-token\nX-Drop: 1\nX-Token: a\nTE: trailers\nUpgrade: h2c\nApi-Key: cay-token-BBBB\n",
+                ),
+                (
+                    "HEAD",
+                    "Authorization: Bearer cay-token-BBBB\nX_Original_URL: /admin\nX-HTTP-Method: DELETE\nX_Other: cay-token-NNNN\n",
+                ),
+            ):
                 yield bytes([grant, asked, 0x55]) + f"{method} {path}\n{named}{lines}".encode()
     yield b"\0\0\0GET /\nHost: api.test\nHost: api.test\n"
     yield b"\0\0\0GET http://evil.test/\nHost: evil.test\n"
@@ -239,7 +378,9 @@ def wire_frames():
 
 
 def vault_frames():
-    yield b"".join(struct.pack("<I", len(one)) + one for one in (tlv(1, ID.encode()), b"", b"x" * 300))
+    yield b"".join(
+        struct.pack("<I", len(one)) + one for one in (tlv(1, ID.encode()), b"", b"x" * 300)
+    )
     yield struct.pack("<I", 12) + b"half of it"
     yield struct.pack("<I", 0) + struct.pack("<I", (4 << 20) + 1) + b"too long"
     yield struct.pack("<I", 4 << 20) + b"as long as can be"
@@ -254,16 +395,23 @@ def yamux():
     where = b"\x40"
     opened = yamux_frame(1, 1, 1, 0)
     request = yamux_frame(0, 0, 1, 3, b"\1\x15\x38")
-    yield opened + request + yamux_frame(0, 0, 1, 5, b"hello") + yamux_frame(1, 0, 1, 65536) + yamux_frame(0, 4, 1, 0) + where
-    yield opened + yamux_frame(0, 1, 3, 3, b"abc") + yamux_frame(2, 1, 0, 7) + yamux_frame(1, 8, 1, 0) + yamux_frame(3, 0, 0, 0) + where
+    yield opened + request + yamux_frame(0, 0, 1, 5, b"hello") + yamux_frame(
+        1, 0, 1, 65536
+    ) + yamux_frame(0, 4, 1, 0) + where
+    yield opened + yamux_frame(0, 1, 3, 3, b"abc") + yamux_frame(2, 1, 0, 7) + yamux_frame(
+        1, 8, 1, 0
+    ) + yamux_frame(3, 0, 0, 0) + where
     yield opened + yamux_frame(0, 0, 1, 1 << 20, b"more than the window") + where
     yield opened + opened + where
     yield yamux_frame(0, 0, 9, 4, b"none") + yamux_frame(2, 2, 0, 1) + b"\1" + where
 
 
 def spool_layout():
-    for words in ((1000, 1000, 0, 0, 0, 0, 0, 0), (5000, 4000, 1000, 3000, 1500, 1000, 4500, 1),
-                  (1 << 31, 1 << 30, 512, 1 << 29, 700, 4096, 1 << 30, 0)):
+    for words in (
+        (1000, 1000, 0, 0, 0, 0, 0, 0),
+        (5000, 4000, 1000, 3000, 1500, 1000, 4500, 1),
+        (1 << 31, 1 << 30, 512, 1 << 29, 700, 4096, 1 << 30, 0),
+    ):
         yield struct.pack("<8I", *words)
 
 
@@ -280,56 +428,227 @@ def guest_names():
 
 
 def http_target():
-    for target in ("/api/v1/sandboxes/%2e%2e/x?limit=5&name=a%20b&flag", "/%c0%af", "http://host:80/a//b/./c?x=1#y", "*",
-                   "/a%00b", "/files?path=%2Ftmp%2Fa+b&start=0&end=", "/boxes?labels%5Ba%5D=b&labels%5Bc%5D=d"):
+    for target in (
+        "/api/v1/sandboxes/%2e%2e/x?limit=5&name=a%20b&flag",
+        "/%c0%af",
+        "http://host:80/a//b/./c?x=1#y",
+        "*",
+        "/a%00b",
+        "/files?path=%2Ftmp%2Fa+b&start=0&end=",
+        "/boxes?labels%5Ba%5D=b&labels%5Bc%5D=d",
+    ):
         yield target.encode()
 
 
 def json_():
     limits = {"cpu_millicores": 500, "memory_bytes": 1 << 28, "disk_bytes": 1 << 30, "pids": 64}
-    proxy = [{"secret": "key", "name": "api", "way": "headers", "hosts": ["*.api.test:443"], "methods": ["GET"], "paths": ["/v1/**"], "env": {"K": "v"}, "gone": False,
-              "headers": [{"name": "Authorization", "value": "Bearer {}", "basic_user": "u"}]}, {"hosts": ["*.fence.test:8443"]}]
-    create = {"name": "box", "snapshot": "default", "labels": {"a": "b"}, "limits": limits, "user": "user", "workdir": "/", "env": {"A": "1"}, "policy": "rules", "rules": ["a.test", "!b.test"],
-              "proxy": proxy, "idle_ttl_s": 60, "delete_after_stop_s": -1, "lifetime_s": 5.0, "commands_keep_awake": True, "record_programs": True, "profile": "strict", "wait": True, "timeout_s": 5}
+    proxy = [
+        {
+            "secret": "key",
+            "name": "api",
+            "way": "headers",
+            "hosts": ["*.api.test:443"],
+            "methods": ["GET"],
+            "paths": ["/v1/**"],
+            "env": {"K": "v"},
+            "gone": False,
+            "headers": [{"name": "Authorization", "value": "Bearer {}", "basic_user": "u"}],
+        },
+        {"hosts": ["*.fence.test:8443"]},
+    ]
+    create = {
+        "name": "box",
+        "snapshot": "default",
+        "labels": {"a": "b"},
+        "limits": limits,
+        "user": "user",
+        "workdir": "/",
+        "env": {"A": "1"},
+        "policy": "rules",
+        "rules": ["a.test", "!b.test"],
+        "proxy": proxy,
+        "idle_ttl_s": 60,
+        "delete_after_stop_s": -1,
+        "lifetime_s": 5.0,
+        "commands_keep_awake": True,
+        "record_programs": True,
+        "profile": "strict",
+        "wait": True,
+        "timeout_s": 5,
+    }
     create["tmpfs"] = {"/tmp": 0}
-    command = {"id": "make-1", "argv": ["sh", "-c", "true"], "env": {"A": "1"}, "cwd": "/", "user": "user", "pty": {"rows": 24, "cols": 80}, "timeout_s": 1.5, "idle_timeout_s": -1, "ttl_s": 0.0001,
-               "output_limit_bytes": 4096, "kill_on_disconnect": True, "close_stdin": False, "end_tree": True, "ignore_mismatch": True, "wait": True, "stdin": "aGk=", "max_output_bytes": 10}
+    command = {
+        "id": "make-1",
+        "argv": ["sh", "-c", "true"],
+        "env": {"A": "1"},
+        "cwd": "/",
+        "user": "user",
+        "pty": {"rows": 24, "cols": 80},
+        "timeout_s": 1.5,
+        "idle_timeout_s": -1,
+        "ttl_s": 0.0001,
+        "output_limit_bytes": 4096,
+        "kill_on_disconnect": True,
+        "close_stdin": False,
+        "end_tree": True,
+        "ignore_mismatch": True,
+        "wait": True,
+        "stdin": "aGk=",
+        "max_output_bytes": 10,
+    }
     line = {"id": ID, "command": "exit 7", "shell": "/bin/bash", "wait": True}
-    sandbox = {"id": "sb_1", "state": "ready", "name": "box", "reason": "", "snapshot": "default", "snapshot_id": "sn_1", "labels": {"a": "b", "c": 1}, "limits": limits, "user": "u", "workdir": "/",
-               "env": {}, "policy": "rules", "rules": ["a.test", 1, "b.test"], "network": {"state": "on", "reason": "why"}, "idle_ttl_s": 60, "profile": "nested", "record_programs": True,
-               "created_at": "2026-01-02T03:04:05.678Z", "stopped_at": "2026-01-02T03:04:05Z"}
-    ended = {"id": ID, "state": "oom_killed", "argv": ["sh", 1], "exit_code": 137, "signal": 9, "oom_kills": 1, "stdout": {"bytes": 4, "end_offset": 4, "gap_begin": 1, "gap_end": 2}, "stderr": 1,
-             "timeout_s": 1e300, "cpu_usec": -1, "pty": True, "created_at": "2026-01-02T03:04:05.678Z"}
+    sandbox = {
+        "id": "sb_1",
+        "state": "ready",
+        "name": "box",
+        "reason": "",
+        "snapshot": "default",
+        "snapshot_id": "sn_1",
+        "labels": {"a": "b", "c": 1},
+        "limits": limits,
+        "user": "u",
+        "workdir": "/",
+        "env": {},
+        "policy": "rules",
+        "rules": ["a.test", 1, "b.test"],
+        "network": {"state": "on", "reason": "why"},
+        "idle_ttl_s": 60,
+        "profile": "nested",
+        "record_programs": True,
+        "created_at": "2026-01-02T03:04:05.678Z",
+        "stopped_at": "2026-01-02T03:04:05Z",
+    }
+    ended = {
+        "id": ID,
+        "state": "oom_killed",
+        "argv": ["sh", 1],
+        "exit_code": 137,
+        "signal": 9,
+        "oom_kills": 1,
+        "stdout": {"bytes": 4, "end_offset": 4, "gap_begin": 1, "gap_end": 2},
+        "stderr": 1,
+        "timeout_s": 1e300,
+        "cpu_usec": -1,
+        "pty": True,
+        "created_at": "2026-01-02T03:04:05.678Z",
+    }
     error = {"error": {"code": "internal", "reason": "bug", "message": "none", "error_id": "e1"}}
-    file = {"path": "/a", "path_base64": "L2E=", "size": 3, "mode": "0644", "kind": "file", "mtime": "2026-01-02T03:04:05Z"}
-    wrong = {"name": "", "snapshot": 1, "labels": [], "limits": {"pids": -1, "memory_bytes": 1 << 63, "disk_bytes": 1e18, "cpu_millicores": "1", "x": 0}, "env": {"": "1"}, "policy": "", "rules": [],
-             "proxy": [{"way": "x", "headers": [1]}, 1], "commands_keep_awake": 1, "profile": "", "wait": "x", "timeout_s": 5e3, "idle_ttl_s": 0.5, "unknown": {}}
-    yield from (json.dumps(value).encode() for value in (create, command, line, sandbox, ended, error, file, wrong, [1, None, -2.5e300, "\ud83d\ude00"]))
-    for one in ({"argv": ["a"]}, {"argv": []}, {"argv": ["a\0"], "command": 1, "id": "-", "stdin": "a", "close_stdin": True, "shell": "x"}, {"argv": ["a", 1], "stdin": "aGk=", "close_stdin": True, "timeout_s": []},
-                {"rules": ["a\nb"], "policy": "open"}, {"rules": "a", "proxy": {}, "limits": 1, "env": {"A": 1}}, {"limits": {"cpu_millicores": 1, "memory_bytes": 2, "disk_bytes": 3}},
-                {"rows": 24, "cols": 80, "signal": "SIGTERM"}, {"rows": 0, "signal": "NONE"}, {"signal": 15}, {"signal": "15"}, {"proxy": [{"hosts": [""] * 300, "env": {str(one): "" for one in range(100)}}]},
-                {"error": {"code": "not_found", "reason": "no_such_sandbox", "message": "none"}}):
+    file = {
+        "path": "/a",
+        "path_base64": "L2E=",
+        "size": 3,
+        "mode": "0644",
+        "kind": "file",
+        "mtime": "2026-01-02T03:04:05Z",
+    }
+    wrong = {
+        "name": "",
+        "snapshot": 1,
+        "labels": [],
+        "limits": {
+            "pids": -1,
+            "memory_bytes": 1 << 63,
+            "disk_bytes": 1e18,
+            "cpu_millicores": "1",
+            "x": 0,
+        },
+        "env": {"": "1"},
+        "policy": "",
+        "rules": [],
+        "proxy": [{"way": "x", "headers": [1]}, 1],
+        "commands_keep_awake": 1,
+        "profile": "",
+        "wait": "x",
+        "timeout_s": 5e3,
+        "idle_ttl_s": 0.5,
+        "unknown": {},
+    }
+    yield from (
+        json.dumps(value).encode()
+        for value in (
+            create,
+            command,
+            line,
+            sandbox,
+            ended,
+            error,
+            file,
+            wrong,
+            [1, None, -2.5e300, "\ud83d\ude00"],
+        )
+    )
+    for one in (
+        {"argv": ["a"]},
+        {"argv": []},
+        {"argv": ["a\0"], "command": 1, "id": "-", "stdin": "a", "close_stdin": True, "shell": "x"},
+        {"argv": ["a", 1], "stdin": "aGk=", "close_stdin": True, "timeout_s": []},
+        {"rules": ["a\nb"], "policy": "open"},
+        {"rules": "a", "proxy": {}, "limits": 1, "env": {"A": 1}},
+        {"limits": {"cpu_millicores": 1, "memory_bytes": 2, "disk_bytes": 3}},
+        {"rows": 24, "cols": 80, "signal": "SIGTERM"},
+        {"rows": 0, "signal": "NONE"},
+        {"signal": 15},
+        {"signal": "15"},
+        {"proxy": [{"hosts": [""] * 300, "env": {str(one): "" for one in range(100)}}]},
+        {"error": {"code": "not_found", "reason": "no_such_sandbox", "message": "none"}},
+    ):
         yield json.dumps(one, separators=(",", ":")).encode()
-    yield from (b'{"a":"\\ud800"}', b"SIGTERM", b"15", b"65", b"0644", b"7777", b"17777", b"not_found", b"exited")
+    yield from (
+        b'{"a":"\\ud800"}',
+        b"SIGTERM",
+        b"15",
+        b"65",
+        b"0644",
+        b"7777",
+        b"17777",
+        b"not_found",
+        b"exited",
+    )
 
 
 def text():
-    yield from (b"2026-01-02T03:04:05.678901Z", b"2026-02-29T23:59:60+01:30", b"aGVsbG8=", b"AA==", b"a", b"\xf0\x9f\x98\x80\xff",
-                "naïve € \U0001f600".encode(), b"\xed\xa0\x80\xc0\x80\xf4\x90\x80\x80")
+    yield from (
+        b"2026-01-02T03:04:05.678901Z",
+        b"2026-02-29T23:59:60+01:30",
+        b"aGVsbG8=",
+        b"AA==",
+        b"a",
+        b"\xf0\x9f\x98\x80\xff",
+        "naïve € \U0001f600".encode(),
+        b"\xed\xa0\x80\xc0\x80\xf4\x90\x80\x80",
+    )
 
 
 def archives():
     for form in (tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w", format=form) as archive:
-            for name, kind, data in (("d", tarfile.DIRTYPE, b""), ("d/f", tarfile.REGTYPE, b"text"), ("l", tarfile.SYMTYPE, b""),
-                                     ("d/" + "n" * (120 if form != tarfile.USTAR_FORMAT else 80), tarfile.REGTYPE, b"x" * 700)):
+            for name, kind, data in (
+                ("d", tarfile.DIRTYPE, b""),
+                ("d/f", tarfile.REGTYPE, b"text"),
+                ("l", tarfile.SYMTYPE, b""),
+                (
+                    "d/" + "n" * (120 if form != tarfile.USTAR_FORMAT else 80),
+                    tarfile.REGTYPE,
+                    b"x" * 700,
+                ),
+            ):
                 info = tarfile.TarInfo(name)
-                info.type, info.size, info.linkname = kind, len(data), "d/f" if kind == tarfile.SYMTYPE else ""
+                info.type, info.size, info.linkname = (
+                    kind,
+                    len(data),
+                    "d/f" if kind == tarfile.SYMTYPE else "",
+                )
                 archive.addfile(info, io.BytesIO(data))
         yield out.getvalue()
-    for name, kind, link in (("../up", tarfile.REGTYPE, ""), ("/etc/x", tarfile.REGTYPE, ""), ("h", tarfile.LNKTYPE, "d/f"), ("c", tarfile.CHRTYPE, ""),
-                             ("out", tarfile.SYMTYPE, "/etc"), ("p", tarfile.FIFOTYPE, "")):
+    for name, kind, link in (
+        ("../up", tarfile.REGTYPE, ""),
+        ("/etc/x", tarfile.REGTYPE, ""),
+        ("h", tarfile.LNKTYPE, "d/f"),
+        ("c", tarfile.CHRTYPE, ""),
+        ("out", tarfile.SYMTYPE, "/etc"),
+        ("p", tarfile.FIFOTYPE, ""),
+    ):
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode="w") as archive:
             info = tarfile.TarInfo(name)
@@ -351,15 +670,25 @@ def multipart():
     """The first byte: how the bytes are cut."""
     part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--b--\r\n'
     yield from (bytes([first]) + part for first in (0, 3, 0xFE))
-    for text_ in (b'multipart/form-data; boundary="b"', b"multipart/form-data; charset=x; boundary=b", b"bytes=5-10", b"bytes=-5", b"bytes=5-",
-                  b'W/"tag", "other"', b"*", b"Thu, 01 Jan 1970 00:00:00 GMT"):
+    for text_ in (
+        b'multipart/form-data; boundary="b"',
+        b"multipart/form-data; charset=x; boundary=b",
+        b"bytes=5-10",
+        b"bytes=-5",
+        b"bytes=5-",
+        b'W/"tag", "other"',
+        b"*",
+        b"Thu, 01 Jan 1970 00:00:00 GMT",
+    ):
         yield b"\1" + text_
         yield b"\2" + text_
 
 
 def spool_record():
     head = b"cayrec\0\2"
-    members = b"".join(tlv(tag, ID.encode()) for tag in (1, 2, 3, 8, 9, 14, 15)) + b"".join(tlv(tag, struct.pack("<Q", 1)) for tag in (4, 7, 11, 12, 13, 19))
+    members = b"".join(tlv(tag, ID.encode()) for tag in (1, 2, 3, 8, 9, 14, 15)) + b"".join(
+        tlv(tag, struct.pack("<Q", 1)) for tag in (4, 7, 11, 12, 13, 19)
+    )
     yield members
     yield head + checked(members) + checked(tlv(11, struct.pack("<Q", 2)))
     yield head + checked(members)[:-1]
@@ -367,22 +696,31 @@ def spool_record():
 
 
 def checked(payload):
-    total = 0xcbf29ce484222325
+    total = 0xCBF29CE484222325
     for one in payload:
-        total = (total ^ one) * 0x100000001b3 % (1 << 64)
+        total = (total ^ one) * 0x100000001B3 % (1 << 64)
     return struct.pack("<IQ", len(payload), total) + payload
 
 
 def program_record():
     text_ = b"/bin/sh\0sh\0-c\0true\0"
     for kind, status in ((1, 0), (2, 0), (3, 0x700), (3, 9)):
-        yield struct.pack("<4I3QIiII", kind, 9, 7, 1, 4_000_000_000, 5_000_000_000, 0, 0, status, 8, len(text_)) + text_
+        yield struct.pack(
+            "<4I3QIiII", kind, 9, 7, 1, 4_000_000_000, 5_000_000_000, 0, 0, status, 8, len(text_)
+        ) + text_
     yield checked(tlv(1, struct.pack("<Q", 2)) + tlv(7, b"/bin/sh") + tlv(8, b"sh"))
 
 
 def decision_log():
     def line(number, kind):
-        return tlv(1, struct.pack("<Q", number)) + tlv(2, struct.pack("<Q", kind)) + tlv(4, struct.pack("<Q", 2)) + tlv(5, b"a.test") + tlv(7, struct.pack("<Q", 443))
+        return (
+            tlv(1, struct.pack("<Q", number))
+            + tlv(2, struct.pack("<Q", kind))
+            + tlv(4, struct.pack("<Q", 2))
+            + tlv(5, b"a.test")
+            + tlv(7, struct.pack("<Q", 443))
+        )
+
     for lines in ([line(1, 1), line(2, 2)], [line(7, 3), line(1 << 20, 4), line(0, 5)]):
         yield b"\0" + b"".join(bytes([len(one)]) + one for one in lines)
     yield b"caydec\0\1" + checked(line(1, 1)) + checked(line(2, 1))[:-1]

@@ -1,4 +1,5 @@
-// Any record leads forward, to its end, without a piece past the stream; a ring's mark is read where it was written.
+// Any record leads forward, to its end, without a piece past the stream; a ring's mark is read
+// where it was written.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,9 +31,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     cay::wire::ExtentMsg small = stream;
     small.ring_begin = raw[4] % 4096;
     small.ring_size = raw[5] % 4096;
-    if (::ftruncate(file_in_memory, 0) != 0 || ::pwrite(file_in_memory, mark.data(), mark.size(), at) != static_cast<ssize_t>(mark.size())) std::abort();
+    if (::ftruncate(file_in_memory, 0) != 0 ||
+        ::pwrite(file_in_memory, mark.data(), mark.size(), at) != static_cast<ssize_t>(mark.size()))
+      std::abort();
     const auto seen = cay::wire::look_at(file_in_memory, small);
-    if (small.ring_size > 0 && (!seen.mark || seen.mark->bytes != raw[8] || seen.mark->until != raw[9])) std::abort();
+    if (small.ring_size > 0 &&
+        (!seen.mark || seen.mark->bytes != raw[8] || seen.mark->until != raw[9]))
+      std::abort();
     file = seen;
   }
   if ((raw[7] & 4) != 0) stream = cay::wire::settled(stream, file, (raw[7] & 1) != 0);

@@ -1,4 +1,5 @@
-// A command's record in its spool. Its good part stays good when more is written behind it, and a broken one has no end.
+// A command's record in its spool. Its good part stays good when more is written behind it, and a
+// broken one has no end.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,11 +14,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view in(reinterpret_cast<const char*>(data), size);
   const auto length = checked_length(in);
   if (const auto payload = first_checked(in); payload && payload->size() != *length) std::abort();
-  const auto frame = [in] {  // sums are not for a fuzzer to find: the same bytes with a sum of their own
-    std::string out(kRecordHead);
-    append_checked(out, in);
-    return out;
-  }();
+  const auto frame =
+      [in] {  // sums are not for a fuzzer to find: the same bytes with a sum of their own
+        std::string out(kRecordHead);
+        append_checked(out, in);
+        return out;
+      }();
   if (!in.empty()) {  // and with one that is not theirs
     std::string bent = frame;
     bent.back() = static_cast<char>(bent.back() ^ 1);
@@ -38,7 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     end.reason = "behind it";
     longer += record_frame(end);
     const auto more = read_record(longer);
-    if (!more || more->good != longer.size() || more->message.reason != "behind it" || more->message.state != record->message.state) std::abort();
+    if (!more || more->good != longer.size() || more->message.reason != "behind it" ||
+        more->message.state != record->message.state)
+      std::abort();
   }
   const auto damaged = damaged_record("id", size, 0);
   if (damaged.state != 8 || damaged.exit_code != 0) std::abort();

@@ -1,4 +1,5 @@
-// Header sums of a tar as they should be: what guards against torn tapes must not keep a fuzzer out.
+// Header sums of a tar as they should be: what guards against torn tapes must not keep a fuzzer
+// out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,15 +9,17 @@
 
 namespace cay::fuzz {
 
-// Sets the sum of every header that is reached by going from one to the next, by the sizes in them. A fuzzer should not learn from these
-// comparisons, and watching them took half of the time.
-__attribute__((no_sanitize("coverage", "address", "undefined"))) inline std::string with_tar_sums(std::string_view archive) {
+// Sets the sum of every header that is reached by going from one to the next, by the sizes in them.
+// A fuzzer should not learn from these comparisons, and watching them took half of the time.
+__attribute__((no_sanitize("coverage", "address", "undefined"))) inline std::string with_tar_sums(
+    std::string_view archive) {
   constexpr std::size_t kBlock = 512, kSum = 148, kSumSize = 8, kSize = 124, kSizeDigits = 11;
   std::string out(archive);
   for (std::size_t at = 0; at + kBlock <= out.size();) {
     unsigned total = 0;
     std::uint64_t size = 0;
-    for (std::size_t i = 0; i < kBlock; ++i) total += i >= kSum && i < kSum + kSumSize ? ' ' : static_cast<unsigned char>(out[at + i]);
+    for (std::size_t i = 0; i < kBlock; ++i)
+      total += i >= kSum && i < kSum + kSumSize ? ' ' : static_cast<unsigned char>(out[at + i]);
     if (total == kSumSize * ' ') break;  // all of it zeros: the end
     char text[kSumSize + 1];
     std::snprintf(text, sizeof text, "%06o", total);

@@ -28,7 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const auto& one = whole[i];
     const auto& other = pieces[i];
-    if (one.payload != other.payload || one.type != other.type || one.channel != other.channel) std::abort();
+    if (one.payload != other.payload || one.type != other.type || one.channel != other.channel)
+      std::abort();
     if (one.payload.size() > cay::wire::kMaxPayload) std::abort();
     const auto bytes = cay::wire::encode_frame(one);
     if (in.find(bytes) == std::string_view::npos) std::abort();  // nothing invented

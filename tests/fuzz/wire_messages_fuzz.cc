@@ -30,10 +30,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace cay::wire;
   if (size == 0) return 0;
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
-  pick<Empty, Hello, ErrorMsg, Credit, Eof, CommandRef, StartCommand, CommandMsg, NoteMsg, Noted, Attach, GapMsg, Stdin, Kill, Resize,
-       FileOp, FileInfoMsg, GrepMatchMsg, StatsMsg, CreateSandbox, SandboxRef, Created, SandboxEntry, ProgressMsg,
-       SnapshotMsg, FeatureMsg, OpenTunnel, TunnelOpen, ExtentMsg, PrepareDefault, Lent, DecisionMsg, DecisionsMsg, VaultAsk, VaultAnswer, VaultGrant,
-       BrokerHello, BrokerRoutes, BrokerWord>(data[0], in);
-  if (const auto value = decode_data(in); value && encode_data(*value).size() != in.size()) std::abort();
+  pick<Empty, Hello, ErrorMsg, Credit, Eof, CommandRef, StartCommand, CommandMsg, NoteMsg, Noted,
+       Attach, GapMsg, Stdin, Kill, Resize, FileOp, FileInfoMsg, GrepMatchMsg, StatsMsg,
+       CreateSandbox, SandboxRef, Created, SandboxEntry, ProgressMsg, SnapshotMsg, FeatureMsg,
+       OpenTunnel, TunnelOpen, ExtentMsg, PrepareDefault, Lent, DecisionMsg, DecisionsMsg, VaultAsk,
+       VaultAnswer, VaultGrant, BrokerHello, BrokerRoutes, BrokerWord>(data[0], in);
+  if (const auto value = decode_data(in); value && encode_data(*value).size() != in.size())
+    std::abort();
   return 0;
 }

@@ -22,7 +22,9 @@ class Sandbox:
 
     def run(self, *argv, user=None, stdin=None, timeout=60):
         options = [*(["--user", user] if user else []), *(["-i"] if stdin is not None else [])]
-        return self.daemon.cli("exec", *options, self.name, "--", *argv, stdin=stdin, timeout=timeout)
+        return self.daemon.cli(
+            "exec", *options, self.name, "--", *argv, stdin=stdin, timeout=timeout
+        )
 
     def sh(self, line, **kwargs):
         return self.run("sh", "-c", line, **kwargs)
@@ -62,5 +64,7 @@ def sandbox(daemon):
 def attack(tmp_path_factory):
     """The compiled payload, on the host."""
     program = tmp_path_factory.mktemp("payload") / "attack"
-    subprocess.run([COMPILER, "-O1", "-static", "-o", program, HERE / "payloads" / "attack.c"], check=True)
+    subprocess.run(
+        [COMPILER, "-O1", "-static", "-o", program, HERE / "payloads" / "attack.c"], check=True
+    )
     return program

@@ -10,7 +10,10 @@ import pytest
 
 from inside import Sandbox, sandbox  # noqa: F401 (a fixture)
 
-own_clocks = pytest.mark.skipif(not os.path.exists("/proc/self/ns/time"), reason="a kernel without time namespaces: sandboxes go without (doctor says so)")
+own_clocks = pytest.mark.skipif(
+    not os.path.exists("/proc/self/ns/time"),
+    reason="a kernel without time namespaces: sandboxes go without (doctor says so)",
+)
 
 
 def raw_ahead():
@@ -23,7 +26,10 @@ def raw_ahead():
     return min(looks)[1]
 
 
-LOOK = "import ctypes, json, os, platform, time\n" + inspect.getsource(raw_ahead) + r"""
+LOOK = (
+    "import ctypes, json, os, platform, time\n"
+    + inspect.getsource(raw_ahead)
+    + r"""
 told = {"namespace": os.readlink("/proc/self/ns/time"), "for_children": os.readlink("/proc/self/ns/time_for_children")}
 told["boot"] = time.clock_gettime(time.CLOCK_BOOTTIME)
 told["monotonic"] = time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -39,6 +45,7 @@ told["wall"] = time.time()
 told["boot_id"] = open("/proc/sys/kernel/random/boot_id").read()
 print(json.dumps(told))
 """
+)
 
 
 def look(box, **how):
@@ -81,8 +88,14 @@ def test_uptime_is_the_sandboxs(born):
 def test_all_in_a_sandbox_have_the_same_clocks(sandbox):
     first = look(sandbox)
     again = look(sandbox, user="user")
-    assert again["namespace"] == first["namespace"] and again["boot"] > first["boot"] and again["btime"] in range(first["btime"] - 1, first["btime"] + 2)
-    marks = sandbox.sh("cut -d' ' -f1 /proc/uptime; (sh -c \"cut -d' ' -f1 /proc/uptime\")").text.split()
+    assert (
+        again["namespace"] == first["namespace"]
+        and again["boot"] > first["boot"]
+        and again["btime"] in range(first["btime"] - 1, first["btime"] + 2)
+    )
+    marks = sandbox.sh(
+        "cut -d' ' -f1 /proc/uptime; (sh -c \"cut -d' ' -f1 /proc/uptime\")"
+    ).text.split()
     assert float(marks[0]) <= float(marks[1]) < float(marks[0]) + 60
 
 
@@ -144,7 +157,9 @@ def test_a_start_begins_anew_and_a_pause_does_not(born, http):
 def test_the_boot_has_an_id_of_its_own(sandbox, born):
     path = pathlib.Path("/proc/sys/kernel/random/boot_id")
     ids = [sandbox.sh(f"cat {path}").text, born[0].sh(f"cat {path}").text, path.read_text()]
-    assert all(re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n", one) for one in ids), ids
+    assert all(
+        re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n", one) for one in ids
+    ), ids
     assert len(set(ids)) == 3  # the host's is the control
     assert sandbox.sh(f"cat {path}", user="user").text == ids[0]
     for change in (f"echo x > {path}", f"umount {path}", f"mount --bind /etc/hostname {path}"):

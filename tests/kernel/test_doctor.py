@@ -41,31 +41,48 @@ def test_what_the_kernel_says_that_it_lacks_is_told(told):
     places = pathlib.Path("/sys/devices/system/cpu/vulnerabilities")
     said = {place.name: place.read_text() for place in places.iterdir()} if places.exists() else {}
     lacking = sorted(name for name, text in said.items() if text.startswith("Vulnerable"))
-    lacking += sorted(f"{name} (between the threads of a core)" for name, text in said.items() if name not in lacking and "SMT vulnerable" in text)
+    lacking += sorted(
+        f"{name} (between the threads of a core)"
+        for name, text in said.items()
+        if name not in lacking and "SMT vulnerable" in text
+    )
     if lacking:
-        assert told["processor"]["found"].split(";")[0] == "open to " + ", ".join(lacking) and not told["processor"]["ok"] and told["processor"]["remedy"]
+        assert (
+            told["processor"]["found"].split(";")[0] == "open to " + ", ".join(lacking)
+            and not told["processor"]["ok"]
+            and told["processor"]["remedy"]
+        )
     else:
         assert told["processor"]["ok"]
 
 
 def test_threads_of_a_core_are_told(told):
     active = pathlib.Path("/sys/devices/system/cpu/smt/active")
-    assert ("two threads share a core" in told["processor"]["found"]) == (active.exists() and active.read_text().strip() == "1")
+    assert ("two threads share a core" in told["processor"]["found"]) == (
+        active.exists() and active.read_text().strip() == "1"
+    )
 
 
 def test_own_clocks_are_told(told):
     clocks = told["own clocks"]
     most = pathlib.Path("/proc/sys/user/max_time_namespaces")
-    assert clocks["ok"] == (os.path.exists("/proc/self/ns/time") and most.read_text().strip() != "0"), clocks
+    assert clocks["ok"] == (
+        os.path.exists("/proc/self/ns/time") and most.read_text().strip() != "0"
+    ), clocks
     assert clocks["ok"] or (clocks["fallback"] and clocks["remedy"])
 
 
 def test_crypto_sockets_are_told_and_not_loaded(told):
     def loaded():
-        return any(line.startswith("ALG ") for line in pathlib.Path("/proc/net/protocols").read_text().splitlines())
+        return any(
+            line.startswith("ALG ")
+            for line in pathlib.Path("/proc/net/protocols").read_text().splitlines()
+        )
 
     crypto = told["crypto sockets"]
-    assert crypto["ok"] and crypto["found"].startswith("AF_ALG is in the kernel") == loaded(), crypto
+    assert (
+        crypto["ok"] and crypto["found"].startswith("AF_ALG is in the kernel") == loaded()
+    ), crypto
     if loaded() or "for whoever asks" in crypto["found"]:
         assert "modprobe.d" in crypto["remedy"], crypto
 
@@ -89,10 +106,18 @@ def test_a_socket_of_docker_that_the_daemon_reaches_is_told(told, daemon):
                 assert "/run/docker.sock is not for the daemon's user" in now()["found"]
                 os.chown(place, daemon.data.stat().st_uid, 0)
             reached = now()
-            assert not reached["ok"] and "/run/docker.sock is open to the daemon's user" in reached["found"] and reached["remedy"], reached
+            assert (
+                not reached["ok"]
+                and "/run/docker.sock is open to the daemon's user" in reached["found"]
+                and reached["remedy"]
+            ), reached
             place.chmod(0o666)
             open_to_all = now()
-            assert not open_to_all["ok"] and "open to everybody" in open_to_all["found"] and "chmod o-rw /run/docker.sock" in open_to_all["remedy"]
+            assert (
+                not open_to_all["ok"]
+                and "open to everybody" in open_to_all["found"]
+                and "chmod o-rw /run/docker.sock" in open_to_all["remedy"]
+            )
         finally:
             place.unlink(missing_ok=True)
 
@@ -104,7 +129,11 @@ def test_what_everybody_may_write_is_told(told, daemon):
     planted.chmod(0o666)
     try:
         got = told_now(daemon)["data directory"]
-        assert not got["ok"] and str(planted.resolve()) in got["found"] and got["remedy"] == f"chmod o-w {planted.resolve()}", got
+        assert (
+            not got["ok"]
+            and str(planted.resolve()) in got["found"]
+            and got["remedy"] == f"chmod o-w {planted.resolve()}"
+        ), got
     finally:
         planted.unlink()
 
@@ -118,7 +147,9 @@ def test_known_defects_of_the_kernel_are_looked_up(told):
 def test_where_each_controller_is(told):
     old = v1_controllers()
     for controller in ("memory", "pids", "cpu"):
-        assert f"{controller} {'v1' if controller in old else 'v2'}" in told["cgroups"]["found"], told["cgroups"]
+        assert (
+            f"{controller} {'v1' if controller in old else 'v2'}" in told["cgroups"]["found"]
+        ), told["cgroups"]
     assert told["cgroups"]["found"].startswith("hybrid" if old else "pure v2")
     assert told["cgroups"]["fallback"] == ("limits are written through v1" if old else "")
     assert told["cgroup.kill"]["ok"]
@@ -152,15 +183,37 @@ def test_swap_and_links(told, daemon):
 
 
 def test_what_is_missing_has_a_remedy_or_a_fallback(told):
-    assert {"network", "gate", "kernel defects", "processor", "idmapped mounts (layers)", "idmapped mounts (disks)", "overlay", "seccomp", "room for filters", "landlock", "user namespaces", "own clocks", "crypto sockets", "module requests", "container engines", "data directory",
-            "uid ranges"} <= set(told)
+    assert {
+        "network",
+        "gate",
+        "kernel defects",
+        "processor",
+        "idmapped mounts (layers)",
+        "idmapped mounts (disks)",
+        "overlay",
+        "seccomp",
+        "room for filters",
+        "landlock",
+        "user namespaces",
+        "own clocks",
+        "crypto sockets",
+        "module requests",
+        "container engines",
+        "data directory",
+        "uid ranges",
+    } <= set(told)
     for feature in told.values():
         assert feature["found"], feature
         assert feature["ok"] or feature["fallback"] or feature["remedy"], feature
 
 
 def test_what_sandboxes_lack_is_told(told):
-    for name, path in (("python3", "/usr/bin/python3"), ("git", "/usr/bin/git"), ("npm", "/usr/bin/npm"), ("sudo", "/usr/bin/sudo")):
+    for name, path in (
+        ("python3", "/usr/bin/python3"),
+        ("git", "/usr/bin/git"),
+        ("npm", "/usr/bin/npm"),
+        ("sudo", "/usr/bin/sudo"),
+    ):
         there = f" {name}," in f" {told['programs']['found']},"
         assert there == os.path.lexists(path), (name, told["programs"])
         assert there or (name in told["programs"]["fallback"] and told["programs"]["remedy"])
@@ -172,7 +225,9 @@ def test_the_table_shows_the_same(told, daemon):
         assert feature["name"] in text and feature["fallback"] in text, feature["name"]
 
 
-@pytest.mark.skipif("CAY_GUEST" not in os.environ, reason="what is true of tests/guest/run's guest alone")
+@pytest.mark.skipif(
+    "CAY_GUEST" not in os.environ, reason="what is true of tests/guest/run's guest alone"
+)
 def test_the_guest_is_debian_12_with_cgroup_v2_alone(told, daemon):
     print(daemon.cli("doctor").text)
     assert os.uname().release.startswith("6.1.") and told["kernel"]["ok"]

@@ -10,8 +10,13 @@ import pytest
 SUITE = pathlib.Path(__file__).resolve().parents[1] / "escape/suite.py"
 CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern")
 
-pytestmark = [pytest.mark.skipif(os.environ.get("CAY_GUEST") != "1", reason="the host's own kernel and its settings are what the escape suite runs on: tests/guest/run"),
-              pytest.mark.skipif(os.geteuid() != 0, reason="controls take walls away: needs root")]
+pytestmark = [
+    pytest.mark.skipif(
+        os.environ.get("CAY_GUEST") != "1",
+        reason="the host's own kernel and its settings are what the escape suite runs on: tests/guest/run",
+    ),
+    pytest.mark.skipif(os.geteuid() != 0, reason="controls take walls away: needs root"),
+]
 
 
 @pytest.fixture
@@ -24,10 +29,31 @@ def cores_for_a_program():
 
 def judged(*rows):
     """What the suite's table says of them: name -> result."""
-    done = subprocess.run(["unshare", "--net", "--ipc", "--uts", "--mount", "sh", "-c", 'ip link set lo up 2>/dev/null || exit 9; exec "$@"', "sh",
-                           sys.executable, SUITE, "--no-holes", *rows], capture_output=True, text=True, errors="replace")
+    done = subprocess.run(
+        [
+            "unshare",
+            "--net",
+            "--ipc",
+            "--uts",
+            "--mount",
+            "sh",
+            "-c",
+            'ip link set lo up 2>/dev/null || exit 9; exec "$@"',
+            "sh",
+            sys.executable,
+            SUITE,
+            "--no-holes",
+            *rows,
+        ],
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return {name: (result, done.stdout) for result, name in re.findall(r"^(HELD|NO CONTROL)\s+(\S+)", done.stdout, re.M)}
+    return {
+        name: (result, done.stdout)
+        for result, name in re.findall(r"^(HELD|NO CONTROL)\s+(\S+)", done.stdout, re.M)
+    }
 
 
 def test_sockets_of_the_kernels_ciphers_are_held_where_there_are_some():
@@ -44,7 +70,11 @@ def test_no_core_goes_to_a_program_of_the_hosts(cores_for_a_program):
 def test_a_kernel_with_modules_is_asked_for_none():
     """The control of each ioctl takes the filter away; here what it asks for is loaded then."""
     # On kernels that have them built in these are no modules.
-    there = {name for name in ("bridge", "8021q") if any(pathlib.Path("/lib/modules", os.uname().release).rglob(f"{name}.ko*"))}
+    there = {
+        name
+        for name in ("bridge", "8021q")
+        if any(pathlib.Path("/lib/modules", os.uname().release).rglob(f"{name}.ko*"))
+    }
     assert there, "Debian's kernel has both as modules"
     loaded = {line.split()[0] for line in pathlib.Path("/proc/modules").read_text().splitlines()}
     assert not there & loaded, "somebody loaded them before"

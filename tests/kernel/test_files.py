@@ -23,7 +23,10 @@ SECRET = "cay-planted-" + os.urandom(8).hex()
 @pytest.fixture
 def planted():
     """Files of the host outside the snapshot, with a secret in them."""
-    made = [pathlib.Path(tempfile.mkdtemp(prefix="cay-host-", dir=where)) for where in ("/tmp", "/root", "/var/tmp", "/home")]
+    made = [
+        pathlib.Path(tempfile.mkdtemp(prefix="cay-host-", dir=where))
+        for where in ("/tmp", "/root", "/var/tmp", "/home")
+    ]
     for place in made:
         place.chmod(0o755)
         (place / "secret").write_text(SECRET)
@@ -37,17 +40,32 @@ def planted():
 def test_host_files_are_not_there(sandbox, planted):
     for path in planted:
         assert pathlib.Path(path).read_text() == SECRET  # positive control
-        for way in (path, "/.." * 12 + path, "/proc/1/root" + path, "/proc/self/root/../.." + path, "/dev/fd/../../../.." + path):
+        for way in (
+            path,
+            "/.." * 12 + path,
+            "/proc/1/root" + path,
+            "/proc/self/root/../.." + path,
+            "/dev/fd/../../../.." + path,
+        ):
             got = sandbox.run("cat", way)
             assert got.code != 0 and SECRET.encode() not in got.out, way
 
 
 @needs_root
 def test_file_verbs_do_not_leave_by_links(sandbox, planted, tmp_path):
-    sandbox.sh("rm -rf /work1 && mkdir /work1 && ln -s " + planted[0] + " /work1/link && ln -s / /work1/root"
-               " && ln -s ../../../../../../../.. /work1/up && ln -s /proc/self/root /work1/magic && echo in > /work1/in")
+    sandbox.sh(
+        "rm -rf /work1 && mkdir /work1 && ln -s "
+        + planted[0]
+        + " /work1/link && ln -s / /work1/root"
+        " && ln -s ../../../../../../../.. /work1/up && ln -s /proc/self/root /work1/magic && echo in > /work1/in"
+    )
     assert sandbox.get("/work1/in", tmp_path / "in").code == 0  # positive control
-    for way in ("/work1/link", "/work1/root" + planted[0], "/work1/up" + planted[0], "/work1/magic" + planted[0]):
+    for way in (
+        "/work1/link",
+        "/work1/root" + planted[0],
+        "/work1/up" + planted[0],
+        "/work1/magic" + planted[0],
+    ):
         got = sandbox.get(way, tmp_path / "out")
         assert got.code != 0 and not (tmp_path / "out").exists(), way
 
@@ -62,16 +80,39 @@ def test_etc_tells_nothing_of_the_host(sandbox):
         word = line.split(":")[1]
         if len(word) > 3:
             assert sandbox.run("grep", "-F", word, "/etc/shadow").code == 1
-    machine_id = pathlib.Path("/etc/machine-id").read_text().strip() if os.path.exists("/etc/machine-id") else ""
+    machine_id = (
+        pathlib.Path("/etc/machine-id").read_text().strip()
+        if os.path.exists("/etc/machine-id")
+        else ""
+    )
     if machine_id:
         assert sandbox.sh("cat /etc/machine-id").text.strip() != machine_id
     assert sandbox.sh("ls /etc/ssh/ssh_host_* /etc/ssl/private/* 2>/dev/null").text == ""
-    assert sandbox.run("grep", "^root:", "/etc/passwd").code == 0  # positive control: the file is there and is read
+    assert (
+        sandbox.run("grep", "^root:", "/etc/passwd").code == 0
+    )  # positive control: the file is there and is read
 
 
 def test_unreadable_files_of_usr_are_not_there(sandbox):
-    hidden = subprocess.run(["find", "/usr", "-xdev", "-path", "/usr/local", "-prune", "-o", "-type", "f", "!", "-perm",
-                             "-004", "-print"], capture_output=True, text=True).stdout.split()
+    hidden = subprocess.run(
+        [
+            "find",
+            "/usr",
+            "-xdev",
+            "-path",
+            "/usr/local",
+            "-prune",
+            "-o",
+            "-type",
+            "f",
+            "!",
+            "-perm",
+            "-004",
+            "-print",
+        ],
+        capture_output=True,
+        text=True,
+    ).stdout.split()
     for path in hidden[:50]:
         assert sandbox.run("test", "-e", path).code == 1, path
     assert sandbox.run("test", "-e", "/usr/bin/users").code == 0  # positive control
@@ -80,8 +121,9 @@ def test_unreadable_files_of_usr_are_not_there(sandbox):
 def run_as_nobody(path):
     """What `path -u` prints for an ordinary user of the host; None if it does not start."""
     try:
-        return subprocess.run([path, "-u"], capture_output=True, text=True, user=65534, group=65534,
-                              extra_groups=[]).stdout.strip()
+        return subprocess.run(
+            [path, "-u"], capture_output=True, text=True, user=65534, group=65534, extra_groups=[]
+        ).stdout.strip()
     except (PermissionError, FileNotFoundError):
         return None
 
@@ -106,14 +148,22 @@ def archive(*entries):
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name, data in entries:
             info = tarfile.TarInfo(name.rstrip("/"))
-            info.type, info.mode, info.size = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE, 0o7755, len(data)
+            info.type, info.mode, info.size = (
+                tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE,
+                0o7755,
+                len(data),
+            )
             tar.addfile(info, io.BytesIO(data))
     return out.getvalue()
 
 
 def test_an_uploaded_tree_brings_no_set_id_program(sandbox, http):
     place = f"/api/v1/sandboxes/{sandbox.name}/files/tree"
-    got = http.put(place, params={"path": "/uploaded"}, content=archive(("dir/", b""), ("dir/file", pathlib.Path("/usr/bin/id").read_bytes())))
+    got = http.put(
+        place,
+        params={"path": "/uploaded"},
+        content=archive(("dir/", b""), ("dir/file", pathlib.Path("/usr/bin/id").read_bytes())),
+    )
     assert got.status_code < 300, got.text
     assert sandbox.sh("stat -c '%a %u' /uploaded/dir /uploaded/dir/file").text == "1755 0\n755 0\n"
     assert sandbox.run("/uploaded/dir/file", "-u", user="user").text.strip() != "0"
@@ -136,7 +186,10 @@ def test_an_uploaded_tree_has_bounds(sandbox, http):
     assert put(archive(("d/" * 256 + "f", b"x"))) == "unsafe_path"
     assert put(archive(("d" * 255 + "/" + "n" * 200, b"x"))) == ""  # positive control
     assert put(archive(("n/" * 20 + "n" * 5000, b"x"))) == "unsafe_path"
-    assert put(gzip.compress(deep)) in ("malformed_tar", "truncated_tar")  # the second: shorter than a header
+    assert put(gzip.compress(deep)) in (
+        "malformed_tar",
+        "truncated_tar",
+    )  # the second: shorter than a header
 
 
 @needs_root
@@ -146,7 +199,9 @@ def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     got = sandbox.sh(f"cp /usr/bin/id /{name} && chmod 6755 /{name} && stat -c %a /{name}")
     assert got.text == "6755\n", got
     ran = sandbox.run(f"/{name}", "-u", user="user")
-    assert ran.text.strip() == "0", ran  # positive control: inside the bit works, to the sandbox's own root
+    assert (
+        ran.text.strip() == "0"
+    ), ran  # positive control: inside the bit works, to the sandbox's own root
     waiting = sandbox.start("sleep 60")
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
     # In the data directory as each mount namespace has it (only the launcher's has the store), and in the sandbox's own tree by way of its
@@ -155,7 +210,9 @@ def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     stored = {path for view in views for path in disks(view, daemon.data, name)}
     inside = {f"/proc/{pid}/root/{name}" for pid in pids}
     tries = sorted(stored | inside)
-    assert stored and any(os.path.exists(path) for path in inside)  # positive control: root does find it, in both
+    assert stored and any(
+        os.path.exists(path) for path in inside
+    )  # positive control: root does find it, in both
     assert [path for path in tries if run_as_nobody(path) is not None] == []
     sandbox.daemon.cli("kill", sandbox.name, waiting)
     ordinary = pathlib.Path(tempfile.mkdtemp(prefix="cay-setuid-", dir="/var/tmp"))
@@ -168,8 +225,10 @@ def test_a_set_id_file_does_not_get_out(sandbox, daemon):
 
 
 def test_special_files_are_refused_at_once(sandbox, tmp_path):
-    sandbox.sh("rm -f /fifo /sock /zero; mkfifo /fifo; ln -s /dev/zero /zero;"
-               " python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('/sock')\"")
+    sandbox.sh(
+        "rm -f /fifo /sock /zero; mkfifo /fifo; ln -s /dev/zero /zero;"
+        " python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('/sock')\""
+    )
     for path in ("/fifo", "/sock", "/zero", "/dev/zero", "/dev/tty"):
         begun = time.monotonic()
         got = sandbox.get(path, tmp_path / "out", timeout=20)
@@ -180,17 +239,27 @@ def test_special_files_are_refused_at_once(sandbox, tmp_path):
 def test_the_program_of_a_file_operation_is_not_read_or_written(sandbox, tmp_path):
     """/proc/self/exe of whoever does a file operation is Cay's, which lies outside the sandbox and has no name in it."""
     (tmp_path / "in").write_text("new")
-    sandbox.sh("ln -sf /proc/self/exe /exe; ln -sf /etc/hostname /plain; cp /bin/true /mine; ln -sf /mine /to-mine")
+    sandbox.sh(
+        "ln -sf /proc/self/exe /exe; ln -sf /etc/hostname /plain; cp /bin/true /mine; ln -sf /mine /to-mine"
+    )
     before = sandbox.sh("ls -A /").text
     for path in ("/proc/self/exe", "/exe"):
         got = sandbox.get(path, tmp_path / "out")
-        assert got.code != 0 and b"permission denied" in got.err and not (tmp_path / "out").exists(), got
+        assert (
+            got.code != 0 and b"permission denied" in got.err and not (tmp_path / "out").exists()
+        ), got
         got = sandbox.daemon.cli("cp", tmp_path / "in", f"{sandbox.name}:{path}")
         assert got.code != 0 and b"permission denied" in got.err, got
     assert sandbox.sh("ls -A /").text == before
     # Positive controls: links, and programs of the sandbox's own.
-    assert sandbox.get("/plain", tmp_path / "plain").code == 0 and sandbox.get("/to-mine", tmp_path / "mine").code == 0
-    assert sandbox.daemon.cli("cp", tmp_path / "in", f"{sandbox.name}:/to-mine").code == 0 and sandbox.sh("cat /mine").text == "new"
+    assert (
+        sandbox.get("/plain", tmp_path / "plain").code == 0
+        and sandbox.get("/to-mine", tmp_path / "mine").code == 0
+    )
+    assert (
+        sandbox.daemon.cli("cp", tmp_path / "in", f"{sandbox.name}:/to-mine").code == 0
+        and sandbox.sh("cat /mine").text == "new"
+    )
 
 
 def test_hanging_files_delay_no_command(sandbox, daemon):
@@ -213,12 +282,21 @@ def test_hanging_files_delay_no_command(sandbox, daemon):
     uploads = []
     for number in range(8):
         upload = socket.create_connection(("127.0.0.1", daemon.port))
-        upload.sendall(f"PUT /api/v1/sandboxes/{sandbox.name}/files?path=/stalled-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                       f"X-Api-Key: {daemon.key}\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000)
+        upload.sendall(
+            f"PUT /api/v1/sandboxes/{sandbox.name}/files?path=/stalled-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"X-Api-Key: {daemon.key}\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000
+        )
         uploads.append(upload)
     wait_until(lambda: processes() >= before + 8, "eight helpers are at work")
-    copies = [subprocess.Popen([CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"], env={**os.environ, **daemon.env},
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(8)]
+    copies = [
+        subprocess.Popen(
+            [CAY, "cp", f"{sandbox.name}:/fifo", "/dev/null"],
+            env={**os.environ, **daemon.env},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(8)
+    ]
     reader = sandbox.start("cat /fifo")  # a command may wait as long as it likes
     busy = median()
     assert processes() >= before + 8  # they still were
@@ -238,7 +316,12 @@ def test_device_nodes_cannot_be_made(sandbox):
         assert sandbox.sh(f"mknod /node {kind}").code != 0, kind
     assert sandbox.sh("rm -f /node; mknod /node p && test -p /node").code == 0  # positive control
     # So there is no FUSE inside, and no mount of it that could hang a file helper.
-    assert sandbox.sh("mkdir -p /fuse && mount -t fuse none /fuse -o fd=0,rootmode=40000,user_id=0,group_id=0 </dev/null").code != 0
+    assert (
+        sandbox.sh(
+            "mkdir -p /fuse && mount -t fuse none /fuse -o fd=0,rootmode=40000,user_id=0,group_id=0 </dev/null"
+        ).code
+        != 0
+    )
     nodes = sandbox.sh("find / -xdev \\( -type b -o -type c \\) 2>/dev/null").text
     assert nodes == "", nodes
     listed = sandbox.sh("ls /dev").text.split()
@@ -250,7 +333,14 @@ def test_usr_of_the_host_stays_as_it_is(sandbox):
     """The snapshot's files are links to the host's: writing inside must reach a copy."""
     before = pathlib.Path("/usr/bin/users").read_bytes()
     mode = os.stat("/usr/bin/users").st_mode
-    assert sandbox.sh("echo changed >> /usr/bin/users && chmod 4777 /usr/bin/users && chown 1000 /usr/bin/users").code == 0
-    assert sandbox.sh("tail -c 8 /usr/bin/users").text == "changed\n"  # positive control: inside it did change
+    assert (
+        sandbox.sh(
+            "echo changed >> /usr/bin/users && chmod 4777 /usr/bin/users && chown 1000 /usr/bin/users"
+        ).code
+        == 0
+    )
+    assert (
+        sandbox.sh("tail -c 8 /usr/bin/users").text == "changed\n"
+    )  # positive control: inside it did change
     assert pathlib.Path("/usr/bin/users").read_bytes() == before
     assert os.stat("/usr/bin/users").st_mode == mode and stat.S_ISREG(mode)

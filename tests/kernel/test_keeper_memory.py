@@ -5,7 +5,9 @@ import pathlib
 import pytest
 from harness import keeper_of, slow, wait_until
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED: changes a cgroup's limit, which takes root")
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="SKIPPED: changes a cgroup's limit, which takes root"
+)
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 
 
@@ -20,7 +22,11 @@ def starve():
             (group / "cgroup.procs").write_text(str(pid))
             (group / "memory.limit_in_bytes").write_text("0")
             return
-        unified = next(line.split("::", 1)[1].strip() for line in open(f"/proc/{pid}/cgroup") if line.startswith("0::"))
+        unified = next(
+            line.split("::", 1)[1].strip()
+            for line in open(f"/proc/{pid}/cgroup")
+            if line.startswith("0::")
+        )
         (pathlib.Path("/sys/fs/cgroup") / unified.lstrip("/") / "memory.max").write_text("0")
 
     yield take
@@ -30,7 +36,11 @@ def starve():
 
 
 def test_a_keeper_killed_for_memory_says_so(daemon, http, box, starve):
-    named = next(feature for feature in http.get("/api/v1/doctor").json()["features"] if feature["name"] == "out of memory")
+    named = next(
+        feature
+        for feature in http.get("/api/v1/doctor").json()["features"]
+        if feature["name"] == "out of memory"
+    )
     path = f"/api/v1/sandboxes/{box['id']}"
     starve(keeper_of(daemon, box["id"]))
 

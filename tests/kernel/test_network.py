@@ -43,7 +43,9 @@ def host_server():
 
 
 def test_only_loopback_is_there(sandbox):
-    names = [line.split(":")[0].strip() for line in sandbox.sh("cat /proc/net/dev").text.splitlines()[2:]]
+    names = [
+        line.split(":")[0].strip() for line in sandbox.sh("cat /proc/net/dev").text.splitlines()[2:]
+    ]
     assert names == ["lo"]
 
 
@@ -59,11 +61,21 @@ for address in (("127.0.0.1", {host_server}), ("127.0.0.1", {daemon.port}), ("8.
         said.append(error.strerror)
 print(said, [name for _, name in socket.if_nameindex()])
 """
+
     def done_at(pid):
-        return subprocess.run(["nsenter", "-n", "-t", str(pid), sys.executable, "-c", attempt], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["nsenter", "-n", "-t", str(pid), sys.executable, "-c", attempt],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
     with daemon.http() as http:
         keeper = keeper_of(daemon, http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"])
-    assert done_at(keeper) == "['Network is unreachable', 'Network is unreachable', 'Network is unreachable'] ['lo']"
+    assert (
+        done_at(keeper)
+        == "['Network is unreachable', 'Network is unreachable', 'Network is unreachable'] ['lo']"
+    )
     assert done_at(daemon.process.pid).startswith("['reached', 'reached', ")
 
 
@@ -74,26 +86,50 @@ def cut_off(daemon):
     made.close()
 
 
-TARGETS = [["127.0.0.1", 0], ["169.254.169.254", 80], ["8.8.8.8", 80], ["10.0.0.1", 80], ["192.168.0.1", 80], ["fd00:ec2::254", 80],
-           ["2001:4860:4860::8888", 80], ["::ffff:169.254.169.254", 80]]
+TARGETS = [
+    ["127.0.0.1", 0],
+    ["169.254.169.254", 80],
+    ["8.8.8.8", 80],
+    ["10.0.0.1", 80],
+    ["192.168.0.1", 80],
+    ["fd00:ec2::254", 80],
+    ["2001:4860:4860::8888", 80],
+    ["::ffff:169.254.169.254", 80],
+]
 
 
 def test_nothing_outside_is_reached_by_address_with_packages(sandbox, host_server):
-    socket.create_connection(("127.0.0.1", host_server), timeout=5).close()  # positive control: the host reaches it
+    socket.create_connection(
+        ("127.0.0.1", host_server), timeout=5
+    ).close()  # positive control: the host reaches it
     targets = [[host, port or host_server] for host, port in TARGETS]
     got = json.loads(sandbox.python(CONNECT, json.dumps(targets), "ask").text)
     assert {host: word for host, (word, _) in got.items() if word != "refused"} == {}
-    assert max(seconds for _, seconds in got.values()) < slow(4)  # what is waited for in vain takes 5 s
+    assert max(seconds for _, seconds in got.values()) < slow(
+        4
+    )  # what is waited for in vain takes 5 s
 
 
 def test_nothing_outside_is_reached_and_nothing_hangs(cut_off, host_server):
     sandbox = cut_off
-    socket.create_connection(("127.0.0.1", host_server), timeout=5).close()  # positive control: the host reaches it
-    targets = [["127.0.0.1", host_server], ["169.254.169.254", 80], ["8.8.8.8", 53], ["10.0.0.1", 80],
-               ["192.168.0.1", 80], ["fd00:ec2::254", 80], ["2001:4860:4860::8888", 53], ["::ffff:169.254.169.254", 80]]
+    socket.create_connection(
+        ("127.0.0.1", host_server), timeout=5
+    ).close()  # positive control: the host reaches it
+    targets = [
+        ["127.0.0.1", host_server],
+        ["169.254.169.254", 80],
+        ["8.8.8.8", 53],
+        ["10.0.0.1", 80],
+        ["192.168.0.1", 80],
+        ["fd00:ec2::254", 80],
+        ["2001:4860:4860::8888", 53],
+        ["::ffff:169.254.169.254", 80],
+    ]
     got = json.loads(sandbox.python(CONNECT, json.dumps(targets)).text)
     assert {host: word for host, (word, _) in got.items() if word != "refused"} == {}
-    assert max(seconds for _, seconds in got.values()) < slow(4)  # what is waited for in vain takes 5 s
+    assert max(seconds for _, seconds in got.values()) < slow(
+        4
+    )  # what is waited for in vain takes 5 s
 
 
 def test_its_own_loopback_works(sandbox):
@@ -131,10 +167,16 @@ def test_buffers_of_tcp_are_within_the_memory_limit(http):
     url = f"/api/v1/sandboxes/{http.post('/api/v1/sandboxes', json={'limits': {'memory_bytes': 64 << 20}}).json()['id']}"
     try:
         before = tcp_bytes()
-        command = http.post(f"{url}/commands", json={"argv": ["python3", "-c", FILL], "wait": False}).json()
+        command = http.post(
+            f"{url}/commands", json={"argv": ["python3", "-c", FILL], "wait": False}
+        ).json()
         ref = f"{url}/commands/{command['id']}"
-        wait_until(lambda: http.get(f"{ref}/output", params={"stream": "stdout"}).content or
-                   http.get(ref).json()["state"] != "running", "the buffers are full", limit=60)
+        wait_until(
+            lambda: http.get(f"{ref}/output", params={"stream": "stdout"}).content
+            or http.get(ref).json()["state"] != "running",
+            "the buffers are full",
+            limit=60,
+        )
         held = tcp_bytes() - before
     finally:
         http.delete(url)
@@ -176,12 +218,21 @@ def test_few_connections_are_remembered(daemon, http, flood):
         box = Sandbox(daemon, "--policy", "open")
         try:
             pids = processes_of(http.get(f"/api/v1/sandboxes/{box.name}").json()["id"])
-            pid = next(pid for pid in pids if os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user"))  # not its keeper
+            pid = next(
+                pid
+                for pid in pids
+                if os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user")
+            )  # not its keeper
             if not bounded:
                 connection_tracking.unbound(pid)
-            assert box.python(f"{inspect.getsource(flood)}\nprint({flood.__name__}())").text == "True\n"
+            assert (
+                box.python(f"{inspect.getsource(flood)}\nprint({flood.__name__}())").text
+                == "True\n"
+            )
             made[bounded] = connection_tracking.entries(pid)
         finally:
             box.close()
-    assert made[True] <= (100 if flood is connection_tracking.flood else connection_tracking.MOST), made
+    assert made[True] <= (
+        100 if flood is connection_tracking.flood else connection_tracking.MOST
+    ), made
     assert made[False] > connection_tracking.MOST, made

@@ -21,13 +21,20 @@ def test_host_processes_cannot_be_seen_or_signalled(sandbox):
     host = subprocess.Popen(["sleep", "300"], env={"MARK": marker}, executable="/bin/sleep")
     try:
         # Positive control. Popen returns when exec closes its pipe, a little before the new environment is in place.
-        wait_until(lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(), "the marker is there")
-        seen = sandbox.sh("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'")
+        wait_until(
+            lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(),
+            "the marker is there",
+        )
+        seen = sandbox.sh(
+            "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'"
+        )
         assert marker not in seen.text and "cay serve" not in seen.text
         count = int(sandbox.sh("ls -d /proc/[0-9]* | wc -l").text)
         assert count < 12, "only PID 1 and the guest's own processes are there"
-        sandbox.python("import os, signal, sys\nfor pid in [%d, -1]:\n    try: os.kill(pid, signal.SIGCONT)\n"
-                       "    except OSError: pass" % host.pid)
+        sandbox.python(
+            "import os, signal, sys\nfor pid in [%d, -1]:\n    try: os.kill(pid, signal.SIGCONT)\n"
+            "    except OSError: pass" % host.pid
+        )
         got = sandbox.run("kill", "-9", str(host.pid))
         assert got.code != 0 and host.poll() is None
     finally:
@@ -42,7 +49,9 @@ def test_at_rest_nothing_of_ours_can_be_touched(sandbox):
     assert all(told["control"].values()), told  # the means work on a process of the guest's own
     assert told["processes"] >= 1, "PID 1 is there to be attacked"
     assert told["leaks"] == [] and told["changed"] == []
-    assert sandbox.sh("cat /proc/1/stat | cut -d' ' -f3").text == "S\n"  # init sleeps: neither stopped nor dead
+    assert (
+        sandbox.sh("cat /proc/1/stat | cut -d' ' -f3").text == "S\n"
+    )  # init sleeps: neither stopped nor dead
     assert sandbox.sh("exit 7").code == 7
 
 
@@ -50,12 +59,17 @@ def test_init_has_a_filter_and_goes_on_reaping(sandbox):
     told = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/1/status").text.splitlines())
     assert told["Name"] == "cay-init" and told["Seccomp"] == "2" and told["NoNewPrivs"] == "1"
     assert int(told["CapPrm"], 16) == int(told["CapBnd"], 16) == 0
-    own = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines())
+    own = dict(
+        line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines()
+    )
     assert own["NoNewPrivs"] == "0"  # positive control: the file tells the difference
     # Orphans become init's: a hundred of them are reaped, behind the filter.
     assert sandbox.sh("for i in $(seq 100); do (sleep 0.0$i &); done").code == 0
-    wait_until(lambda: "Z" not in sandbox.sh("cat /proc/[0-9]*/stat | cut -d' ' -f3").text and
-               sandbox.sh("grep -l sleep /proc/[0-9]*/comm").text == "", "the orphans are gone")
+    wait_until(
+        lambda: "Z" not in sandbox.sh("cat /proc/[0-9]*/stat | cut -d' ' -f3").text
+        and sandbox.sh("grep -l sleep /proc/[0-9]*/comm").text == "",
+        "the orphans are gone",
+    )
 
 
 def haunted_commands(sandbox, http, count, *how):
@@ -68,13 +82,20 @@ def haunted_commands(sandbox, http, count, *how):
 
     haunter = threading.Thread(target=haunt)
     haunter.start()
-    wait_until(lambda: "haunt" in sandbox.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").text or not haunter.is_alive(),
-               "the haunter has begun", 60)
+    wait_until(
+        lambda: "haunt" in sandbox.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").text
+        or not haunter.is_alive(),
+        "the haunter has begun",
+        60,
+    )
     box = http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"]
     results, seconds = [], []
     for number in range(count):
         begun = time.monotonic()
-        answer = http.post(f"/api/v1/sandboxes/{box}/commands", json={"command": f"exit {number % 100}", "wait": True, "timeout_s": slow(30)})
+        answer = http.post(
+            f"/api/v1/sandboxes/{box}/commands",
+            json={"command": f"exit {number % 100}", "wait": True, "timeout_s": slow(30)},
+        )
         seconds.append(time.monotonic() - begun)
         results.append((number % 100, answer.status_code, answer.json()))
     while haunter.is_alive():
@@ -86,13 +107,25 @@ def haunted_commands(sandbox, http, count, *how):
 def told_by(got, count, seconds):
     assert got.code == 0, got
     told = json.loads(got.text.splitlines()[-1])
-    print(f"{count} commands, {told['tried']} attacks on {told['processes']} processes, slowest {max(seconds):.3f} s")
+    print(
+        f"{count} commands, {told['tried']} attacks on {told['processes']} processes, slowest {max(seconds):.3f} s"
+    )
     assert all(told["control"].values()), told
     return told
 
 
-HOW_MANY = [300, pytest.param(10_000, marks=[pytest.mark.heavy, pytest.mark.skipif(
-    not os.environ.get("CAY_LONG"), reason="of the long form: tests/long hostile")])]
+HOW_MANY = [
+    300,
+    pytest.param(
+        10_000,
+        marks=[
+            pytest.mark.heavy,
+            pytest.mark.skipif(
+                not os.environ.get("CAY_LONG"), reason="of the long form: tests/long hostile"
+            ),
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize("count", HOW_MANY)
@@ -100,8 +133,13 @@ def test_while_commands_run_nothing_of_ours_can_be_read(sandbox, http, count):
     results, seconds, got = haunted_commands(sandbox, http, count, "gentle")
     told = told_by(got, count, seconds)
     assert told["leaks"] == []
-    wrong = [result for result in results
-             if result[1] != 200 or result[2].get("state") != "exited" or result[2].get("exit_code") != result[0]]
+    wrong = [
+        result
+        for result in results
+        if result[1] != 200
+        or result[2].get("state") != "exited"
+        or result[2].get("exit_code") != result[0]
+    ]
     assert wrong == []
     assert max(seconds) < slow(15)
 
@@ -122,7 +160,11 @@ def test_signals_and_limits_against_starting_commands_hang_nothing(sandbox, http
     for wanted, status, body in results:
         state = body.get("state") if status == 200 else body.get("error", {}).get("reason")
         how = {"exited": body.get("exit_code"), "signalled": body.get("signal")}.get(state)
-        true = {"exited": how == wanted or how in NOT_STARTED, "signalled": how in OF_THE_HAUNTER, "start_interfered": True}
+        true = {
+            "exited": how == wanted or how in NOT_STARTED,
+            "signalled": how in OF_THE_HAUNTER,
+            "start_interfered": True,
+        }
         assert true.get(state), (wanted, status, body)
         ends["as written" if how == wanted else (state, how)] += 1
     print(dict(ends))
@@ -149,9 +191,14 @@ while True:
 def test_a_tracer_cannot_hide_the_end_of_a_command(sandbox):
     sandbox.put_text(TRACER, "/tmp/tracer.py")
     tracer = sandbox.start("exec python3 /tmp/tracer.py")
-    wait_until(lambda: "tracer.py" in sandbox.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").text, "the tracer runs")
+    wait_until(
+        lambda: "tracer.py" in sandbox.sh("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").text,
+        "the tracer runs",
+    )
     begun = time.monotonic()
-    got = sandbox.daemon.cli("exec", "--timeout", "3", sandbox.name, "--", "sleep", "0.73", timeout=30)
+    got = sandbox.daemon.cli(
+        "exec", "--timeout", "3", sandbox.name, "--", "sleep", "0.73", timeout=30
+    )
     assert got.code in (0, 124), got  # its own end, or the timeout's
     assert time.monotonic() - begun < slow(10)
     sandbox.daemon.cli("kill", sandbox.name, tracer)

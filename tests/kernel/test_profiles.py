@@ -49,6 +49,7 @@ def status_of(text):
 
 # ---- requested, shown, kept ----
 
+
 def test_a_profile_is_shown_and_kept_over_a_stop_and_a_restart(host, boxes):
     for profile, box in boxes.items():
         assert info(host, box.name)["profile"] == profile
@@ -67,10 +68,14 @@ def test_who_asks_for_none_has_default_and_nested_is_the_operators_to_allow(daem
     assert made["profile"] == "default"
     http.delete(f"/api/v1/sandboxes/{made['id']}")
     refused = http.post("/api/v1/sandboxes", json={"profile": "nested"})
-    assert refused.status_code == 403 and refused.json()["error"]["reason"] == "profile_not_allowed", refused.text
+    assert (
+        refused.status_code == 403 and refused.json()["error"]["reason"] == "profile_not_allowed"
+    ), refused.text
     assert "host.profiles" in refused.json()["error"]["message"]
     unknown = http.post("/api/v1/sandboxes", json={"profile": "loose"})
-    assert unknown.status_code == 400 and unknown.json()["error"]["reason"] == "invalid_profile", unknown.text
+    assert (
+        unknown.status_code == 400 and unknown.json()["error"]["reason"] == "invalid_profile"
+    ), unknown.text
     told = daemon.cli("create", "--profile", "nested")
     assert told.code != 0 and b"host.profiles" in told.err, told
 
@@ -100,23 +105,32 @@ def test_settings_that_allow_nothing_are_refused(own_daemon, tmp_path):
 
 # ---- what commands have ----
 
+
 @needs_root
 @pytest.mark.parametrize("profile", PROFILES)
 def test_privileges(host, boxes, profile):
     box = boxes[profile]
-    for status in (status_of(box.sh("cat /proc/self/status").text), status_of(terminal(host, box, "cat /proc/self/status"))):
+    for status in (
+        status_of(box.sh("cat /proc/self/status").text),
+        status_of(terminal(host, box, "cat /proc/self/status")),
+    ):
         assert status["NoNewPrivs"] == ("1" if profile == "strict" else "0"), status
         for held in ("CapPrm", "CapEff", "CapBnd"):
             assert int(status[held], 16) == CAPABILITIES[profile], (held, status[held])
         assert int(status["CapAmb"], 16) == int(status["CapInh"], 16) == 0
         assert status["Seccomp"] == "2"
     user = status_of(box.sh("cat /proc/self/status", user="user").text)
-    assert int(user["CapPrm"], 16) == 0 and user["NoNewPrivs"] == ("1" if profile == "strict" else "0")
+    assert int(user["CapPrm"], 16) == 0 and user["NoNewPrivs"] == (
+        "1" if profile == "strict" else "0"
+    )
 
 
 def terminal(host, box, line):
     with host.http() as http:
-        got = http.post(f"/api/v1/sandboxes/{box.name}/commands", json={"command": line, "pty": {"rows": 50, "cols": 200}, "wait": True}).json()
+        got = http.post(
+            f"/api/v1/sandboxes/{box.name}/commands",
+            json={"command": line, "pty": {"rows": 50, "cols": 200}, "wait": True},
+        ).json()
     return got["stdout"].replace("\r\n", "\n")
 
 
@@ -125,24 +139,37 @@ def test_file_helpers_and_init_are_held_the_same(host, boxes, profile):
     """Whatever the profile: no_new_privs, and of capabilities none or those of file work (src/keeper/confine_test.cc)."""
     box = boxes[profile]
     identity = info(host, box.name)["id"]
-    inits = [pid for pid in processes_of(identity) if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cay-init\n"]
+    inits = [
+        pid
+        for pid in processes_of(identity)
+        if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cay-init\n"
+    ]
     assert len(inits) == 1
     status = status_of(pathlib.Path(f"/proc/{inits[0]}/status").read_text())
-    assert status["NoNewPrivs"] == "1" and int(status["CapBnd"], 16) == int(status["CapPrm"], 16) == 0
+    assert (
+        status["NoNewPrivs"] == "1" and int(status["CapBnd"], 16) == int(status["CapPrm"], 16) == 0
+    )
 
 
 def test_setuid_programs_gain_in_default_and_not_in_strict(boxes):
     prepare = "cp /usr/bin/id /usr/local/bin/set-id && chmod 4755 /usr/local/bin/set-id"
     for profile, box in boxes.items():
         assert box.sh(prepare).code == 0
-        assert box.sh("set-id -u", user="user").text == ("0\n" if profile != "strict" else "1000\n"), profile
+        assert box.sh("set-id -u", user="user").text == (
+            "0\n" if profile != "strict" else "1000\n"
+        ), profile
 
 
 def test_sudo_works_in_default_and_not_in_strict(boxes):
     if boxes["default"].sh("command -v sudo").code != 0:
         pytest.skip("no sudo in the default snapshot: the host has none")
     for profile, box in boxes.items():
-        assert box.sh("echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user && chmod 440 /etc/sudoers.d/user").code == 0
+        assert (
+            box.sh(
+                "echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user && chmod 440 /etc/sudoers.d/user"
+            ).code
+            == 0
+        )
         got = box.sh("sudo -n id -u", user="user")
         assert (got.text == "0\n") == (profile != "strict"), (profile, got)
 
@@ -169,31 +196,61 @@ for name, act in {
 
 
 def test_strict_refuses_what_default_allows(boxes):
-    told = {profile: dict(line.split("=") for line in boxes[profile].python(REFUSED_IN_STRICT).text.splitlines()) for profile in PROFILES}
+    told = {
+        profile: dict(
+            line.split("=") for line in boxes[profile].python(REFUSED_IN_STRICT).text.splitlines()
+        )
+        for profile in PROFILES
+    }
     assert set(told["default"].values()) == {"0"}, told["default"]
-    assert told["strict"] == {**dict.fromkeys(told["default"], "1"), "message queue": "38"}, told["strict"]  # EPERM, ENOSYS
-    assert told["nested"] == {**dict.fromkeys(told["default"], "0"), "read another's memory": "1", "message queue": "38"}, told["nested"]
+    assert told["strict"] == {**dict.fromkeys(told["default"], "1"), "message queue": "38"}, told[
+        "strict"
+    ]  # EPERM, ENOSYS
+    assert told["nested"] == {
+        **dict.fromkeys(told["default"], "0"),
+        "read another's memory": "1",
+        "message queue": "38",
+    }, told["nested"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_belongs_to_the_host_is_refused_in_every_profile(boxes, attack, profile):  # noqa: F811
     """The attacks of test_syscalls.py, whose controls are there. Of nested, root's own user namespace: it makes others, and has in this one what default's has."""
-    names = subprocess.run([attack, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    names = subprocess.run(
+        [attack, "--list"], capture_output=True, text=True, check=True
+    ).stdout.split()
     boxes[profile].put(attack, "/usr/local/bin/attack")
     got = results_of(boxes[profile].run("attack", *names).text)
     gives = {"unshare_user", "clone_user"} if profile == "nested" else set()
-    wrong = {name: got.get(name) for name in names if not name.startswith("control_") and name not in gives and
-             not (is_refused(name, got.get(name)) or profile == "nested" and got.get(name) in NESTED_ANSWERS.get(name, ()))}
+    wrong = {
+        name: got.get(name)
+        for name in names
+        if not name.startswith("control_")
+        and name not in gives
+        and not (
+            is_refused(name, got.get(name))
+            or profile == "nested"
+            and got.get(name) in NESTED_ANSWERS.get(name, ())
+        )
+    }
     assert not wrong, wrong
     assert {got[name] for name in gives} <= {"ok"}, got
 
 
 # Let through by the filter, and refused for another reason or as by an older kernel (seccomp_profiles.h).
-NESTED_ANSWERS = {"remount_root": ("EFAULT",), "fsopen": ("ENOSYS",), "move_mount": ("EBADF", "ENOENT"), "mount_setattr": ("EBADF", "EINVAL", "EFAULT"), "keyctl": ("ENOSYS",),
-                  "setns": ("EBADF", "EINVAL"), "pivot_root": ("EPERM", "ENOENT", "EFAULT")}
+NESTED_ANSWERS = {
+    "remount_root": ("EFAULT",),
+    "fsopen": ("ENOSYS",),
+    "move_mount": ("EBADF", "ENOENT"),
+    "mount_setattr": ("EBADF", "EINVAL", "EFAULT"),
+    "keyctl": ("ENOSYS",),
+    "setns": ("EBADF", "EINVAL"),
+    "pivot_root": ("EPERM", "ENOENT", "EFAULT"),
+}
 
 
 # ---- namespaces, by the kernel's own count ----
+
 
 def maxima(box):
     text = box.sh("cd /proc/sys/user && grep . max_*_namespaces").text
@@ -203,9 +260,13 @@ def maxima(box):
 def test_how_many_namespaces_may_be_made(boxes):
     for profile in ("strict", "default"):
         counts = maxima(boxes[profile])
-        assert {kind for kind, count in counts.items() if count != 0} <= {"cgroup"} and "user" in counts, counts
+        assert {kind for kind, count in counts.items() if count != 0} <= {
+            "cgroup"
+        } and "user" in counts, counts
     counts = maxima(boxes["nested"])
-    assert all(0 < counts[kind] <= 256 for kind in ("user", "mnt", "pid")) and counts["net"] == 0, counts
+    assert (
+        all(0 < counts[kind] <= 256 for kind in ("user", "mnt", "pid")) and counts["net"] == 0
+    ), counts
     # Root inside has no CAP_SYS_RESOURCE, and /proc/sys is read-only.
     assert boxes["nested"].sh("echo 9999 >/proc/sys/user/max_user_namespaces").code != 0
 
@@ -221,8 +282,12 @@ def test_networks_inside_are_the_operators_to_allow(host, boxes):
         allowed = Sandbox(host, "--profile", "nested")
         try:
             assert 0 < maxima(allowed)["net"] <= 64
-            assert allowed.sh("unshare -Urn sh -c 'tail -n +3 /proc/net/dev | wc -l'").text == "1\n"  # its lo
-            got = allowed.sh("unshare -Urn sh -c 'ip link set lo up; ip route; ip link add v0 type veth peer name v1 netns 1'; echo ends=$?")
+            assert (
+                allowed.sh("unshare -Urn sh -c 'tail -n +3 /proc/net/dev | wc -l'").text == "1\n"
+            )  # its lo
+            got = allowed.sh(
+                "unshare -Urn sh -c 'ip link set lo up; ip route; ip link add v0 type veth peer name v1 netns 1'; echo ends=$?"
+            )
             assert "ends=0" not in got.text and "via" not in got.text, got
             writes_only_its_own(allowed, "-Urmpfniu")
             assert host.cli("stop", allowed.name).code == 0
@@ -240,14 +305,25 @@ def test_networks_inside_are_the_operators_to_allow(host, boxes):
 def test_without_the_filter_the_count_holds(host, boxes):
     """The host's root in the sandbox's user namespace, with every capability there and no filter: the kernel makes none."""
     identity = info(host, boxes["default"].name)["id"]
-    init = next(pid for pid in processes_of(identity) if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cay-init\n")
+    init = next(
+        pid
+        for pid in processes_of(identity)
+        if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cay-init\n"
+    )
 
     def inside(line):
-        return subprocess.run(["nsenter", "-t", str(init), "-U", "--", "sh", "-c", line], capture_output=True, text=True)
+        return subprocess.run(
+            ["nsenter", "-t", str(init), "-U", "--", "sh", "-c", line],
+            capture_output=True,
+            text=True,
+        )
+
     refused = inside("unshare -U true")
     assert refused.returncode != 0 and "No space left on device" in refused.stderr, refused
     setting = "/proc/sys/user/max_user_namespaces"
-    control = inside(f"echo 5 >{setting} && unshare -U true; code=$?; echo 0 >{setting}; exit $code")
+    control = inside(
+        f"echo 5 >{setting} && unshare -U true; code=$?; echo 0 >{setting}; exit $code"
+    )
     assert control.returncode == 0, control
 
 
@@ -295,14 +371,18 @@ def test_programs_that_filter_themselves_go_on_without(boxes, profile, program):
 def test_names_and_interfaces_in_strict(boxes):
     """Route netlink stays for these: Node's servers do not start where a list of interfaces cannot be had, whatever the error."""
     box = boxes["strict"]
-    got = box.python("import socket; print(sorted({one[4][0] for one in socket.getaddrinfo('localhost', 80, type=socket.SOCK_STREAM)}))")
+    got = box.python(
+        "import socket; print(sorted({one[4][0] for one in socket.getaddrinfo('localhost', 80, type=socket.SOCK_STREAM)}))"
+    )
     assert "127.0.0.1" in got.text, got
     assert box.sh("getent ahosts localhost | head -1").text.startswith(("127.0.0.1", "::1"))
     if box.sh("command -v node").code == 0:
         got = box.sh("node -p 'JSON.stringify(require(\"os\").networkInterfaces())'")
         assert set(json.loads(got.text)) == {"lo"}, got
-        served = box.sh("node -e 'const s = require(\"http\").createServer((q, r) => r.end(\"served\")).listen(0, () => "
-                        "require(\"http\").get({port: s.address().port}, r => r.on(\"data\", d => { console.log(String(d)); process.exit() })))'")
+        served = box.sh(
+            'node -e \'const s = require("http").createServer((q, r) => r.end("served")).listen(0, () => '
+            'require("http").get({port: s.address().port}, r => r.on("data", d => { console.log(String(d)); process.exit() })))\''
+        )
         assert served.text == "served\n", served
 
 
@@ -328,17 +408,31 @@ def test_apt_and_dpkg_install(boxes, profile):
     if not shutil.which("dpkg-deb"):
         pytest.skip("no dpkg on this host")
     box = boxes[profile]
-    assert box.sh("mkdir -p /srv/deb/DEBIAN /srv/deb/usr/share/cay-example && echo data >/srv/deb/usr/share/cay-example/data && "
-                  "cp /usr/bin/id /srv/deb/usr/share/cay-example/program").code == 0
+    assert (
+        box.sh(
+            "mkdir -p /srv/deb/DEBIAN /srv/deb/usr/share/cay-example && echo data >/srv/deb/usr/share/cay-example/data && "
+            "cp /usr/bin/id /srv/deb/usr/share/cay-example/program"
+        ).code
+        == 0
+    )
     box.put_text(CONTROL, "/srv/deb/DEBIAN/control")
     box.put_text(POSTINST, "/srv/deb/DEBIAN/postinst")
-    built = box.sh("chmod 755 /srv/deb/DEBIAN /srv/deb/DEBIAN/postinst && dpkg-deb --root-owner-group --build /srv/deb /srv/example.deb")
+    built = box.sh(
+        "chmod 755 /srv/deb/DEBIAN /srv/deb/DEBIAN/postinst && dpkg-deb --root-owner-group --build /srv/deb /srv/example.deb"
+    )
     assert built.code == 0, built
-    for install, remove in (("dpkg -i /srv/example.deb", "dpkg -P cay-example"),
-                            ("apt-get install -y -q /srv/example.deb", "apt-get purge -y -q cay-example")):
+    for install, remove in (
+        ("dpkg -i /srv/example.deb", "dpkg -P cay-example"),
+        ("apt-get install -y -q /srv/example.deb", "apt-get purge -y -q cay-example"),
+    ):
         done = box.sh(install, timeout=180)
         assert done.code == 0, done
-        assert box.sh("stat -c '%U %A' /usr/share/cay-example/data; stat -c %a /usr/share/cay-example").text == "cay-example -rw-r--r--\n2750\n"
+        assert (
+            box.sh(
+                "stat -c '%U %A' /usr/share/cay-example/data; stat -c %a /usr/share/cay-example"
+            ).text
+            == "cay-example -rw-r--r--\n2750\n"
+        )
         assert box.sh(remove, timeout=180).code == 0
         assert box.sh("dpkg -s cay-example").code != 0
 
@@ -360,9 +454,19 @@ def test_pip_installs(boxes, profile, user):
     if box.sh("python3 -m pip --version").code != 0:
         pytest.skip("no pip in the default snapshot: the host has none")
     assert box.python(WHEEL).code == 0
-    done = box.sh("rm -rf /tmp/pip-$(id -u) && python3 -m pip install --no-index --target /tmp/pip-$(id -u) /srv/cay_example-1.0-py3-none-any.whl", user=user, timeout=180)
+    done = box.sh(
+        "rm -rf /tmp/pip-$(id -u) && python3 -m pip install --no-index --target /tmp/pip-$(id -u) /srv/cay_example-1.0-py3-none-any.whl",
+        user=user,
+        timeout=180,
+    )
     assert done.code == 0, done
-    assert box.sh("PYTHONPATH=/tmp/pip-$(id -u) python3 -c 'import cay_example; print(cay_example.told)'", user=user).text == "installed\n"
+    assert (
+        box.sh(
+            "PYTHONPATH=/tmp/pip-$(id -u) python3 -c 'import cay_example; print(cay_example.told)'",
+            user=user,
+        ).text
+        == "installed\n"
+    )
 
 
 @pytest.mark.parametrize("profile", ["strict", "nested"])
@@ -370,40 +474,73 @@ def test_npm_installs(boxes, profile):
     box = boxes[profile]
     if box.sh("npm --version").code != 0:
         pytest.skip("no npm in the default snapshot: the host has none")
-    script = json.dumps({"name": "cay-example", "version": "1.0.0", "main": "i.js", "scripts": {"install": "echo ran >ran"}})
-    assert box.sh(f"mkdir -p /srv/example /srv/app && echo '{script}' >/srv/example/package.json && echo 'module.exports = \"installed\"' >/srv/example/i.js").code == 0
-    done = box.sh("cd /srv/app && npm pack --silent ../example && npm install --offline --no-audit --no-fund --foreground-scripts ./cay-example-1.0.0.tgz", timeout=180)
+    script = json.dumps(
+        {
+            "name": "cay-example",
+            "version": "1.0.0",
+            "main": "i.js",
+            "scripts": {"install": "echo ran >ran"},
+        }
+    )
+    assert (
+        box.sh(
+            f"mkdir -p /srv/example /srv/app && echo '{script}' >/srv/example/package.json && echo 'module.exports = \"installed\"' >/srv/example/i.js"
+        ).code
+        == 0
+    )
+    done = box.sh(
+        "cd /srv/app && npm pack --silent ../example && npm install --offline --no-audit --no-fund --foreground-scripts ./cay-example-1.0.0.tgz",
+        timeout=180,
+    )
     assert done.code == 0, done
-    assert box.sh("cd /srv/app && node -p 'require(\"cay-example\")' && cat node_modules/cay-example/ran").text == "installed\nran\n"
+    assert (
+        box.sh(
+            "cd /srv/app && node -p 'require(\"cay-example\")' && cat node_modules/cay-example/ran"
+        ).text
+        == "installed\nran\n"
+    )
 
 
 def test_a_compiler_a_repository_and_a_server_in_strict(boxes):
     box = boxes["strict"]
-    lines = ["cd /tmp && git init -q g && cd g && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m m && git log --oneline | wc -l"]
+    lines = [
+        "cd /tmp && git init -q g && cd g && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m m && git log --oneline | wc -l"
+    ]
     if shutil.which("gcc"):
-        lines.append("echo 'int main(void){return 7;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; echo $?")
+        lines.append(
+            "echo 'int main(void){return 7;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; echo $?"
+        )
     lines.append("runuser -u user -- id -u; su user -c 'id -u'")
     for line in lines:
         got = box.sh(line)
         assert got.code == 0 and not got.err, (line, got)
-    served = textwrap.dedent("""
+    served = textwrap.dedent(
+        """
         import http.server, threading, urllib.request
         server = http.server.HTTPServer(("127.0.0.1", 80), http.server.SimpleHTTPRequestHandler)
         threading.Thread(target=server.handle_request).start()
         print(urllib.request.urlopen("http://127.0.0.1/").status)
-    """)
+    """
+    )
     assert box.python(served).text == "200\n"
 
 
 # ---- containers inside ----
 
+
 def test_namespaces_of_its_own(boxes):
     box = boxes["nested"]
     for user in ("root", "user"):
-        got = box.sh("unshare --user --map-root-user --mount --pid --fork --mount-proc sh -c 'echo $$; id -u; ls /proc | grep -c ^[0-9]; mount -t tmpfs none /mnt && touch /mnt/x && echo made'",
-                     user=user)
+        got = box.sh(
+            "unshare --user --map-root-user --mount --pid --fork --mount-proc sh -c 'echo $$; id -u; ls /proc | grep -c ^[0-9]; mount -t tmpfs none /mnt && touch /mnt/x && echo made'",
+            user=user,
+        )
         assert got.code == 0, got
-        assert got.text.split()[:2] == ["1", "0"] and int(got.text.split()[2]) < 6 and got.text.split()[3] == "made", got
+        assert (
+            got.text.split()[:2] == ["1", "0"]
+            and int(got.text.split()[2]) < 6
+            and got.text.split()[3] == "made"
+        ), got
     got = box.sh("unshare -Uui --map-root-user sh -c 'hostname inner && hostname'")
     assert got.text == "inner\n", got
     assert box.sh("hostname").text != "inner\n"
@@ -428,13 +565,16 @@ ls /old | wc -l
 
 def test_overlay_bind_and_pivot_inside(boxes):
     boxes["nested"].put_text(PIVOT, "/srv/pivot.sh")
-    got = boxes["nested"].sh("unshare -Urmpf sh /srv/pivot.sh && cat /dev/shm/o/up/marker; ls /usr/marker 2>/dev/null")
+    got = boxes["nested"].sh(
+        "unshare -Urmpf sh /srv/pivot.sh && cat /dev/shm/o/up/marker; ls /usr/marker 2>/dev/null"
+    )
     assert got.text == "inner\n0\ninner\n", got
 
 
 def test_many_users_inside(boxes):
     """Root of the sandbox gives a container ids of its own, out of the sandbox's."""
-    program = textwrap.dedent("""
+    program = textwrap.dedent(
+        """
         import ctypes, os
         libc = ctypes.CDLL(None, use_errno=True)
         ready, go = os.pipe(), os.pipe()
@@ -449,7 +589,8 @@ def test_many_users_inside(boxes):
             open(f"/proc/{pid}/{name}", "w").write("0 10000 1000")
         os.write(go[1], b"x")
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-    """)
+    """
+    )
     got = boxes["nested"].python(program)
     assert got.text == "7\n", got
 
@@ -457,7 +598,10 @@ def test_many_users_inside(boxes):
 def test_its_own_proc_keeps_its_covers(boxes):
     """In nested, too: what a container's own procfs tells more is told there alone."""
     for box in boxes.values():
-        assert box.sh("cat /proc/cmdline /proc/kallsyms /proc/partitions 2>/dev/null | wc -c").text == "0\n"
+        assert (
+            box.sh("cat /proc/cmdline /proc/kallsyms /proc/partitions 2>/dev/null | wc -c").text
+            == "0\n"
+        )
     fresh = boxes["nested"].sh("unshare -Urmpf --mount-proc cat /proc/partitions | wc -c")
     assert int(fresh.text) > 0  # which is why docs/hardening.md tells it
 
@@ -477,7 +621,9 @@ for root, names, files in os.walk("/proc"):
 def writes_only_its_own(box, flags):
     """Outside of /proc/PID: what can be opened for writing is of the container's own namespaces."""
     # pid_max is of a pid namespace from Linux 6.14 on. A write to pressure only requests a notice, and changes nothing.
-    own = re.compile(r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/")
+    own = re.compile(
+        r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/"
+    )
     box.put_text(WRITABLE, "/srv/writable.py")
     got = box.sh(f"unshare {flags} --mount-proc python3 /srv/writable.py")
     assert got.code == 0, got
@@ -490,8 +636,10 @@ def test_no_file_of_a_containers_proc_that_is_the_hosts_can_be_written(boxes):
     for flags in ("-Urmpf", "-Urmpfiu"):
         writes_only_its_own(boxes["nested"], flags)
     # And a maximum that a container sets for itself gives it no more: the sandbox's is counted, too.
-    counted = boxes["nested"].sh("unshare -Urmpf --mount-proc sh -c 'echo 100000 >/proc/sys/user/max_mnt_namespaces && python3 -c \""
-                                 "import ctypes,os\nlibc=ctypes.CDLL(None)\nn=0\nwhile n<1000 and libc.unshare(0x20000)==0: os.open(\\\"/proc/self/ns/mnt\\\",0); n+=1\nprint(n)\"'")
+    counted = boxes["nested"].sh(
+        "unshare -Urmpf --mount-proc sh -c 'echo 100000 >/proc/sys/user/max_mnt_namespaces && python3 -c \""
+        'import ctypes,os\nlibc=ctypes.CDLL(None)\nn=0\nwhile n<1000 and libc.unshare(0x20000)==0: os.open(\\"/proc/self/ns/mnt\\",0); n+=1\nprint(n)"\''
+    )
     assert counted.code == 0 and 0 < int(counted.text) <= 256, counted
 
 

@@ -15,11 +15,17 @@ from inside import Sandbox
 
 @pytest.fixture(scope="module", autouse=True)
 def able(daemon):
-    feature = next(one for one in json.loads(daemon.cli("doctor", "--json").text)["features"] if one["name"] == "program record")
+    feature = next(
+        one
+        for one in json.loads(daemon.cli("doctor", "--json").text)["features"]
+        if one["name"] == "program record"
+    )
     if not feature["ok"]:
         with daemon.http() as http:
             answer = http.post("/api/v1/sandboxes", json={"record_programs": True})
-        assert answer.status_code == 501 and answer.json()["error"]["reason"] == "programs_unsupported", answer.text
+        assert (
+            answer.status_code == 501 and answer.json()["error"]["reason"] == "programs_unsupported"
+        ), answer.text
         pytest.skip(f"this kernel records no programs: {feature['found']}")
 
 
@@ -42,7 +48,9 @@ def record_of(daemon, name, offset=0):
     with daemon.http() as http:
         items = []
         while True:
-            page = http.get(f"/api/v1/sandboxes/{name}/programs", params={"offset": offset, "limit": 1000})
+            page = http.get(
+                f"/api/v1/sandboxes/{name}/programs", params={"offset": offset, "limit": 1000}
+            )
             assert page.status_code == 200, page.text
             got = page.json()
             items += got["items"]
@@ -53,9 +61,11 @@ def record_of(daemon, name, offset=0):
 
 def settled(daemon, name, offset, what):
     """The events from `offset` on, once `what` of them is there."""
+
     def ready():
         items, _ = record_of(daemon, name, offset)
         return items if what(items) else None
+
     return wait_until(ready, "the record has it")
 
 
@@ -66,8 +76,12 @@ def run_marked(sandbox, *argv, **kwargs):
     marker = "marker-" + os.urandom(6).hex()
     assert sandbox.run("/bin/true", marker).code == 0
     ends = lambda items: [one["process"] for one in items if one.get("args", [])[-1:] == [marker]]
-    items = settled(sandbox.daemon, sandbox.name, offset, lambda items: any(
-        one["kind"] == "end" and one["process"] in ends(items) for one in items))
+    items = settled(
+        sandbox.daemon,
+        sandbox.name,
+        offset,
+        lambda items: any(one["kind"] == "end" and one["process"] in ends(items) for one in items),
+    )
     own = ends(items)
     return got, [one for one in items if one.get("process") not in own]
 
@@ -81,22 +95,36 @@ def processes(items):
 
 
 def test_a_tree_is_recorded_exactly(recorded):
-    line = ("/bin/echo 'two words' '' >/dev/null; (exit 3); sh -c 'kill -9 $$'; /no/such/program; "
-            "exec env A=1 sh -c 'exit 5'")
+    line = (
+        "/bin/echo 'two words' '' >/dev/null; (exit 3); sh -c 'kill -9 $$'; /no/such/program; "
+        "exec env A=1 sh -c 'exit 5'"
+    )
     got, items = run_marked(recorded, "sh", "-c", line)
     assert got.code == 5
     found = processes(items)
     for one in found.values():
         assert len(one["start"]) == 1 and len(one["end"]) == 1, one  # every process once
-    told = sorted((tuple(tuple(x["args"]) for x in one["exec"]), one["end"][0].get("exit_code"), one["end"][0].get("signal"))
-                  for one in found.values())
-    assert told == sorted([
-        ((("sh", "-c", line), ("env", "A=1", "sh", "-c", "exit 5"), ("sh", "-c", "exit 5")), 5, None),
-        ((("/bin/echo", "two words", ""),), 0, None),
-        ((), 3, None),                                    # (exit 3): forked, never ran a program
-        ((("sh", "-c", "kill -9 $$"),), None, 9),
-        ((), 127, None),                                  # the program that is not there
-    ])
+    told = sorted(
+        (
+            tuple(tuple(x["args"]) for x in one["exec"]),
+            one["end"][0].get("exit_code"),
+            one["end"][0].get("signal"),
+        )
+        for one in found.values()
+    )
+    assert told == sorted(
+        [
+            (
+                (("sh", "-c", line), ("env", "A=1", "sh", "-c", "exit 5"), ("sh", "-c", "exit 5")),
+                5,
+                None,
+            ),
+            ((("/bin/echo", "two words", ""),), 0, None),
+            ((), 3, None),  # (exit 3): forked, never ran a program
+            ((("sh", "-c", "kill -9 $$"),), None, 9),
+            ((), 127, None),  # the program that is not there
+        ]
+    )
     root = next(one for one in found.values() if len(one["exec"]) == 3)
     assert root["start"][0]["parent"] == 0 and root["exec"][0]["path"].endswith("/sh")
     for one in found.values():
@@ -106,9 +134,17 @@ def test_a_tree_is_recorded_exactly(recorded):
 
 
 def test_the_pid_is_the_one_inside_and_the_user_too(recorded):
-    got, items = run_marked(recorded, "python3", "-c", "import os; print(os.getpid(), os.getppid(), os.getuid())", user="1000:1000")
+    got, items = run_marked(
+        recorded,
+        "python3",
+        "-c",
+        "import os; print(os.getpid(), os.getppid(), os.getuid())",
+        user="1000:1000",
+    )
     pid, parent, uid = map(int, got.text.split())
-    assert [(one["pid"], one["parent"], one["uid"]) for one in items if one["kind"] == "exec"] == [(pid, parent, uid)]
+    assert [(one["pid"], one["parent"], one["uid"]) for one in items if one["kind"] == "exec"] == [
+        (pid, parent, uid)
+    ]
     assert uid == 1000
 
 
@@ -126,15 +162,17 @@ print(open('/proc/self/cmdline').read()[:8], open('/proc/self/comm').read().stri
 def test_a_process_cannot_change_what_was_recorded(recorded):
     got, items = run_marked(recorded, "python3", "-c", RENAMES_ITSELF, "secret-argument")
     assert got.text.split() == ["xxxxxxxx", "innocent"], "positive control: it did hide from /proc"
-    assert [one["args"] for one in items if one["kind"] == "exec"] == [["python3", "-c", RENAMES_ITSELF, "secret-argument"]]
+    assert [one["args"] for one in items if one["kind"] == "exec"] == [
+        ["python3", "-c", RENAMES_ITSELF, "secret-argument"]
+    ]
 
 
 def test_long_arguments_are_cut_and_said_to_be(recorded):
     _, items = run_marked(recorded, "/bin/true", "a" * 5000)
-    only, = [one for one in items if one["kind"] == "exec"]
+    (only,) = [one for one in items if one["kind"] == "exec"]
     assert only["args_cut"] and only["args"] == ["/bin/true", "a" * (2048 - len("/bin/true") - 1)]
     _, items = run_marked(recorded, "/bin/true", "b" * 2000)
-    only, = [one for one in items if one["kind"] == "exec"]
+    (only,) = [one for one in items if one["kind"] == "exec"]
     assert "args_cut" not in only and only["args"] == ["/bin/true", "b" * 2000]
 
 
@@ -198,11 +236,17 @@ def test_the_kernels_memory_killer_is_named(daemon):
     box = Sandbox(daemon, "--record-programs", "--memory", "64MiB")
     try:
         box.python("b = bytearray(512 << 20)")
-        items = settled(daemon, box.name, 0, lambda items: any(one["kind"] == "end" for one in items))
-        end, = [one for one in items if one["kind"] == "end"]
+        items = settled(
+            daemon, box.name, 0, lambda items: any(one["kind"] == "end" for one in items)
+        )
+        (end,) = [one for one in items if one["kind"] == "end"]
         assert end["signal"] == signal.SIGKILL and end["oom_killed"]
-        box.run("sh", "-c", "kill -9 $$")  # positive control: another SIGKILL is not the memory killer's
-        items = settled(daemon, box.name, 0, lambda items: sum(one["kind"] == "end" for one in items) == 2)
+        box.run(
+            "sh", "-c", "kill -9 $$"
+        )  # positive control: another SIGKILL is not the memory killer's
+        items = settled(
+            daemon, box.name, 0, lambda items: sum(one["kind"] == "end" for one in items) == 2
+        )
         assert not items[-1]["oom_killed"] and items[-1]["signal"] == signal.SIGKILL
     finally:
         box.close()
@@ -219,7 +263,11 @@ def test_a_burst_is_recorded_or_counted_as_lost(recorded):
     items = settled(recorded.daemon, recorded.name, offset, lambda items: total(items) >= expected)
     assert total(items) == expected
     if not any(one["kind"] == "lost" for one in items):
-        args = [one["args"][1] for one in items if one["kind"] == "exec" and one["args"][0] == "/bin/true"]
+        args = [
+            one["args"][1]
+            for one in items
+            if one["kind"] == "exec" and one["args"][0] == "/bin/true"
+        ]
         assert sorted(map(int, args)) == list(range(5000))
 
 
@@ -254,7 +302,10 @@ def test_what_did_not_fit_is_told_where_it_is_missing(recorded):
 
 def is_burst(pid, box):
     try:
-        return box in pathlib.Path(f"/proc/{pid}/cgroup").read_text() and b"begun" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        return (
+            box in pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+            and b"begun" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
     except OSError:
         return False
 
@@ -276,15 +327,24 @@ def test_the_daemon_killed_in_the_middle_loses_nothing(own_daemon):
         daemon.restart("kill")
     done = lambda items: any(one.get("args") == ["/bin/true", "the-end"] for one in items)
     items = settled(daemon, box.name, 0, done)
-    numbers = [int(one["args"][1]) for one in items if one["kind"] == "exec" and one["args"][1:2] and one["args"][1].isdigit()]
+    numbers = [
+        int(one["args"][1])
+        for one in items
+        if one["kind"] == "exec" and one["args"][1:2] and one["args"][1].isdigit()
+    ]
     assert numbers == list(range(2000)) and not any(one["kind"] == "lost" for one in items)
     # The record outlives a stop, and goes on after a start.
     before, offset = record_of(daemon, box.name)
     assert daemon.cli("stop", box.name).code == 0
-    assert record_of(daemon, box.name)[0][:len(before)] == before
+    assert record_of(daemon, box.name)[0][: len(before)] == before
     assert daemon.cli("start", box.name).code == 0
     assert box.run("/bin/true", "second life").code == 0
-    items = settled(daemon, box.name, offset, lambda items: any(one.get("args") == ["/bin/true", "second life"] for one in items))
+    items = settled(
+        daemon,
+        box.name,
+        offset,
+        lambda items: any(one.get("args") == ["/bin/true", "second life"] for one in items),
+    )
     assert "life" in [one["kind"] for one in items]
 
 
@@ -308,16 +368,28 @@ def test_a_keeper_that_was_killed_is_told_by_the_next_life(daemon):
     box = Sandbox(daemon, "--record-programs")
     one = f"/api/v1/sandboxes/{box.name}"
     with daemon.http() as http:
+
         def next_life():
             _, offset = record_of(daemon, box.name)
             http.post(f"{one}/start").raise_for_status()
             assert box.run("/bin/true", "awake").code == 0
-            items = settled(daemon, box.name, offset, lambda items: any(item.get("args") == ["/bin/true", "awake"] for item in items))
-            return [(item["kind"], item.get("lost")) for item in items if item["kind"] in ("life", "lost")]
+            items = settled(
+                daemon,
+                box.name,
+                offset,
+                lambda items: any(item.get("args") == ["/bin/true", "awake"] for item in items),
+            )
+            return [
+                (item["kind"], item.get("lost"))
+                for item in items
+                if item["kind"] in ("life", "lost")
+            ]
 
         assert box.run("/bin/true").code == 0
         http.post(f"{one}/stop").raise_for_status()
-        assert next_life() == [("life", None)]  # positive control: one that ended by itself lost nothing
+        assert next_life() == [
+            ("life", None)
+        ]  # positive control: one that ended by itself lost nothing
         kill_keeper(daemon, http.get(one).json()["id"])
         wait_until(lambda: http.get(one).json()["state"] == "failed", "its keeper's death is seen")
         assert next_life() == [("lost", 0), ("life", None)]
@@ -331,15 +403,21 @@ def test_nothing_is_attached_without_it_and_nothing_is_left(own_daemon):
 
     def keeper(sandbox):
         with daemon.http() as http:
-            return str(keeper_of(daemon, http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"]))
+            return str(
+                keeper_of(daemon, http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"])
+            )
 
     with_plain = Sandbox(daemon)
     with_plain.run("/bin/true")
     # Each keeper holds what names the victims of the memory killer: one program that runs for each of these.
-    assert new() == {(keeper(with_plain), kind): 1 for kind in ("link_id:", "map_id:", "prog_tag:")}, "without the option there is no other"
+    assert new() == {
+        (keeper(with_plain), kind): 1 for kind in ("link_id:", "map_id:", "prog_tag:")
+    }, "without the option there is no other"
     before = bpf_holders(daemon)
     box = Sandbox(daemon, "--record-programs")
-    assert new()[(keeper(box), "link_id:")] == 1 + 3, "positive control: the keeper holds the tracepoints"
+    assert (
+        new()[(keeper(box), "link_id:")] == 1 + 3
+    ), "positive control: the keeper holds the tracepoints"
     box.close()
     wait_until(lambda: not new(), "the launcher lets go 10 s after the last", limit=30)
 
@@ -348,15 +426,27 @@ def test_nothing_is_attached_without_it_and_nothing_is_left(own_daemon):
 def test_a_launcher_that_dies_stops_no_record(own_daemon):
     daemon = own_daemon()
     box = Sandbox(daemon, "--record-programs")
-    workers = subprocess.run(["pgrep", "-f", f"cay-launcher.*{daemon.data}"], capture_output=True, text=True).stdout.split()
+    workers = subprocess.run(
+        ["pgrep", "-f", f"cay-launcher.*{daemon.data}"], capture_output=True, text=True
+    ).stdout.split()
     assert workers, "positive control"
     daemon_launcher_worker = max(map(int, workers))
     os.kill(daemon_launcher_worker, signal.SIGKILL)
     assert box.run("/bin/true", "after the launcher").code == 0
-    settled(daemon, box.name, 0, lambda items: any(one.get("args") == ["/bin/true", "after the launcher"] for one in items))
+    settled(
+        daemon,
+        box.name,
+        0,
+        lambda items: any(one.get("args") == ["/bin/true", "after the launcher"] for one in items),
+    )
     second = Sandbox(daemon, "--record-programs")  # by the next worker, with a part of its own
     assert second.run("/bin/true", "second").code == 0
-    settled(daemon, second.name, 0, lambda items: any(one.get("args") == ["/bin/true", "second"] for one in items))
+    settled(
+        daemon,
+        second.name,
+        0,
+        lambda items: any(one.get("args") == ["/bin/true", "second"] for one in items),
+    )
     assert "second" not in json.dumps(record_of(daemon, box.name)[0])
     second.close()
     box.close()
@@ -365,8 +455,11 @@ def test_a_launcher_that_dies_stops_no_record(own_daemon):
 def test_the_cli_shows_and_follows(recorded):
     daemon = recorded.daemon
     marker = "shown-" + os.urandom(6).hex()
-    follower = subprocess.Popen([CAY, "programs", "--follow", "--json", recorded.name],
-                                stdout=subprocess.PIPE, env={**os.environ, **daemon.env})
+    follower = subprocess.Popen(
+        [CAY, "programs", "--follow", "--json", recorded.name],
+        stdout=subprocess.PIPE,
+        env={**os.environ, **daemon.env},
+    )
     try:
         assert recorded.run("/bin/true", marker).code == 0
         for line in follower.stdout:

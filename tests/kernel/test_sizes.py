@@ -192,8 +192,12 @@ def test_on_pure_v2_the_kernels_own_files_are_there(small):
 FILES = ["/proc/meminfo", "/proc/stat", "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/cpu.max"]
 OF_FEWER_CPUS = ["/proc/cpuinfo", "/sys/devices/system/cpu/online"]
 CHANGES = ("echo 1 > {0}", "rm {0}", "mv {0} {0}x", "umount {0}", "mount -o remount,bind,rw {0}")
-OF_GROUPS = ["mkdir /sys/fs/cgroup/x", "echo 0 > /sys/fs/cgroup/cgroup.procs",
-             "umount /sys/fs/cgroup", "umount -l /sys/fs/cgroup"]
+OF_GROUPS = [
+    "mkdir /sys/fs/cgroup/x",
+    "echo 0 > /sys/fs/cgroup/cgroup.procs",
+    "umount /sys/fs/cgroup",
+    "umount -l /sys/fs/cgroup",
+]
 ELSEWHERE = ["echo 1 > /tmp/x", "rm /tmp/x"]
 
 

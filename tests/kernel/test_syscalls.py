@@ -10,7 +10,17 @@ REFUSALS = {"EPERM", "EACCES", "EAFNOSUPPORT", "EPROTONOSUPPORT"}
 # Files that may just be missing. For a system call, ENOENT would mean that it was allowed.
 FILES = {"core_pattern", "sysrq", "kcore", "kmsg", "sys_write", "dev_mem"}
 # The control of these may not be missing: the result of the host's root is never a refusal.
-SURE = {"mount", "mount_bind", "umount", "pivot_root", "open_tree", "move_mount", "swapon", "acct", "delete_module"}
+SURE = {
+    "mount",
+    "mount_bind",
+    "umount",
+    "pivot_root",
+    "open_tree",
+    "move_mount",
+    "swapon",
+    "acct",
+    "delete_module",
+}
 
 
 def is_refused(name, result):
@@ -23,12 +33,16 @@ def results_of(text):
 
 @pytest.fixture(scope="module")
 def names(attack):
-    return subprocess.run([attack, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run(
+        [attack, "--list"], capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 @pytest.fixture(scope="module")
 def outside(attack, names):
-    return results_of(subprocess.run([attack, *names], capture_output=True, text=True, check=True).stdout)
+    return results_of(
+        subprocess.run([attack, *names], capture_output=True, text=True, check=True).stdout
+    )
 
 
 @pytest.fixture(scope="module", params=["root", "user"])
@@ -40,8 +54,11 @@ def inside(request, attack, names, sandbox):
 
 
 def test_every_attack_is_refused(inside, names):
-    wrong = {name: inside.get(name) for name in names
-             if not name.startswith("control_") and not is_refused(name, inside.get(name))}
+    wrong = {
+        name: inside.get(name)
+        for name in names
+        if not name.startswith("control_") and not is_refused(name, inside.get(name))
+    }
     assert not wrong, wrong
 
 
@@ -50,10 +67,16 @@ def test_the_attacks_are_real(outside, inside, names):
     """Outside, most of them are not refused; those that are (a kernel without the feature) are named."""
     controls = [name for name in names if name.startswith("control_")]
     assert {name: outside[name] for name in controls} == dict.fromkeys(controls, "ok")
-    assert {name: outside[name] for name in SURE if is_refused(name, outside[name]) or outside[name] == "ENOENT"} == {}
+    assert {
+        name: outside[name]
+        for name in SURE
+        if is_refused(name, outside[name]) or outside[name] == "ENOENT"
+    } == {}
     for name in ("mount", "mount_bind", "umount", "open_tree", "move_mount"):
         assert outside[name] == "ok", (name, outside[name])
-    without = sorted(name for name in names if name not in controls and outside[name] == inside[name])
+    without = sorted(
+        name for name in names if name not in controls and outside[name] == inside[name]
+    )
     if without:
         print("no positive control on this machine for:", *without)
     assert len(without) < 12, without
@@ -65,15 +88,24 @@ def test_the_controls_work_inside(inside):
 
 @needs_root
 def test_capabilities_and_filter(sandbox):
-    status = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines())
+    status = dict(
+        line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status").text.splitlines()
+    )
     for held in ("CapPrm", "CapEff", "CapBnd"):
-        assert int(status[held], 16) == 0xA00405FB, status[held]  # the twelve of docs/decisions/0004-seccomp.md
+        assert int(status[held], 16) == 0xA00405FB, status[
+            held
+        ]  # the twelve of docs/decisions/0004-seccomp.md
     assert int(status["CapAmb"], 16) == int(status["CapInh"], 16) == 0
     assert status["Seccomp"] == "2"
-    user = dict(line.split(":\t", 1) for line in sandbox.sh("cat /proc/self/status", user="user").text.splitlines())
+    user = dict(
+        line.split(":\t", 1)
+        for line in sandbox.sh("cat /proc/self/status", user="user").text.splitlines()
+    )
     assert int(user["CapPrm"], 16) == int(user["CapEff"], 16) == 0
     host = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
-    assert int(host["CapEff"], 16) & (1 << 21)  # positive control: the file tells SYS_ADMIN where it is held
+    assert int(host["CapEff"], 16) & (
+        1 << 21
+    )  # positive control: the file tells SYS_ADMIN where it is held
 
 
 I386 = r"""

@@ -8,8 +8,9 @@
 namespace cay::api {
 namespace {
 
-constexpr std::size_t kSmallAnswer = 64 << 10;      // is in the sockets' buffers at once
-constexpr std::size_t kLargestOfDeeds = 1 << 20;    // what may have changed something answers with no more, a command's output apart
+constexpr std::size_t kSmallAnswer = 64 << 10;  // is in the sockets' buffers at once
+constexpr std::size_t kLargestOfDeeds =
+    1 << 20;  // what may have changed something answers with no more, a command's output apart
 
 http::Response error_answer(const Shape& shape, const Error& error) {
   auto response = shape(error, note_error(error));
@@ -88,7 +89,8 @@ int status_of(const Error& error) {
 }
 
 http::Response native_error(const Error& error, const std::string& error_id) {
-  return json_answer(status_of(error), codec::json::object{{"error", codec::to_json(error, error_id)}});
+  return json_answer(status_of(error),
+                     codec::json::object{{"error", codec::to_json(error, error_id)}});
 }
 
 http::Response json_answer(int status, const codec::json::value& body) {
@@ -104,7 +106,8 @@ http::Response empty_answer(int status) {
 std::string note_error(const Error& error) {
   std::string id = new_uuid();
   if (is_ours(error.code)) {
-    spdlog::error("error_id={} code={} reason={} {}", id, to_string(error.code), error.reason, error.message);
+    spdlog::error("error_id={} code={} reason={} {}", id, to_string(error.code), error.reason,
+                  error.message);
   }
   return id;
 }

@@ -19,7 +19,8 @@ using StreamVerb = std::function<Task<void>(ExchangePtr)>;
 // How a facade writes an error down; `error_id` is in the log when the failure is ours.
 using Shape = std::function<http::Response(const Error&, const std::string& error_id)>;
 
-// A large answer holds its part of the daemon's room for answers until it is sent: its verb's own (Response::holds), or another.
+// A large answer holds its part of the daemon's room for answers until it is sent: its verb's own
+// (Response::holds), or another.
 http::Handler answering(core::Cay& cay, Verb verb, Shape shape);
 http::Handler streaming(StreamVerb verb, Shape shape);
 

@@ -11,7 +11,8 @@ std::uint64_t escaped(std::string_view bytes, std::uint64_t of_high_byte) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x80) {
       size += of_high_byte;
-    } else if (byte == '"' || byte == '\\' || byte == '\n' || byte == '\r' || byte == '\t' || byte == '\b' || byte == '\f') {
+    } else if (byte == '"' || byte == '\\' || byte == '\n' || byte == '\r' || byte == '\t' ||
+               byte == '\b' || byte == '\f') {
       size += 2;
     } else {
       size += byte < 0x20 ? 6 : 1;

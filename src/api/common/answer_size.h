@@ -5,7 +5,8 @@
 
 namespace cay::api {
 
-// The most of collected output and files in one answer, as JSON. Routes that stream have no such bound.
+// The most of collected output and files in one answer, as JSON. Routes that stream have no such
+// bound.
 inline constexpr std::uint64_t kMostAnswer = 64u << 20;
 
 // As codec::text writes it, or a little more.

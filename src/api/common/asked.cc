@@ -9,12 +9,15 @@
 namespace cay::api {
 namespace {
 
-// Together less than a line of the audit log has room for (2 KiB), so that no part is cut by the others.
-constexpr std::size_t kMostPolicy = 600, kMostProxy = 500, kMostNames = 150, kMostWord = 100, kMostPath = 300;
+// Together less than a line of the audit log has room for (2 KiB), so that no part is cut by the
+// others.
+constexpr std::size_t kMostPolicy = 600, kMostProxy = 500, kMostNames = 150, kMostWord = 100,
+                      kMostPath = 300;
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-// Returns the caller's text for a line, also of a refused request: without line breaks, and no longer than `most`.
+// Returns the caller's text for a line, also of a refused request: without line breaks, and no
+// longer than `most`.
 std::string shown(std::string_view text, std::size_t most) {
   std::string out = codec::sanitised_utf8(text.substr(0, most));
   for (char& c : out) {
@@ -35,7 +38,9 @@ std::string word(std::string_view text, std::size_t most = kMostWord) {
 class Parts {
  public:
   void add(const std::string& part) { text_ += (text_.empty() ? "" : "; ") + part; }
-  void add(const char* member, std::string_view value, std::size_t most = kMostWord) { add(std::string(member) + ": " + word(value, most)); }
+  void add(const char* member, std::string_view value, std::size_t most = kMostWord) {
+    add(std::string(member) + ": " + word(value, most));
+  }
   void add_number(const char* member, std::uint64_t value) { add(member, std::to_string(value)); }
   void add_time(const char* member, std::int64_t value) { add(member, std::to_string(value)); }
   void add_names(const char* member, const std::map<std::string, std::string>& in) {
@@ -47,12 +52,15 @@ class Parts {
   void add_policy(std::string_view policy) {
     while (policy.ends_with('\n')) policy.remove_suffix(1);
     std::string line;
-    for (const char c : policy.substr(0, kMostPolicy + 1)) line += c == '\n' ? std::string(", ") : std::string(1, c);
+    for (const char c : policy.substr(0, kMostPolicy + 1))
+      line += c == '\n' ? std::string(", ") : std::string(1, c);
     add("policy", line, kMostPolicy);
   }
   void add_proxy(const std::vector<ProxyRule>& proxy) {
     Subjects rules("proxy", kMostProxy);
-    for (const ProxyRule& rule : proxy) rules.add(word(rule.name) + (rule.is_fence() ? " (a fence)" : " with secret " + word(rule.secret)));
+    for (const ProxyRule& rule : proxy)
+      rules.add(word(rule.name) +
+                (rule.is_fence() ? " (a fence)" : " with secret " + word(rule.secret)));
     add(rules.text());
   }
   std::string text() && { return std::move(text_); }
@@ -75,7 +83,8 @@ std::string changes_asked(const SandboxPatch& patch) {
   if (patch.idle_ttl_s) out.add_time("idle_ttl_s", *patch.idle_ttl_s);
   if (patch.delete_after_stop_s) out.add_time("delete_after_stop_s", *patch.delete_after_stop_s);
   if (patch.lifetime_s) out.add_time("lifetime_s", *patch.lifetime_s);
-  if (patch.commands_keep_awake) out.add("commands_keep_awake", *patch.commands_keep_awake ? "true" : "false");
+  if (patch.commands_keep_awake)
+    out.add("commands_keep_awake", *patch.commands_keep_awake ? "true" : "false");
   if (patch.run && patch.run->user) out.add("user", *patch.run->user);
   if (patch.run && patch.run->workdir) out.add("workdir", *patch.run->workdir);
   if (patch.run && !patch.run->env.empty()) out.add_names("env", patch.run->env);
@@ -91,12 +100,15 @@ std::string settings_asked(const SandboxSpec& spec) {
 }
 
 std::string creation_asked(std::string_view name, const std::string& settings) {
-  return (name.empty() ? "a sandbox" : "sandbox " + word(name)) + (settings.empty() ? "" : "; " + settings);
+  return (name.empty() ? "a sandbox" : "sandbox " + word(name)) +
+         (settings.empty() ? "" : "; " + settings);
 }
 
 std::string link_asked(const LinkSpec& spec) {
-  const std::string how_long = spec.lifetime_s ? "for " + std::to_string(*spec.lifetime_s) + " s" : "until withdrawn";
-  return spec.is_service() ? "port " + std::to_string(spec.port) + " " + how_long : how_long + ": " + path_asked(spec.path);
+  const std::string how_long =
+      spec.lifetime_s ? "for " + std::to_string(*spec.lifetime_s) + " s" : "until withdrawn";
+  return spec.is_service() ? "port " + std::to_string(spec.port) + " " + how_long
+                           : how_long + ": " + path_asked(spec.path);
 }
 
 std::string hosts_asked(const std::vector<std::string>& hosts) {

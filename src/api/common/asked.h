@@ -1,5 +1,6 @@
-// The contents of a request for its line in the audit log, where the path does not show them: names and numbers. Never a possible
-// secret: no value of an environment or a label, and neither token nor headers of a proxy rule.
+// The contents of a request for its line in the audit log, where the path does not show them: names
+// and numbers. Never a possible secret: no value of an environment or a label, and neither token
+// nor headers of a proxy rule.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,8 +11,9 @@
 
 namespace cay::api {
 
-// Returns each member that a PATCH has, with the new policy's words, and the names of proxy rules and of their secrets:
-// "policy: pypi.org, !evil.test; proxy 1: model with secret model-key; labels 1: team".
+// Returns each member that a PATCH has, with the new policy's words, and the names of proxy rules
+// and of their secrets: "policy: pypi.org, !evil.test; proxy 1: model with secret model-key; labels
+// 1: team".
 std::string changes_asked(const SandboxPatch& patch);
 // The same for the policy and the proxy rules of a creation. Empty: it has none.
 std::string settings_asked(const SandboxSpec& spec);

@@ -12,7 +12,7 @@ namespace cay::api {
 using AnswerPart = std::shared_ptr<core::AnswerRoom::Part>;
 
 struct Collected {
-  Command command;      // with its end
+  Command command;  // with its end
   std::string out;
   std::string err;
   std::optional<codec::KeptGap> out_gap, err_gap;
@@ -25,7 +25,8 @@ struct Collected {
 // out between (codec/kept_output.h). `part` of the room for answers holds what is kept.
 Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part);
 
-// Of a command that ran, whose output has no room in an answer: no kExhausted, for who repeats the request would run it again. `where` it is.
+// Of a command that ran, whose output has no room in an answer: no kExhausted, for who repeats the
+// request would run it again. `where` it is.
 Error output_not_held(const std::string& ran, const std::string& where);
 
 // Bytes written up to the leader's end.

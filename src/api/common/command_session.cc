@@ -21,7 +21,8 @@ Task<http::WsMessage> read_task(http::WebSocket& socket) {
 
 }  // namespace
 
-CommandSession::CommandSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
+CommandSession::CommandSession(core::Cay& cay, Principal who, SandboxId sandbox,
+                               std::unique_ptr<http::WebSocket> socket,
                                std::shared_ptr<InputRoom> room, asio::any_io_executor executor)
     : cay_(cay),
       who_(std::move(who)),
@@ -33,7 +34,8 @@ CommandSession::CommandSession(core::Cay& cay, Principal who, SandboxId sandbox,
 
 asio::awaitable<void> CommandSession::run() {
   auto reading = read_task(*socket_);
-  auto first = co_await with_deadline<http::WsMessage>(std::move(reading), kFirstFrame, "the first frame");
+  auto first =
+      co_await with_deadline<http::WsMessage>(std::move(reading), kFirstFrame, "the first frame");
   if (!first) {
     co_await end_with(std::move(first).error());
     co_return;
@@ -65,11 +67,13 @@ asio::awaitable<void> CommandSession::converse() {
     co_await children.until(control());
   }
   gone_ = true;
-  reader_.reset();  // from now on the command has one reader less: kill_on_disconnect, the idle timeout
+  reader_.reset();  // from now on the command has one reader less: kill_on_disconnect, the idle
+                    // timeout
   feed_.close();
   Scope watching(executor_);
   watching.spawn(daemon_ends());
-  // A client that sent its input and went has sent it: it is written for as long as the command runs.
+  // A client that sent its input and went has sent it: it is written for as long as the command
+  // runs.
   auto fed = fed_.wait();
   co_await watching.until(std::move(fed));
 }

@@ -1,11 +1,11 @@
-// CommandSession: one command on one WebSocket, whatever the frames look like. A facade derives from
-// it and translates; the order of things is here.
+// CommandSession: one command on one WebSocket, whatever the frames look like. A facade derives
+// from it and translates; the order of things is here.
 //
 // Three coroutines: the output goes out (pump), the client's frames come in (control), stdin is
 // written (feeder) out of a queue, so that a command that does not read its stdin cannot hold up a
 // kill. Output waits for the socket (what is not sent stays in the spool); a client that goes away
-// ends the session after the frames that it sent were obeyed: input that waits is written even then,
-// without a reader, for as long as the command runs.
+// ends the session after the frames that it sent were obeyed: input that waits is written even
+// then, without a reader, for as long as the command runs.
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,8 +21,9 @@ namespace cay::api {
 class CommandSession {
  public:
   // `sandbox` is an id: a name may be given to another sandbox while the session lasts.
-  CommandSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
-                 std::shared_ptr<InputRoom> room, asio::any_io_executor executor);
+  CommandSession(core::Cay& cay, Principal who, SandboxId sandbox,
+                 std::unique_ptr<http::WebSocket> socket, std::shared_ptr<InputRoom> room,
+                 asio::any_io_executor executor);
   virtual ~CommandSession() = default;
   CommandSession(const CommandSession&) = delete;
   CommandSession& operator=(const CommandSession&) = delete;
@@ -74,7 +75,7 @@ class CommandSession {
   CommandId id_;
   StdinFeed feed_;
   bool gone_ = false;  // the client: there is nobody to tell
-  Event fed_;  // the feeder is done
+  Event fed_;          // the feeder is done
 };
 
 }  // namespace cay::api

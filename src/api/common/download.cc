@@ -48,7 +48,8 @@ Task<void> serve_whole(ExchangePtr exchange, core::FileStream file) {
 Task<void> serve_part(ExchangePtr exchange, core::FileStream file, ByteRange range) {
   const std::uint64_t length = range.last - range.first + 1;
   auto headers = file_headers(file.info);
-  headers.add("Content-Range", "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) + "/" +
+  headers.add("Content-Range", "bytes " + std::to_string(range.first) + "-" +
+                                   std::to_string(range.last) + "/" +
                                    std::to_string(file.info.size));
   auto bytes = exactly(std::move(file.bytes), length);
   co_await exchange->respond_stream(206, std::move(headers), length, std::move(bytes));
@@ -71,7 +72,8 @@ http::Headers file_headers(const FileInfo& info) {
   return headers;
 }
 
-Task<void> serve_file(core::Cay& cay, ExchangePtr exchange, FilePlace place, RangeError range_error) {
+Task<void> serve_file(core::Cay& cay, ExchangePtr exchange, FilePlace place,
+                      RangeError range_error) {
   const Principal who = exchange->principal();
   const http::Headers& asked = exchange->head().headers;
   const bool conditional = asked.get("Range") || asked.get("If-None-Match");
@@ -103,7 +105,8 @@ Task<void> serve_file(core::Cay& cay, ExchangePtr exchange, FilePlace place, Ran
     const bool part = wanted.range.kind == RangeKind::kPart;
     if (part) {
       range.offset = wanted.range.range.first;
-      range.length = static_cast<std::int64_t>(wanted.range.range.last - wanted.range.range.first + 1);
+      range.length =
+          static_cast<std::int64_t>(wanted.range.range.last - wanted.range.range.first + 1);
     }
     auto file = co_await cay.files().read(who, place.ref, place.path, place.as, range);
     if (!file) co_return std::move(file).error();
@@ -115,12 +118,14 @@ Task<void> serve_file(core::Cay& cay, ExchangePtr exchange, FilePlace place, Ran
     auto served = co_await serve_part(exchange, *std::move(file), wanted.range.range);
     co_return served;
   }
-  co_return Error{Code::kConflict, "file_changing", "'" + place.path + "' changes faster than it can be read: retry", 0};
+  co_return Error{Code::kConflict, "file_changing",
+                  "'" + place.path + "' changes faster than it can be read: retry", 0};
 }
 
 Task<void> serve_head(core::Cay& cay, ExchangePtr exchange, FilePlace place) {
   // Opened, and not a byte of it read. Ranges are GET's alone (RFC 9110, 14.2).
-  auto file = co_await cay.files().read(exchange->principal(), place.ref, place.path, place.as, core::ReadRange{.offset = 0, .length = 0});
+  auto file = co_await cay.files().read(exchange->principal(), place.ref, place.path, place.as,
+                                        core::ReadRange{.offset = 0, .length = 0});
   if (!file) co_return std::move(file).error();
   if (file->info.kind == FileKind::kDirectory) co_return is_directory(place.path);
   const bool told = co_await told_not_modified(exchange, file->info);

@@ -15,22 +15,23 @@ std::string_view trimmed(std::string_view text) {
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  if (failed != std::errc() || end != text.data() + text.size() || text.empty())
+    return std::nullopt;
   return value;
 }
 
 bool is_bytes_unit(std::string_view text) {
   constexpr std::string_view kUnit = "bytes";
-  return text.size() == kUnit.size() && std::equal(text.begin(), text.end(), kUnit.begin(), [](char a, char b) {
-           return (a | 0x20) == b;
-         });
+  return text.size() == kUnit.size() && std::equal(text.begin(), text.end(), kUnit.begin(),
+                                                   [](char a, char b) { return (a | 0x20) == b; });
 }
 
 }  // namespace
 
 RangeAnswer range_of(std::string_view header, std::uint64_t size) {
   const auto equals = header.find('=');
-  if (equals == std::string_view::npos || !is_bytes_unit(trimmed(header.substr(0, equals)))) return {};
+  if (equals == std::string_view::npos || !is_bytes_unit(trimmed(header.substr(0, equals))))
+    return {};
   const std::string_view spec = trimmed(header.substr(equals + 1));
   const auto dash = spec.find('-');
   if (dash == std::string_view::npos || spec.find(',') != std::string_view::npos) return {};
@@ -62,8 +63,8 @@ bool none_match_hits(std::string_view header, std::string_view etag) {
   return false;
 }
 
-Wanted wanted_of(const http::Headers& headers, std::string_view etag, std::string_view last_modified,
-                 std::uint64_t size) {
+Wanted wanted_of(const http::Headers& headers, std::string_view etag,
+                 std::string_view last_modified, std::uint64_t size) {
   Wanted out;
   const auto none_match = headers.get("If-None-Match");
   if (none_match && none_match_hits(*none_match, etag)) {
@@ -73,7 +74,8 @@ Wanted wanted_of(const http::Headers& headers, std::string_view etag, std::strin
   const auto range = headers.get("Range");
   if (!range) return out;
   const auto if_range = headers.get("If-Range");
-  if (if_range && *if_range != etag && *if_range != last_modified) return out;  // it changed: the whole
+  if (if_range && *if_range != etag && *if_range != last_modified)
+    return out;  // it changed: the whole
   out.range = range_of(*range, size);
   return out;
 }

@@ -15,7 +15,7 @@ struct ByteRange {
 };
 
 enum class RangeKind {
-  kWhole,          // no Range, or one that is to be ignored
+  kWhole,  // no Range, or one that is to be ignored
   kPart,
   kUnsatisfiable,  // 416
 };
@@ -35,7 +35,7 @@ struct Wanted {
   bool not_modified = false;  // 304
   RangeAnswer range;
 };
-Wanted wanted_of(const http::Headers& headers, std::string_view etag, std::string_view last_modified,
-                 std::uint64_t size);
+Wanted wanted_of(const http::Headers& headers, std::string_view etag,
+                 std::string_view last_modified, std::uint64_t size);
 
 }  // namespace cay::api

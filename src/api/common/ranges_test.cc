@@ -26,8 +26,9 @@ TEST(RangesTest, OneRange) {
 }
 
 TEST(RangesTest, EverythingElseIsIgnored) {
-  for (const auto* odd : {"", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=0-1,3-4", "lines=0-1",
-                          "bytes=99999999999999999999-", "bytes=1 -2x"}) {
+  for (const auto* odd :
+       {"", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=0-1,3-4", "lines=0-1",
+        "bytes=99999999999999999999-", "bytes=1 -2x"}) {
     EXPECT_EQ(shown(odd, 10), "whole") << odd;
   }
 }

@@ -5,7 +5,8 @@ namespace {
 
 class Exactly : public ByteSource {
  public:
-  Exactly(std::unique_ptr<ByteSource> inner, std::uint64_t length) : inner_(std::move(inner)), left_(length) {}
+  Exactly(std::unique_ptr<ByteSource> inner, std::uint64_t length)
+      : inner_(std::move(inner)), left_(length) {}
   Task<Bytes> next() override {
     if (left_ == 0) co_return Bytes();
     auto got = co_await inner_->next();

@@ -7,13 +7,16 @@
 namespace cay::api {
 namespace {
 
-constexpr std::size_t kJoined = 64 * 1024;  // keystrokes are joined up to this, so that they weigh what they count
+constexpr std::size_t kJoined =
+    64 * 1024;  // keystrokes are joined up to this, so that they weigh what they count
 constexpr std::size_t kSweep = 1024;
 
 // An Event that the room wakes while it lives.
 class Waiter {
  public:
-  Waiter(std::set<Event*>& among, Event& event) : among_(among), event_(&event) { among_.insert(event_); }
+  Waiter(std::set<Event*>& among, Event& event) : among_(among), event_(&event) {
+    among_.insert(event_);
+  }
   ~Waiter() { among_.erase(event_); }
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
@@ -35,8 +38,10 @@ void InputRoom::give(std::size_t bytes) {
   for (Event* event : waiting_) event->notify();
 }
 
-std::shared_ptr<Mutex> InputRoom::turn_of(const std::string& command, const asio::any_io_executor& executor) {
-  if (turns_.size() > kSweep) std::erase_if(turns_, [](const auto& one) { return one.second.expired(); });
+std::shared_ptr<Mutex> InputRoom::turn_of(const std::string& command,
+                                          const asio::any_io_executor& executor) {
+  if (turns_.size() > kSweep)
+    std::erase_if(turns_, [](const auto& one) { return one.second.expired(); });
   auto& turn = turns_[command];
   auto found = turn.lock();
   if (!found) turn = found = std::make_shared<Mutex>(executor);

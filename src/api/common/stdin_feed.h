@@ -1,5 +1,5 @@
-// StdinFeed: the input of one session that waits for its command, bounded in bytes. So the session can go on reading its client's
-// frames (kill, close, pings) while the command reads nothing.
+// StdinFeed: the input of one session that waits for its command, bounded in bytes. So the session
+// can go on reading its client's frames (kill, close, pings) while the command reads nothing.
 #pragma once
 #include <deque>
 #include <functional>
@@ -15,7 +15,8 @@
 
 namespace cay::api {
 
-// The input that all sessions of the daemon hold together, and the order of writers to one command's stdin.
+// The input that all sessions of the daemon hold together, and the order of writers to one
+// command's stdin.
 class InputRoom {
  public:
   static constexpr std::size_t kMost = 256u << 20;
@@ -55,8 +56,9 @@ class StdinFeed {
   // The command takes nothing more: forgets what waits, now and later.
   void drop();
 
-  // Writes what is pushed, in order, until close() and all is written. A second session that feeds the same command
-  // waits for its turn. The error of write_whole_stdin: what waited is forgotten; it may be run again.
+  // Writes what is pushed, in order, until close() and all is written. A second session that feeds
+  // the same command waits for its turn. The error of write_whole_stdin: what waited is forgotten;
+  // it may be run again.
   Task<void> run(core::Cay& cay, Principal who, std::string sandbox, CommandId id);
 
  private:
@@ -72,9 +74,11 @@ class StdinFeed {
   std::size_t held_ = 0;  // with what is being written
   bool closed_ = false;
   bool dropped_ = false;
-  bool alone_ = false;  // what is being written is the last that there is, as far as the keeper knows
+  bool alone_ =
+      false;  // what is being written is the last that there is, as far as the keeper knows
   Event changed_;
-  std::function<void()> say_more_;  // to the keeper, should we end before what is being written is taken; set by run()
+  std::function<void()> say_more_;  // to the keeper, should we end before what is being written is
+                                    // taken; set by run()
   Scope telling_;
 };
 

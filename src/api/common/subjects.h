@@ -1,4 +1,5 @@
-// Subjects: what a request acted on, in one line of the record of requests: how many, and the names of as many as fit.
+// Subjects: what a request acted on, in one line of the record of requests: how many, and the names
+// of as many as fit.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,7 +9,8 @@ namespace cay::api {
 
 class Subjects {
  public:
-  explicit Subjects(std::string done, std::size_t most_bytes = kMostBytes) : done_(std::move(done)), most_bytes_(most_bytes) {}
+  explicit Subjects(std::string done, std::size_t most_bytes = kMostBytes)
+      : done_(std::move(done)), most_bytes_(most_bytes) {}
 
   void add(const std::string& name) {
     ++count_;
@@ -26,7 +28,8 @@ class Subjects {
   }
 
  private:
-  static constexpr std::size_t kMostBytes = 1500;  // under what a line of the audit log has room for
+  static constexpr std::size_t kMostBytes =
+      1500;  // under what a line of the audit log has room for
 
   std::string done_, names_;
   std::size_t most_bytes_;

@@ -1,6 +1,6 @@
-// The parser wakes the loop only when it can do no more (no input, no room, the end): a wake-up across threads costs more than parsing a
-// header. No wake-up is lost. What turn() did not see under the mutex is posted later, so the loop runs it after changed() began to
-// wait.
+// The parser wakes the loop only when it can do no more (no input, no room, the end): a wake-up
+// across threads costs more than parsing a header. No wake-up is lost. What turn() did not see
+// under the mutex is posted later, so the loop runs it after changed() began to wait.
 #include "api/common/tar_handover.h"
 
 #include <boost/asio/post.hpp>
@@ -19,7 +19,8 @@ std::size_t weight(const core::TreeEvent& event) {
 
 }  // namespace
 
-TarHandover::TarHandover(asio::any_io_executor loop) : loop_(loop), event_(std::make_shared<Event>(std::move(loop))) {}
+TarHandover::TarHandover(asio::any_io_executor loop)
+    : loop_(loop), event_(std::make_shared<Event>(std::move(loop))) {}
 
 TarHandover::Turn TarHandover::turn() {
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 // TarHandover: what lies between the loop, which suspends, and the thread of a tar parser, which
-// blocks. One chunk goes in at a time; few events wait to come out. The parser ends soon after it is closed.
+// blocks. One chunk goes in at a time; few events wait to come out. The parser ends soon after it
+// is closed.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -28,11 +29,11 @@ class TarHandover final : public ParserSide {
 
   // The loop's side.
   Turn turn();
-  core::TreeEvent take();          // after kTake
-  void feed(Bytes input);          // after kFeed; empty: the end
-  asio::awaitable<void> changed(); // after kWait, without a wait between; may wake for nothing
-  Result<void> result();           // after kEnded
-  void close();                    // pull and push fail from now on
+  core::TreeEvent take();           // after kTake
+  void feed(Bytes input);           // after kFeed; empty: the end
+  asio::awaitable<void> changed();  // after kWait, without a wait between; may wake for nothing
+  Result<void> result();            // after kEnded
+  void close();                     // pull and push fail from now on
 
   // The parser's side; these wait.
   std::optional<Bytes> pull() override;       // nullopt: closed

@@ -40,7 +40,8 @@ class PlainLocale {
 
 class Parser {
  public:
-  Parser(ParserSide& side, TarLimits limits) : side_(side), limits_(limits), tar_(archive_read_new()) {}
+  Parser(ParserSide& side, TarLimits limits)
+      : side_(side), limits_(limits), tar_(archive_read_new()) {}
 
   Result<void> run() {
     archive* tar = tar_.get();
@@ -70,14 +71,17 @@ class Parser {
   }
 
  private:
-  static Error closed() { return Error{Code::kCancelled, "cancelled", "nobody reads the archive any more", 0}; }
+  static Error closed() {
+    return Error{Code::kCancelled, "cancelled", "nobody reads the archive any more", 0};
+  }
 
   // libarchive's view of the input; the bytes must stay until the next call.
   static la_ssize_t read_input(archive* tar, void* self, const void** bytes) {
     auto& parser = *static_cast<Parser*>(self);
     if (parser.in_header_ && parser.header_bytes_ > parser.limits_.header_bytes) {
-      parser.failure_ = bad("malformed_tar", "not a tar archive: the headers of an entry are longer than " +
-                                                 std::to_string(parser.limits_.header_bytes) + " bytes");
+      parser.failure_ =
+          bad("malformed_tar", "not a tar archive: the headers of an entry are longer than " +
+                                   std::to_string(parser.limits_.header_bytes) + " bytes");
     }
     std::optional<Bytes> input;
     if (!parser.failure_ && !parser.input_ended_) {
@@ -96,8 +100,9 @@ class Parser {
     return static_cast<la_ssize_t>(parser.input_.size());
   }
 
-  // A warning is accepted where names are not of the charset that their header claims (EILSEQ): they are used as the bytes that they are.
-  // Other warnings mean records that were passed over, perhaps with a name.
+  // A warning is accepted where names are not of the charset that their header claims (EILSEQ):
+  // they are used as the bytes that they are. Other warnings mean records that were passed over,
+  // perhaps with a name.
   bool acceptable(int got) const {
     return got == ARCHIVE_OK || (got == ARCHIVE_WARN && archive_errno(tar_.get()) == EILSEQ);
   }
@@ -129,11 +134,13 @@ class Parser {
     info.gid = static_cast<std::uint32_t>(archive_entry_gid(entry));
     const std::int64_t seconds = archive_entry_mtime(entry);
     if (seconds >= 0) {
-      const std::int64_t nanos = std::clamp<std::int64_t>(archive_entry_mtime_nsec(entry), 0, kNanos - 1);
+      const std::int64_t nanos =
+          std::clamp<std::int64_t>(archive_entry_mtime_nsec(entry), 0, kNanos - 1);
       info.mtime_ns = std::min(seconds, kMostSeconds) * kNanos + nanos;
     }
     const auto type = archive_entry_filetype(entry);
-    const bool is_plain = archive_entry_hardlink(entry) == nullptr && archive_entry_sparse_count(entry) == 0;
+    const bool is_plain =
+        archive_entry_hardlink(entry) == nullptr && archive_entry_sparse_count(entry) == 0;
     if (type == AE_IFREG && is_plain) {
       info.kind = FileKind::kFile;
       CAY_TRY(info.size, size_of(entry));
@@ -149,7 +156,8 @@ class Parser {
     } else {
       return unsupported(info.path);
     }
-    // An archive is a stranger's: it makes no program that runs as its owner. A directory's sticky bit takes rights away only.
+    // An archive is a stranger's: it makes no program that runs as its owner. A directory's sticky
+    // bit takes rights away only.
     const unsigned taken = info.kind == FileKind::kDirectory ? 01777 : 0777;
     info.mode = static_cast<std::uint32_t>(archive_entry_perm(entry) & taken);
     path_ = info.path;
@@ -167,9 +175,10 @@ class Parser {
   }
 
   static Error unsupported(const std::string& path) {
-    return bad("unsupported_entry", "'" + path +
-                                        "' is no file, directory or symbolic link (hard links, devices, FIFOs and "
-                                        "sparse files are refused): pack it another way");
+    return bad("unsupported_entry",
+               "'" + path +
+                   "' is no file, directory or symbolic link (hard links, devices, FIFOs and "
+                   "sparse files are refused): pack it another way");
   }
 
   // Reads exactly `size` bytes. A hole means a sparse file without a sparse header.
@@ -205,8 +214,8 @@ class Parser {
   std::uint64_t header_bytes_ = 0;  // taken while the present headers are read
   bool in_header_ = false;
   bool input_ended_ = false;
-  std::optional<Error> failure_;    // why read_input failed
-  std::string path_;                // of the present entry
+  std::optional<Error> failure_;  // why read_input failed
+  std::string path_;              // of the present entry
   std::uint64_t entries_ = 0;
   std::uint64_t bytes_ = 0;
 };

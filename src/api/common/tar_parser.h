@@ -1,4 +1,5 @@
-// parse_tar: libarchive's tar reader between a source of bytes and a consumer of entries. It blocks as its side does.
+// parse_tar: libarchive's tar reader between a source of bytes and a consumer of entries. It blocks
+// as its side does.
 #pragma once
 #include <optional>
 

@@ -14,7 +14,8 @@ class ParserThread {
  public:
   // Throws std::system_error: the host gives no more threads.
   ParserThread(asio::any_io_executor loop, TarLimits limits)
-      : handover_(std::move(loop)), thread_([this, limits] { handover_.finish(parse_tar(handover_, limits)); }) {}
+      : handover_(std::move(loop)),
+        thread_([this, limits] { handover_.finish(parse_tar(handover_, limits)); }) {}
   ~ParserThread() {
     handover_.close();
     thread_.join();
@@ -31,7 +32,8 @@ class ParserThread {
 
 class TarTree : public core::TreeSource {
  public:
-  TarTree(std::unique_ptr<ByteSource> tar, TarLimits limits) : tar_(std::move(tar)), limits_(limits) {}
+  TarTree(std::unique_ptr<ByteSource> tar, TarLimits limits)
+      : tar_(std::move(tar)), limits_(limits) {}
 
   Task<std::optional<core::TreeEvent>> next() override {
     if (!parser_) {
@@ -72,10 +74,11 @@ class TarTree : public core::TreeSource {
     try {
       parser_.emplace(std::move(loop), limits_);
     } catch (const std::system_error& failed) {
-      return Error{Code::kExhausted, "no_thread",
-                   std::string("the host gives no thread to read the archive with (") + failed.what() +
-                       "): retry when fewer archives are on their way, or raise the service's TasksMax",
-                   failed.code().value()};
+      return Error{
+          Code::kExhausted, "no_thread",
+          std::string("the host gives no thread to read the archive with (") + failed.what() +
+              "): retry when fewer archives are on their way, or raise the service's TasksMax",
+          failed.code().value()};
     }
     return {};
   }

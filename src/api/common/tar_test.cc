@@ -19,7 +19,8 @@ namespace {
 using core::testing::bytes_source;
 using core::testing::tree_source;
 
-core::TreeEvent entry(std::string path, FileKind kind, std::uint64_t size = 0, std::string target = {}) {
+core::TreeEvent entry(std::string path, FileKind kind, std::uint64_t size = 0,
+                      std::string target = {}) {
   FileInfo info;
   info.path = std::move(path);
   info.kind = kind;
@@ -72,12 +73,14 @@ Bytes archive_of(const std::vector<Member>& members,
   return out;
 }
 
-// Changes a byte of a header block, and its checksum, so that the change reaches what reads the fields.
+// Changes a byte of a header block, and its checksum, so that the change reaches what reads the
+// fields.
 void damage(Bytes& tar, std::size_t at, char value) {
   const std::size_t block = at / 512 * 512;
   tar[at] = value;
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < 512; ++i) sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(tar[block + i]);
+  for (std::size_t i = 0; i < 512; ++i)
+    sum += i >= 148 && i < 156 ? ' ' : static_cast<unsigned char>(tar[block + i]);
   std::string octal(6, '0');
   for (std::size_t i = 6; i-- > 0; sum >>= 3) octal[i] = static_cast<char>('0' + (sum & 7));
   tar.replace(block + 148, 8, octal + std::string("\0 ", 2));
@@ -86,10 +89,12 @@ void damage(Bytes& tar, std::size_t at, char value) {
 class TarTest : public ::testing::Test {
  protected:
   Result<Bytes> pack(std::vector<core::TreeEvent> events) {
-    return core::testing::run(loop, read_all(tar_of(tree_source(std::move(events)), "file"), 1 << 28));
+    return core::testing::run(loop,
+                              read_all(tar_of(tree_source(std::move(events)), "file"), 1 << 28));
   }
   // Paths with contents or targets, in order.
-  Result<std::vector<std::pair<std::string, std::string>>> unpack(Bytes tar, TarLimits limits = {}, std::size_t chunk = 7000) {
+  Result<std::vector<std::pair<std::string, std::string>>> unpack(Bytes tar, TarLimits limits = {},
+                                                                  std::size_t chunk = 7000) {
     auto tree = tree_of_tar(bytes_source(std::move(tar), chunk), limits);
     std::vector<std::pair<std::string, std::string>> out;
     for (;;) {
@@ -113,16 +118,17 @@ class TarTest : public ::testing::Test {
 TEST_F(TarTest, ThereAndBackWithLongNamesAndAnyChunks) {
   const std::string deep = std::string(150, 'd') + "/" + std::string(200, 'f');
   const std::string link(150, 'l');
-  auto tar = pack({entry("", FileKind::kDirectory), entry("a", FileKind::kFile, 3), Bytes("abc"), entry("empty", FileKind::kFile),
-                   entry(deep, FileKind::kFile, 600), Bytes(600, 'x'), entry("ln", FileKind::kSymlink, 0, link),
-                   entry("sock", FileKind::kOther)});
+  auto tar =
+      pack({entry("", FileKind::kDirectory), entry("a", FileKind::kFile, 3), Bytes("abc"),
+            entry("empty", FileKind::kFile), entry(deep, FileKind::kFile, 600), Bytes(600, 'x'),
+            entry("ln", FileKind::kSymlink, 0, link), entry("sock", FileKind::kOther)});
   ASSERT_TRUE(tar);
   for (const std::size_t chunk : {1u, 511u, 512u, 513u, 100'000u}) {
     auto got = unpack(*tar, {}, chunk);
     ASSERT_TRUE(got) << got.error().message;
     const std::vector<std::pair<std::string, std::string>> want{
-        {"", ""}, {"a", "abc"}, {"empty", ""}, {deep, std::string(600, 'x')}, {"ln", link},
-        {"", ""}};  // the root once more, which names the socket
+        {"", ""},     {"a", "abc"}, {"empty", ""}, {deep, std::string(600, 'x')},
+        {"ln", link}, {"", ""}};  // the root once more, which names the socket
     EXPECT_EQ(*got, want);
   }
 }
@@ -153,8 +159,8 @@ std::vector<std::string> left_out_of(const Bytes& tar) {
 TEST_F(TarTest, WhatIsLeftOutIsNamedAndNothingElseIs) {
   const std::string deep(3000, 'd'), odd = "no\xff\ntext=\"";
   auto tar = pack({entry("", FileKind::kDirectory), entry("sock", FileKind::kOther),
-                   entry("a", FileKind::kFile, 1), Bytes("a"),
-                   entry(deep, FileKind::kOther), entry(odd, FileKind::kOther)});
+                   entry("a", FileKind::kFile, 1), Bytes("a"), entry(deep, FileKind::kOther),
+                   entry(odd, FileKind::kOther)});
   ASSERT_TRUE(tar);
   EXPECT_EQ(left_out_of(*tar), (std::vector<std::string>{"sock", deep, odd}));
   EXPECT_EQ(tar->find("LIBARCHIVE"), Bytes::npos) << "a keyword that GNU tar would warn of";
@@ -180,7 +186,8 @@ TEST_F(TarTest, NamesAreTheBytesTheyAre) {
   const std::string tail(120, 't');  // too long for a header without pax
   std::vector<core::TreeEvent> events;
   std::vector<std::pair<std::string, std::string>> want;
-  const std::vector<std::string> names{composed, decomposed, latin1, "tab\there", "new\nline", "back\\slash"};
+  const std::vector<std::string> names{composed,    decomposed,  latin1,
+                                       "tab\there", "new\nline", "back\\slash"};
   for (const auto& name : names) {
     for (const auto& path : {name, name + "/" + tail, tail + name}) {
       events.push_back(entry(path, FileKind::kSymlink, 0, path + "?"));
@@ -222,7 +229,8 @@ TEST_F(TarTest, UnsafeEntriesAreRefused) {
     EXPECT_EQ(reason(archive_of({{.name = name}})), "unsafe_path") << name;
   }
   EXPECT_EQ(reason(archive_of({{.name = "x", .link = "y"}})), "unsupported_entry");
-  EXPECT_EQ(reason(archive_of({{.name = "x", .size = 100'000, .sparse = true}})), "unsupported_entry");
+  EXPECT_EQ(reason(archive_of({{.name = "x", .size = 100'000, .sparse = true}})),
+            "unsupported_entry");
   for (const unsigned type : {AE_IFIFO, AE_IFCHR, AE_IFBLK}) {
     EXPECT_EQ(reason(archive_of({{.name = "x", .type = type}})), "unsupported_entry") << type;
   }
@@ -234,7 +242,8 @@ TEST_F(TarTest, UnsafeEntriesAreRefused) {
 TEST_F(TarTest, NoArchiveMakesASetIdProgram) {
   std::vector<core::TreeEvent> events;
   for (const auto kind : {FileKind::kFile, FileKind::kDirectory, FileKind::kSymlink}) {
-    auto one = entry("e" + std::to_string(events.size()), kind, 0, kind == FileKind::kSymlink ? "to" : "");
+    auto one =
+        entry("e" + std::to_string(events.size()), kind, 0, kind == FileKind::kSymlink ? "to" : "");
     std::get<core::TreeEntry>(one).info.mode = 07755;
     events.push_back(std::move(one));
   }
@@ -262,7 +271,8 @@ TEST_F(TarTest, DepthIsBounded) {
 
 // Nothing grows while it is read: what is compressed is no archive here.
 TEST_F(TarTest, NothingCompressedIsRead) {
-  for (const auto add : {archive_write_add_filter_gzip, archive_write_add_filter_xz, archive_write_add_filter_zstd}) {
+  for (const auto add : {archive_write_add_filter_gzip, archive_write_add_filter_xz,
+                         archive_write_add_filter_zstd}) {
     Bytes out;
     auto* tar = archive_write_new();
     archive_write_set_format_ustar(tar);
@@ -323,8 +333,10 @@ TEST_F(TarTest, BrokenArchives) {
   EXPECT_EQ(reason("short"), "truncated_tar");
   EXPECT_EQ(reason(Bytes(512, 'x')), "malformed_tar");
   auto tar = pack({entry("a", FileKind::kFile, 600), Bytes(600, 'x')});
-  for (std::size_t size = 0; size < tar->size() - 1023; size += 97) EXPECT_EQ(reason(tar->substr(0, size)), "truncated_tar");
-  EXPECT_EQ(reason(tar->substr(0, tar->size() - 1024)), "truncated_tar");  // whole, but for the end mark
+  for (std::size_t size = 0; size < tar->size() - 1023; size += 97)
+    EXPECT_EQ(reason(tar->substr(0, size)), "truncated_tar");
+  EXPECT_EQ(reason(tar->substr(0, tar->size() - 1024)),
+            "truncated_tar");  // whole, but for the end mark
   EXPECT_EQ(reason(tar->substr(0, tar->size() - 512)), "");
   EXPECT_EQ(reason(Bytes(1024, '\0')), "");
   EXPECT_EQ(reason(*tar + Bytes(9000, 'x')), "");  // what follows the mark is nobody's
@@ -420,7 +432,8 @@ TEST_F(TarTest, ACancelledReadUnwinds) {
   auto started = core::testing::start(loop, tree->next());
   EXPECT_FALSE(started->done());
   started->cancel();
-  EXPECT_THROW(static_cast<void>(core::testing::finish(loop, *started)), boost::system::system_error);
+  EXPECT_THROW(static_cast<void>(core::testing::finish(loop, *started)),
+               boost::system::system_error);
 }
 
 TEST_F(TarTest, AFailureOfTheInputIsTheErrorTold) {
@@ -449,8 +462,8 @@ TEST_F(TarTest, AWriterMayBeLeftInTheMiddleOfALargeFile) {
 // Property: random damage gives an error or a tree of safe paths; never a crash, never "..".
 TEST_F(TarTest, DamageIsNeverTrusted) {
   std::mt19937 random(3);  // NOLINT: a fixed seed, so that a failure comes again
-  auto tar = pack({entry("dir", FileKind::kDirectory), entry("dir/a", FileKind::kFile, 5), Bytes("12345"),
-                   entry(std::string(130, 'p'), FileKind::kFile, 1), Bytes("x")});
+  auto tar = pack({entry("dir", FileKind::kDirectory), entry("dir/a", FileKind::kFile, 5),
+                   Bytes("12345"), entry(std::string(130, 'p'), FileKind::kFile, 1), Bytes("x")});
   for (int round = 0; round < 2000; ++round) {
     Bytes damaged = *tar;
     for (int i = 0; i < 3; ++i) {

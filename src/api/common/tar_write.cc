@@ -69,7 +69,8 @@ class TarBytes : public ByteSource {
     // libarchive's own form of an attribute would have GNU tar warn.
     const int set = archive_write_set_format_option(tar_.get(), nullptr, "xattrheader", "SCHILY");
     if (set != ARCHIVE_OK) return tar_error();
-    if (archive_write_open(tar_.get(), this, nullptr, &append, nullptr) != ARCHIVE_OK) return tar_error();
+    if (archive_write_open(tar_.get(), this, nullptr, &append, nullptr) != ARCHIVE_OK)
+      return tar_error();
     return {};
   }
 
@@ -81,7 +82,8 @@ class TarBytes : public ByteSource {
 
   Result<void> take(std::optional<core::TreeEvent> event) {
     if (!event || std::holds_alternative<core::TreeEntry>(*event)) {
-      if (left_ != 0) return Error{Code::kLost, "file_changed", "a file became shorter while it was read", 0};
+      if (left_ != 0)
+        return Error{Code::kLost, "file_changed", "a file became shorter while it was read", 0};
     }
     if (!event) {
       if (archive_write_close(tar_.get()) != ARCHIVE_OK) return tar_error();
@@ -93,7 +95,8 @@ class TarBytes : public ByteSource {
   }
 
   Result<void> add_bytes(const Bytes& bytes) {
-    if (bytes.size() > left_) return Error{Code::kInternal, "bad_tree", "more bytes than the entry's size", 0};
+    if (bytes.size() > left_)
+      return Error{Code::kInternal, "bad_tree", "more bytes than the entry's size", 0};
     left_ -= bytes.size();
     if (skipping_ || bytes.empty()) return {};
     const la_ssize_t written = archive_write_data(tar_.get(), bytes.data(), bytes.size());
@@ -143,10 +146,10 @@ class TarBytes : public ByteSource {
   std::unique_ptr<core::TreeSource> tree_;
   std::string root_name_;
   FileInfo root_ = directory();
-  std::uint64_t left_ = 0;     // bytes of the present entry still to come
+  std::uint64_t left_ = 0;  // bytes of the present entry still to come
   bool skipping_ = false;
   bool ended_ = false;
-  bool left_behind_ = false;   // this is being destroyed
+  bool left_behind_ = false;  // this is being destroyed
   Bytes out_;
   std::unique_ptr<archive, ArchiveFree> tar_;  // last: its end calls append()
 };

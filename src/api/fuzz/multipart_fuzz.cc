@@ -1,4 +1,5 @@
-// An upload's multipart body, its boundary, and ranges. However the body is cut, the same file or a refusal.
+// An upload's multipart body, its boundary, and ranges. However the body is cut, the same file or a
+// refusal.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
@@ -61,7 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   cay::http::Headers headers;
   headers.add("Range", std::string(in));
   headers.add((data[0] & 1) != 0 ? "If-None-Match" : "If-Range", std::string(in));
-  static_cast<void>(cay::api::wanted_of(headers, "\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT", kSize));
+  static_cast<void>(
+      cay::api::wanted_of(headers, "\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT", kSize));
   if (const auto boundary = cay::api::langsmith::boundary_of(in))
     CAY_ASSERT(!boundary->empty() && boundary->size() <= 70);
   const File whole = file_of(cay::fuzz::Pieces(in));

@@ -1,5 +1,5 @@
-// The headers that pass between the outside and a service: nothing of a connection's own, no key, no token, no cookie of Cay's. By a path
-// nothing passes that would count for Cay's origin.
+// The headers that pass between the outside and a service: nothing of a connection's own, no key,
+// no token, no cookie of Cay's. By a path nothing passes that would count for Cay's origin.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,8 @@ http::RequestHead head_in(std::string_view in) {
   while (!in.empty()) {
     const auto field = line();
     const auto colon = std::min(field.find(':'), field.size());
-    head.headers.add(std::string(field.substr(0, colon)), std::string(http::trim(field.substr(std::min(colon + 1, field.size())))));
+    head.headers.add(std::string(field.substr(0, colon)),
+                     std::string(http::trim(field.substr(std::min(colon + 1, field.size())))));
   }
   return head;
 }
@@ -40,7 +41,8 @@ bool is_key(std::string_view text) { return text == "key"; }
 
 void expect_no_claims(const http::Headers& headers) {
   for (const auto& [name, value] : headers.items()) {
-    for (const std::string_view ours : {"Connection", "Transfer-Encoding", "Content-Length", "Upgrade", "Proxy-Authorization"}) {
+    for (const std::string_view ours :
+         {"Connection", "Transfer-Encoding", "Content-Length", "Upgrade", "Proxy-Authorization"}) {
       CAY_ASSERT(!http::equals_ignoring_case(name, ours));
     }
     CAY_ASSERT(!http::equals_ignoring_case(name, kTokenHeader));
@@ -55,7 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   names.domain = "box.example";
   const bool address = head.host.starts_with('[') || head.host.find(':') != std::string::npos;
   CAY_ASSERT(address || names.is_service_host(head.host) == names.is_service_host(head.host + "."));
-  if (const auto place = place_of_host(head.host, names)) CAY_ASSERT(names.is_service_host(head.host) && !place->sandbox.get().empty());
+  if (const auto place = place_of_host(head.host, names))
+    CAY_ASSERT(names.is_service_host(head.host) && !place->sandbox.get().empty());
   static_cast<void>(cookie_tokens(head));
   static_cast<void>(is_cross_origin(head));
   static const ServicePlace place{cay::SandboxId("0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e"), 8080};
@@ -65,16 +68,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto asked = request_headers(head, form, place, is_key);
     expect_no_claims(asked);
     for (const auto& [name, value] : asked.items()) {
-      CAY_ASSERT(!http::equals_ignoring_case(name, "X_Real_IP") && !http::equals_ignoring_case(name, "X_Forwarded_For"));
+      CAY_ASSERT(!http::equals_ignoring_case(name, "X_Real_IP") &&
+                 !http::equals_ignoring_case(name, "X_Forwarded_For"));
       CAY_ASSERT(!http::equals_ignoring_case(name, "X-Api-Key") || value != "key");
       CAY_ASSERT(!http::equals_ignoring_case(name, "Authorization") || value != "Bearer key");
-      if (http::equals_ignoring_case(name, "Cookie")) CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") && !value.starts_with("__Host-cay_service="));
+      if (http::equals_ignoring_case(name, "Cookie"))
+        CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") &&
+                   !value.starts_with("__Host-cay_service="));
     }
     const auto answered = answer_headers(head.headers, form, place);
     expect_no_claims(answered);
     for (const auto& [name, value] : answered.items()) {
       if (!http::equals_ignoring_case(name, "Set-Cookie")) continue;
-      CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") && !value.starts_with("__Host-cay_service="));
+      CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") &&
+                 !value.starts_with("__Host-cay_service="));
     }
   }
   return 0;

@@ -27,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CAY_ASSERT(parts.between() || end == rest.size());
     parts.follow(rest.substr(end));
   }
-  CAY_ASSERT(whole.between() == parts.between() && whole.left() == parts.left() && whole.closed() == parts.closed());
+  CAY_ASSERT(whole.between() == parts.between() && whole.left() == parts.left() &&
+             whole.closed() == parts.closed());
   SocketFrames ours;
   ours.follow(cay::api::close_frame(1000 + data[0], bytes));
   CAY_ASSERT(ours.between() && ours.closed());

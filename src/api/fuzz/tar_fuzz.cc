@@ -1,4 +1,5 @@
-// An uploaded archive: names stay below their directory, contents are as long as their heads declare, and nothing exceeds the limits.
+// An uploaded archive: names stay below their directory, contents are as long as their heads
+// declare, and nothing exceeds the limits.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +33,10 @@ class Archive final : public api::ParserSide {
     const std::string path = "/" + info.path + "/";
     CAY_ASSERT(path.find("/../") == std::string::npos && path.find("/./") == std::string::npos &&
                path.find('\0') == std::string::npos);
-    CAY_ASSERT(!info.path.starts_with('/') && info.path.size() <= limits_.path_bytes && (info.mode & ~01777u) == 0);
-    CAY_ASSERT(static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')) <= limits_.depth + 1);
+    CAY_ASSERT(!info.path.starts_with('/') && info.path.size() <= limits_.path_bytes &&
+               (info.mode & ~01777u) == 0);
+    CAY_ASSERT(static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')) <=
+               limits_.depth + 1);
     CAY_ASSERT(info.kind != FileKind::kSymlink || !info.target.empty());
     CAY_ASSERT(++entries_ <= limits_.entries);
     left_ = info.kind == FileKind::kFile ? info.size : 0;

@@ -53,7 +53,8 @@ void converse(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size - 1);
-  if (play(cay::fuzz::Pieces(bytes)) != play(cay::fuzz::Pieces(bytes, data[size - 1]))) std::abort();
+  if (play(cay::fuzz::Pieces(bytes)) != play(cay::fuzz::Pieces(bytes, data[size - 1])))
+    std::abort();
   converse(bytes);
   return 0;
 }

@@ -10,26 +10,29 @@ namespace {
 std::string disposition_of(const LinkSpec& spec) {
   const std::string name = spec.path.substr(spec.path.rfind('/') + 1);
   // RFC 6266: the percent-encoded form holds any name, and cannot end the header.
-  return std::string(spec.inline_shown ? "inline" : "attachment") + "; filename*=UTF-8''" + http::encode_segment(name);
+  return std::string(spec.inline_shown ? "inline" : "attachment") + "; filename*=UTF-8''" +
+         http::encode_segment(name);
 }
 
-// The rest of a body, until the link is withdrawn: then it fails, and breaks the client's connection.
+// The rest of a body, until the link is withdrawn: then it fails, and breaks the client's
+// connection.
 class Withdrawable final : public ByteSource {
  public:
-  Withdrawable(std::unique_ptr<ByteSource> inner, std::shared_ptr<core::LinkEnd> ended) : inner_(std::move(inner)), ended_(std::move(ended)) {}
-  Task<Bytes> next() override {
-    return until_set(inner_->next(), *ended_, ended_->why());
-  }
+  Withdrawable(std::unique_ptr<ByteSource> inner, std::shared_ptr<core::LinkEnd> ended)
+      : inner_(std::move(inner)), ended_(std::move(ended)) {}
+  Task<Bytes> next() override { return until_set(inner_->next(), *ended_, ended_->why()); }
 
  private:
   std::unique_ptr<ByteSource> inner_;
   std::shared_ptr<core::LinkEnd> ended_;
 };
 
-// The exchange as serve_file sees it: the link's maker is the caller, and the answer shows no more than a link may.
+// The exchange as serve_file sees it: the link's maker is the caller, and the answer shows no more
+// than a link may.
 class LinkExchange final : public http::Exchange {
  public:
-  LinkExchange(ExchangePtr inner, core::OpenLink link) : inner_(std::move(inner)), link_(std::move(link)) {
+  LinkExchange(ExchangePtr inner, core::OpenLink link)
+      : inner_(std::move(inner)), link_(std::move(link)) {
     who_.tenant = link_.link.tenant;
     who_.key_name = link_.link.created_by;
   }
@@ -38,32 +41,42 @@ class LinkExchange final : public http::Exchange {
   const Principal& principal() const override { return who_; }
   const std::map<std::string, std::string>& params() const override { return inner_->params(); }
   Result<void> let_in(http::Caller caller) override { return inner_->let_in(std::move(caller)); }
-  asio::awaitable<bool> break_off(std::string why) override { return inner_->break_off(std::move(why)); }
+  asio::awaitable<bool> break_off(std::string why) override {
+    return inner_->break_off(std::move(why));
+  }
   Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
   std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
     response.headers = shown(response.headers);
     return inner_->respond(std::move(response));
   }
-  asio::awaitable<void> respond_stream(int status, http::Headers headers, std::optional<std::uint64_t> length,
+  asio::awaitable<void> respond_stream(int status, http::Headers headers,
+                                       std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override {
     auto cuttable = std::make_unique<Withdrawable>(std::move(bytes), link_.ended);
     return inner_->respond_stream(status, shown(headers), length, std::move(cuttable));
   }
-  Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override { return inner_->upgrade(max_message); }
-  Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override { return inner_->upgrade_raw(std::move(headers)); }
+  Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
+    return inner_->upgrade(max_message);
+  }
+  Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override {
+    return inner_->upgrade_raw(std::move(headers));
+  }
 
  private:
   http::Headers shown(const http::Headers& from) const {
     const LinkSpec& spec = link_.link.spec;
     http::Headers out;
-    out.add("Content-Type", spec.content_type.empty() ? "application/octet-stream" : spec.content_type);
+    out.add("Content-Type",
+            spec.content_type.empty() ? "application/octet-stream" : spec.content_type);
     out.add("Content-Disposition", disposition_of(spec));
     out.add("X-Content-Type-Options", "nosniff");
-    out.add("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:");
+    out.add("Content-Security-Policy",
+            "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:");
     out.add("Referrer-Policy", "no-referrer");
     out.add("Cache-Control", "private, no-cache");
-    for (const std::string_view name : {"ETag", "Last-Modified", "Accept-Ranges", "Content-Range"}) {
+    for (const std::string_view name :
+         {"ETag", "Last-Modified", "Accept-Ranges", "Content-Range"}) {
       if (const auto value = from.get(name)) out.add(std::string(name), std::string(*value));
     }
     return out;
@@ -78,7 +91,8 @@ class LinkExchange final : public http::Exchange {
 
 Task<void> serve_download(core::Cay& cay, ExchangePtr exchange, core::OpenLink link) {
   const LinkSpec& spec = link.link.spec;
-  const FilePlace place{link.link.sandbox.get(), spec.path, FileAs{.user = spec.user, .workdir = spec.workdir}};
+  const FilePlace place{link.link.sandbox.get(), spec.path,
+                        FileAs{.user = spec.user, .workdir = spec.workdir}};
   const bool only_head = exchange->head().method == "HEAD";
   ExchangePtr asked = std::make_shared<LinkExchange>(std::move(exchange), std::move(link));
   if (only_head) {

@@ -1,4 +1,5 @@
-// Gateway: services and files of sandboxes, reached from outside by links. It checks the link's token, and needs no API key.
+// Gateway: services and files of sandboxes, reached from outside by links. It checks the link's
+// token, and needs no API key.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,7 +15,8 @@ namespace cay::api {
 
 struct GatewayConfig {
   ServiceNames names;
-  // Whether a text is one of Cay's API keys, and whether a key of that name is still let in: links end with it.
+  // Whether a text is one of Cay's API keys, and whether a key of that name is still let in: links
+  // end with it.
   std::function<bool(std::string_view key)> is_key;
   std::function<bool(const Link& link)> key_lives;
 };
@@ -24,7 +26,8 @@ class Gateway {
   // `cay` outlives it.
   Gateway(asio::any_io_executor loop, core::Cay& cay, GatewayConfig config);
 
-  // The forms under Cay's own host: /svc/SANDBOX/PORT/... and /dl/SANDBOX/TOKEN. The gateway outlives the router.
+  // The forms under Cay's own host: /svc/SANDBOX/PORT/... and /dl/SANDBOX/TOKEN. The gateway
+  // outlives the router.
   void add_routes(http::Router& router);
   // The handler of a service's own host; null: it is not one.
   const http::Handler* handler_of(const http::RequestHead& head) const;
@@ -40,9 +43,11 @@ class Gateway {
   asio::awaitable<void> serve_service(ExchangePtr exchange, ServicePlace place);
   asio::awaitable<void> serve_file(ExchangePtr exchange, SandboxId sandbox, std::string token);
   asio::awaitable<void> log_in(ExchangePtr exchange, ServicePlace place);
-  asio::awaitable<void> pass(ExchangePtr exchange, core::OpenLink link, ServicePlace place, bool by_path, std::string target);
+  asio::awaitable<void> pass(ExchangePtr exchange, core::OpenLink link, ServicePlace place,
+                             bool by_path, std::string target);
   Result<core::OpenLink> use(std::string_view token, const ServicePlace& place) const;
-  Result<core::OpenLink> link_of(const http::RequestHead& head, const ServicePlace& place, bool cookies) const;
+  Result<core::OpenLink> link_of(const http::RequestHead& head, const ServicePlace& place,
+                                 bool cookies) const;
 
   core::Cay& cay_;
   GatewayConfig config_;

@@ -15,8 +15,8 @@ struct Program {
   bool hangs = false;  // sends no more, and does not end
   // Answers each request, and waits for the next.
   bool lasts = false;
-  bool drops = false;  // ... or ends instead, as one does that found it idle for too long
-  bool chatters = false;  // sends something without a request
+  bool drops = false;          // ... or ends instead, as one does that found it idle for too long
+  bool chatters = false;       // sends something without a request
   bool one_at_a_time = false;  // a later connection waits for the end of those before
   int connections = 0, requests = 0;
   std::deque<const void*> open;
@@ -24,7 +24,8 @@ struct Program {
 
 class ScriptedTunnel : public core::Tunnel, public PipedStream {
  public:
-  ScriptedTunnel(asio::any_io_executor loop, std::shared_ptr<Program> program) : program_(std::move(program)), changed_(std::move(loop)) {
+  ScriptedTunnel(asio::any_io_executor loop, std::shared_ptr<Program> program)
+      : program_(std::move(program)), changed_(std::move(loop)) {
     ++program_->connections;
     program_->open.push_back(this);
   }
@@ -38,7 +39,8 @@ class ScriptedTunnel : public core::Tunnel, public PipedStream {
     }
     if (broken_) co_return *broken_;
     if (program_->lasts) {
-      while (!broken_ && !shut_ && (asked_ == answered_ || (program_->one_at_a_time && program_->open.front() != this))) {
+      while (!broken_ && !shut_ &&
+             (asked_ == answered_ || (program_->one_at_a_time && program_->open.front() != this))) {
         auto changed = co_await changed_.wait_for(Millis{5});
         static_cast<void>(changed);
       }
@@ -95,7 +97,8 @@ class GatewayTest : public testing::ApiTest {
     SandboxSpec spec;
     spec.name = "box";
     id = core::testing::run(loop, cay->sandboxes().create(who, spec, {}))->id;
-    program->answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a=b; Domain=localhost\r\n\r\nhello";
+    program->answer =
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a=b; Domain=localhost\r\n\r\nhello";
     runtime.only_box().programs[80] = [this]() -> std::unique_ptr<core::Tunnel> {
       return std::make_unique<ScriptedTunnel>(loop.get_executor(), program);
     };
@@ -108,7 +111,8 @@ class GatewayTest : public testing::ApiTest {
     return made->token;
   }
   // A request to the service's own host.
-  ExchangeHandle by_host(const std::string& target, const Items& headers = {}, const std::string& kind = "80") {
+  ExchangeHandle by_host(const std::string& target, const Items& headers = {},
+                         const std::string& kind = "80") {
     auto out = exchange("GET", target);
     out->request.host = id.get() + "--" + kind + ".localhost:8787";
     for (const auto& [name, value] : headers) out->request.headers.add(name, value);
@@ -145,8 +149,11 @@ TEST_F(GatewayTest, ATokenInEitherHeaderOpensTheService) {
     EXPECT_EQ(got->status, 200) << got->answer_body;
     EXPECT_EQ(got->answer_body, "hello");
     EXPECT_EQ(got->headers.get("Set-Cookie"), "a=b");
-    EXPECT_TRUE(program->heard.starts_with("GET /a?b=c%20d HTTP/1.1\r\nHost: " + id.get() + "--80.localhost:8787\r\n")) << program->heard;
-    EXPECT_EQ(program->heard.find("cay"), std::string::npos) << "nothing of Cay's goes in: " << program->heard;
+    EXPECT_TRUE(program->heard.starts_with("GET /a?b=c%20d HTTP/1.1\r\nHost: " + id.get() +
+                                           "--80.localhost:8787\r\n"))
+        << program->heard;
+    EXPECT_EQ(program->heard.find("cay"), std::string::npos)
+        << "nothing of Cay's goes in: " << program->heard;
   }
 }
 
@@ -154,7 +161,8 @@ TEST_F(GatewayTest, WithoutOneNothingIsReachedOrTold) {
   const std::string good = token();
   EXPECT_EQ(ask(by_host("/"))->status, 401);
   EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good + "x"}}))->status, 401);
-  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}, "81"))->status, 401) << "another port";
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}, "81"))->status, 401)
+      << "another port";
   EXPECT_EQ(ask(by_host("/?token=" + good))->status, 401) << "not in the query of a service";
   EXPECT_EQ(ask(by_host("/", {{"X-Api-Key", "cay_k"}}))->status, 401) << "a key is for the API";
   auto other = by_host("/", {{"X-Cay-Service-Token", good}});
@@ -165,7 +173,8 @@ TEST_F(GatewayTest, WithoutOneNothingIsReachedOrTold) {
   EXPECT_EQ(ask(other)->status, 404);
   EXPECT_EQ(program->heard, "");
   dead_key = "key1";
-  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}))->status, 401) << "it goes with the key that made it";
+  EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}))->status, 401)
+      << "it goes with the key that made it";
   dead_key = "";
   EXPECT_EQ(ask(by_host("/", {{"X-Cay-Service-Token", good}}))->status, 200) << "the control";
 }
@@ -187,10 +196,12 @@ TEST_F(GatewayTest, ABrowserLogsInAndHasACookieOfThisHostAlone) {
   EXPECT_EQ(got->status, 303);
   EXPECT_EQ(got->headers.get("Location"), "/");
   EXPECT_EQ(got->headers.get("Referrer-Policy"), "no-referrer");
-  EXPECT_EQ(got->headers.get("Set-Cookie"), "cay_service=" + good + "; Path=/; HttpOnly; SameSite=Lax; Max-Age=60");
+  EXPECT_EQ(got->headers.get("Set-Cookie"),
+            "cay_service=" + good + "; Path=/; HttpOnly; SameSite=Lax; Max-Age=60");
   auto secure = by_host("/_svc/auth?token=" + good);
   secure->request.scheme = "https";
-  EXPECT_EQ(ask(secure)->headers.get("Set-Cookie"), "__Host-cay_service=" + good + "; Path=/; HttpOnly; SameSite=Lax; Max-Age=60; Secure");
+  EXPECT_EQ(ask(secure)->headers.get("Set-Cookie"),
+            "__Host-cay_service=" + good + "; Path=/; HttpOnly; SameSite=Lax; Max-Age=60; Secure");
   EXPECT_EQ(ask(by_host("/_svc/auth?token=" + good + "x"))->status, 401);
   EXPECT_EQ(ask(by_host("/_svc/other", {{"X-Cay-Service-Token", good}}))->status, 404);
   EXPECT_EQ(program->heard, "") << "these paths are never the service's";
@@ -203,7 +214,8 @@ TEST_F(GatewayTest, ABrowserLogsInAndHasACookieOfThisHostAlone) {
   EXPECT_EQ(ask(by_host("/", crossed))->status, 403);
 }
 
-// A page of another sandbox's service is of the same site, and over plain http no browser sends which page requests.
+// A page of another sandbox's service is of the same site, and over plain http no browser sends
+// which page requests.
 TEST_F(GatewayTest, ABrowserHasNoLoginWherePagesCannotBeToldApart) {
   GatewayConfig config;
   config.names = {.domain = "box.test", .local = false};
@@ -211,7 +223,8 @@ TEST_F(GatewayTest, ABrowserHasNoLoginWherePagesCannotBeToldApart) {
   config.is_key = [](std::string_view) { return false; };
   gateway = std::make_unique<Gateway>(loop.get_executor(), *cay, std::move(config));
   const std::string good = token();
-  const auto at = [&](const std::string& target, const std::string& scheme, const Items& headers = {}) {
+  const auto at = [&](const std::string& target, const std::string& scheme,
+                      const Items& headers = {}) {
     auto out = by_host(target, headers);
     out->request.host = id.get() + "--80.box.test";
     out->request.scheme = scheme;
@@ -223,14 +236,17 @@ TEST_F(GatewayTest, ABrowserHasNoLoginWherePagesCannotBeToldApart) {
   EXPECT_NE(got->answer_body.find("--tls"), std::string::npos) << got->answer_body;
   Items own = cookies;
   own.emplace_back("Origin", "http://" + id.get() + "--80.box.test");
-  EXPECT_EQ(at("/", "http", own)->status, 401) << "not even for a page of its own: a GET of another's has no Origin";
+  EXPECT_EQ(at("/", "http", own)->status, 401)
+      << "not even for a page of its own: a GET of another's has no Origin";
   EXPECT_EQ(program->heard, "");
   got = at("/_svc/auth?token=" + good, "http");
   EXPECT_EQ(got->status, 403);
   EXPECT_EQ(got->headers.get("X-Cay-Error"), "login_needs_tls");
   EXPECT_FALSE(got->headers.get("Set-Cookie"));
-  EXPECT_NE(got->answer_body.find("X-Forwarded-Proto: https"), std::string::npos) << got->answer_body;
-  EXPECT_EQ(at("/", "http", {{"X-Cay-Service-Token", good}})->status, 200) << "a program has its token";
+  EXPECT_NE(got->answer_body.find("X-Forwarded-Proto: https"), std::string::npos)
+      << got->answer_body;
+  EXPECT_EQ(at("/", "http", {{"X-Cay-Service-Token", good}})->status, 200)
+      << "a program has its token";
   EXPECT_EQ(at("/_svc/auth?token=" + good, "https")->status, 303) << "the control";
   EXPECT_EQ(at("/", "https", cookies)->status, 200) << "the control";
 }
@@ -252,7 +268,8 @@ TEST_F(GatewayTest, ByAPathOnlyAHeaderOpensIt) {
   EXPECT_TRUE(program->heard.starts_with("GET / HTTP/1.1\r\n"));
   EXPECT_EQ(with(base + "/", "Cookie", "cay_service=" + good)->status, 401);
   EXPECT_EQ(with(base + "/_svc/auth?token=" + good, "A", "b")->status, 501);
-  EXPECT_EQ(with("/svc/%30" + id.get().substr(1) + "/80/", "X-Cay-Service-Token", good)->status, 404);
+  EXPECT_EQ(with("/svc/%30" + id.get().substr(1) + "/80/", "X-Cay-Service-Token", good)->status,
+            404);
   auto worker = exchange("GET", base + "/sw.js");
   worker->request.headers.add("X-Cay-Service-Token", good);
   worker->request.headers.add("Service-Worker", "script");
@@ -261,8 +278,10 @@ TEST_F(GatewayTest, ByAPathOnlyAHeaderOpensIt) {
 
 TEST_F(GatewayTest, WhatIsWrongWithTheServiceIsSaid) {
   const Items good{{"X-Cay-Service-Token", token()}};
-  for (const char* answer : {"", "SSH-2.0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-                             "HTTP/1.1 101 Switching Protocols\r\n\r\n"}) {
+  for (const char* answer :
+       {"", "SSH-2.0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n"}) {
     program->answer = answer;
     const auto got = ask(by_host("/", good));
     EXPECT_EQ(got->status, 502) << answer;
@@ -293,7 +312,8 @@ TEST_F(GatewayTest, AWithdrawalCutsWhatIsOpen) {
 }
 
 TEST_F(GatewayTest, ARequestsBodyPassesAndABrokenOneBreaksOff) {
-  auto handle = by_host("/up", {{"X-Cay-Service-Token", token()}, {"Transfer-Encoding", "chunked"}});
+  auto handle =
+      by_host("/up", {{"X-Cay-Service-Token", token()}, {"Transfer-Encoding", "chunked"}});
   handle->request.method = "POST";
   handle->request_body = "some bytes";
   EXPECT_EQ(ask(handle)->status, 200);
@@ -368,7 +388,8 @@ TEST_F(KeptServicesTest, AServerOfOneConnectionAtATimeIsNotHeldUp) {
   EXPECT_EQ(get(one)->status, 200);
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(get(other)->status, 200);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, KeptServices::kIdle) << "it did not wait for the other's end of life";
+  EXPECT_LT(std::chrono::steady_clock::now() - began, KeptServices::kIdle)
+      << "it did not wait for the other's end of life";
   EXPECT_EQ(program->connections, 2) << "the control: it had to wait for the first one's end";
 }
 
@@ -398,10 +419,12 @@ TEST_F(KeptServicesTest, TheyEndAfterAMomentAndForOneThatWaits) {
 
 TEST_F(GatewayTest, AFilesLinkServesThatFileAlone) {
   files().put("/data/re\"port.html", "<p>");
-  const std::string good = token({.path = "/data/re\"port.html", .content_type = "text/html", .inline_shown = true});
+  const std::string good =
+      token({.path = "/data/re\"port.html", .content_type = "text/html", .inline_shown = true});
   for (const bool host : {true, false}) {
     const auto request = [&](const std::string& method, const std::string& text) {
-      auto out = host ? by_host("/" + text, {}, "dl") : exchange(method, "/dl/" + id.get() + "/" + text);
+      auto out =
+          host ? by_host("/" + text, {}, "dl") : exchange(method, "/dl/" + id.get() + "/" + text);
       out->request.method = method;
       return out;
     };

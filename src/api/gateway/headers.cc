@@ -24,19 +24,32 @@ constexpr std::string_view kSecureCookie = "__Host-cay_service";
 
 template <std::size_t N>
 bool is_one_of(std::string_view name, const std::array<std::string_view, N>& names) {
-  return std::any_of(names.begin(), names.end(), [name](std::string_view one) { return equals_ignoring_case(name, one); });
+  return std::any_of(names.begin(), names.end(),
+                     [name](std::string_view one) { return equals_ignoring_case(name, one); });
 }
 bool begins_with(std::string_view name, std::string_view prefix) {
-  return name.size() >= prefix.size() && equals_ignoring_case(name.substr(0, prefix.size()), prefix);
+  return name.size() >= prefix.size() &&
+         equals_ignoring_case(name.substr(0, prefix.size()), prefix);
 }
 
 // RFC 9110, 7.6.1, and what else is of one connection alone.
-constexpr std::array<std::string_view, 11> kHop = {"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization",
-                                                   "Proxy-Authentication-Info", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"};
+constexpr std::array<std::string_view, 11> kHop = {"Connection",
+                                                   "Keep-Alive",
+                                                   "Proxy-Connection",
+                                                   "Proxy-Authenticate",
+                                                   "Proxy-Authorization",
+                                                   "Proxy-Authentication-Info",
+                                                   "TE",
+                                                   "Trailer",
+                                                   "Transfer-Encoding",
+                                                   "Upgrade",
+                                                   "Content-Length"};
 
 using Declared = std::set<std::string, std::less<>>;
 
-bool is_hop(std::string_view name, const Declared& declared) { return is_one_of(name, kHop) || declared.contains(http::to_lower(name)); }
+bool is_hop(std::string_view name, const Declared& declared) {
+  return is_one_of(name, kHop) || declared.contains(http::to_lower(name));
+}
 
 // As programs read a name, or the client's would pass for Cay's own word.
 std::string as_programs_read(std::string_view name) {
@@ -45,9 +58,14 @@ std::string as_programs_read(std::string_view name) {
   return out;
 }
 
-// A claim about the client by whoever stands in front. Cay makes its own. Nobody here vouches for a user's name either.
+// A claim about the client by whoever stands in front. Cay makes its own. Nobody here vouches for a
+// user's name either.
 bool is_claim(std::string_view name) {
-  static constexpr std::array<std::string_view, 6> kClaims = {"Forwarded",        "X-Real-IP", "Expect", "X-Langsmith-User-Token", "X-Langsmith-User-Id",
+  static constexpr std::array<std::string_view, 6> kClaims = {"Forwarded",
+                                                              "X-Real-IP",
+                                                              "Expect",
+                                                              "X-Langsmith-User-Token",
+                                                              "X-Langsmith-User-Id",
                                                               "X-Langsmith-User-Email"};
   return is_one_of(name, kClaims) || begins_with(name, "X-Forwarded-");
 }
@@ -63,7 +81,9 @@ std::vector<Pair> cookies_in(std::string_view header) {
     const auto end = std::min(header.find(';'), header.size());
     const auto whole = http::trim(header.substr(0, end));
     const auto equals = std::min(whole.find('='), whole.size());
-    if (!whole.empty()) out.push_back({http::trim(whole.substr(0, equals)), http::trim(whole.substr(std::min(equals + 1, whole.size()))), whole});
+    if (!whole.empty())
+      out.push_back({http::trim(whole.substr(0, equals)),
+                     http::trim(whole.substr(std::min(equals + 1, whole.size()))), whole});
     header.remove_prefix(std::min(end + 1, header.size()));
   }
   return out;
@@ -78,10 +98,12 @@ std::string other_cookies(std::string_view header) {
   return out;
 }
 
-bool carries_key(std::string_view name, std::string_view value, const std::function<bool(std::string_view)>& is_key) {
+bool carries_key(std::string_view name, std::string_view value,
+                 const std::function<bool(std::string_view)>& is_key) {
   constexpr std::string_view kBearer = "Bearer ";
   if (equals_ignoring_case(name, "X-Api-Key")) return is_key(http::trim(value));
-  return equals_ignoring_case(name, "Authorization") && begins_with(value, kBearer) && is_key(http::trim(value.substr(kBearer.size())));
+  return equals_ignoring_case(name, "Authorization") && begins_with(value, kBearer) &&
+         is_key(http::trim(value.substr(kBearer.size())));
 }
 
 // A cookie of the service's: for its own host alone, and never ours. Empty: it is not passed.
@@ -95,26 +117,39 @@ std::string own_cookie(std::string_view value) {
   return out;
 }
 
-// A header that would count for more than the service's own pages, or is meant for a proxy in front of Cay.
+// A header that would count for more than the service's own pages, or is meant for a proxy in front
+// of Cay.
 bool reaches_further(std::string_view name) {
-  static constexpr std::array<std::string_view, 10> kFurther = {
-      "Alt-Svc", "Clear-Site-Data", "Strict-Transport-Security", "Public-Key-Pins", "NEL", "Report-To", "Set-Cookie2",
-      "X-Sendfile", "X-Lighttpd-Send-File", "X-Reproxy-URL"};
+  static constexpr std::array<std::string_view, 10> kFurther = {"Alt-Svc",
+                                                                "Clear-Site-Data",
+                                                                "Strict-Transport-Security",
+                                                                "Public-Key-Pins",
+                                                                "NEL",
+                                                                "Report-To",
+                                                                "Set-Cookie2",
+                                                                "X-Sendfile",
+                                                                "X-Lighttpd-Send-File",
+                                                                "X-Reproxy-URL"};
   return is_one_of(name, kFurther) || begins_with(name, "X-Accel-") || begins_with(name, "X-Cay-");
 }
 
 // A header that would count for Cay's own origin.
 bool counts_for_cay(std::string_view name) {
-  static constexpr std::array<std::string_view, 6> kOrigin = {"Set-Cookie", "Service-Worker-Allowed", "Origin-Agent-Cluster", "Refresh", "Link",
-                                                              "Reporting-Endpoints"};
+  static constexpr std::array<std::string_view, 6> kOrigin = {
+      "Set-Cookie", "Service-Worker-Allowed", "Origin-Agent-Cluster", "Refresh",
+      "Link",       "Reporting-Endpoints"};
   return is_one_of(name, kOrigin) || begins_with(name, "Access-Control-");
 }
 
-std::string path_prefix(const ServicePlace& place) { return "/svc/" + place.sandbox.get() + "/" + std::to_string(place.port); }
+std::string path_prefix(const ServicePlace& place) {
+  return "/svc/" + place.sandbox.get() + "/" + std::to_string(place.port);
+}
 
 }  // namespace
 
-std::string cookie_name(std::string_view scheme) { return std::string(scheme == "https" ? kSecureCookie : kPlainCookie); }
+std::string cookie_name(std::string_view scheme) {
+  return std::string(scheme == "https" ? kSecureCookie : kPlainCookie);
+}
 
 std::vector<std::string> cookie_tokens(const http::RequestHead& head) {
   const std::string wanted = cookie_name(head.scheme);
@@ -128,16 +163,20 @@ std::vector<std::string> cookie_tokens(const http::RequestHead& head) {
   return out;
 }
 
-http::Headers request_headers(const http::RequestHead& head, ServiceForm form, const ServicePlace& place,
+http::Headers request_headers(const http::RequestHead& head, ServiceForm form,
+                              const ServicePlace& place,
                               const std::function<bool(std::string_view)>& is_key) {
   Declared declared;
-  for (const auto& one : http::connection_options(head.headers)) declared.insert(as_programs_read(one));
+  for (const auto& one : http::connection_options(head.headers))
+    declared.insert(as_programs_read(one));
   http::Headers out;
   out.add("Host", head.host);
   for (const auto& [name, value] : head.headers.items()) {
     const std::string read = as_programs_read(name);
     if (equals_ignoring_case(read, "Host") || is_hop(read, declared) || is_claim(read)) continue;
-    if (equals_ignoring_case(read, kTokenHeader) || equals_ignoring_case(read, kLangsmithTokenHeader)) continue;
+    if (equals_ignoring_case(read, kTokenHeader) ||
+        equals_ignoring_case(read, kLangsmithTokenHeader))
+      continue;
     if (carries_key(read, value, is_key)) continue;
     if (!equals_ignoring_case(name, "Cookie")) {
       out.add(name, value);
@@ -152,7 +191,8 @@ http::Headers request_headers(const http::RequestHead& head, ServiceForm form, c
   return out;
 }
 
-http::Headers answer_headers(const http::Headers& from, ServiceForm form, const ServicePlace& place) {
+http::Headers answer_headers(const http::Headers& from, ServiceForm form,
+                             const ServicePlace& place) {
   const Declared declared = http::connection_options(from);
   http::Headers out;
   for (const auto& [name, value] : from.items()) {
@@ -160,13 +200,15 @@ http::Headers answer_headers(const http::Headers& from, ServiceForm form, const 
     if (form == ServiceForm::kPath && counts_for_cay(name)) continue;
     if (equals_ignoring_case(name, "Set-Cookie")) {
       if (auto cookie = own_cookie(value); !cookie.empty()) out.add(name, std::move(cookie));
-    } else if (form == ServiceForm::kPath && equals_ignoring_case(name, "Location") && value.starts_with('/') && !value.starts_with("//")) {
+    } else if (form == ServiceForm::kPath && equals_ignoring_case(name, "Location") &&
+               value.starts_with('/') && !value.starts_with("//")) {
       out.add(name, path_prefix(place) + value);
     } else {
       out.add(name, value);
     }
   }
-  if (form == ServiceForm::kPath) {  // a page of it that a browser shows after all has an origin of its own, and may do little
+  if (form == ServiceForm::kPath) {  // a page of it that a browser shows after all has an origin of
+                                     // its own, and may do little
     out.add("Content-Security-Policy", "sandbox; default-src 'none'");
     out.set("X-Content-Type-Options", "nosniff");
     out.set("Cross-Origin-Resource-Policy", "same-origin");
@@ -181,7 +223,8 @@ bool is_cross_origin(const http::RequestHead& head) {
   const auto origin = head.headers.get("Origin");
   if (site && *site != "same-origin" && *site != "none") {
     // Following a link into it is what links are for.
-    const bool followed = mode == "navigate" && target == "document" && (head.method == "GET" || head.method == "HEAD");
+    const bool followed = mode == "navigate" && target == "document" &&
+                          (head.method == "GET" || head.method == "HEAD");
     if (!followed) return true;
   }
   return origin && *origin != head.scheme + "://" + head.host;

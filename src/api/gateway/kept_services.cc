@@ -23,12 +23,15 @@ std::unique_ptr<core::Tunnel> KeptServices::take(const LinkId& link, const Servi
   return nullptr;
 }
 
-void KeptServices::keep(const LinkId& link, const ServicePlace& place, std::unique_ptr<core::Tunnel> tunnel) {
+void KeptServices::keep(const LinkId& link, const ServicePlace& place,
+                        std::unique_ptr<core::Tunnel> tunnel) {
   Name service = name_of(place);
   auto* piped = dynamic_cast<PipedStream*>(tunnel.get());
   if (piped == nullptr || !piped->is_quiet()) return;
-  const auto same = std::count_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.service == service; });
-  if (ended_ || kept_.size() >= kMost || static_cast<std::size_t>(same) >= kMostOfOne || waiting_->contains(service)) {
+  const auto same = std::count_if(kept_.begin(), kept_.end(),
+                                  [&](const Kept& one) { return one.service == service; });
+  if (ended_ || kept_.size() >= kMost || static_cast<std::size_t>(same) >= kMostOfOne ||
+      waiting_->contains(service)) {
     let_go(std::move(tunnel));
     return;
   }
@@ -64,7 +67,8 @@ asio::awaitable<void> KeptServices::part(std::unique_ptr<core::Tunnel> tunnel) {
   auto shut = co_await tunnel->shut_write();
   if (!shut) co_return;
   auto reading = tunnel->read();
-  auto last = co_await with_deadline<Bytes>(std::move(reading), kIdle, "the end of a service's connection");
+  auto last =
+      co_await with_deadline<Bytes>(std::move(reading), kIdle, "the end of a service's connection");
   static_cast<void>(last);
 }
 

@@ -1,5 +1,5 @@
-// KeptServices: connections to services that have answered and may carry another request. They are kept for a moment, each for the link
-// that it was opened for.
+// KeptServices: connections to services that have answered and may carry another request. They are
+// kept for a moment, each for the link that it was opened for.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -15,10 +15,12 @@ namespace cay::api {
 
 class KeptServices {
  public:
-  static constexpr std::size_t kMost = 64;       // in all
-  static constexpr std::size_t kMostOfOne = 8;   // of one service
-  static constexpr Millis kIdle{1000};           // less than any server's own limit; and it keeps a sandbox awake
-  static constexpr Millis kPatience{50};         // for a new connection's answer, before those kept are let go
+  static constexpr std::size_t kMost = 64;      // in all
+  static constexpr std::size_t kMostOfOne = 8;  // of one service
+  static constexpr Millis kIdle{
+      1000};  // less than any server's own limit; and it keeps a sandbox awake
+  static constexpr Millis kPatience{
+      50};  // for a new connection's answer, before those kept are let go
 
   explicit KeptServices(asio::any_io_executor loop);
 
@@ -26,8 +28,9 @@ class KeptServices {
   std::unique_ptr<core::Tunnel> take(const LinkId& link, const ServicePlace& place);
   void keep(const LinkId& link, const ServicePlace& place, std::unique_ptr<core::Tunnel> tunnel);
 
-  // Called when a new connection to this service had no answer within kPatience. A server of one connection at a time may wait for bytes
-  // on a kept one. The kept ones go, and none is kept for as long as the result lives.
+  // Called when a new connection to this service had no answer within kPatience. A server of one
+  // connection at a time may wait for bytes on a kept one. The kept ones go, and none is kept for
+  // as long as the result lives.
   std::shared_ptr<void> make_way(const ServicePlace& place);
   std::size_t size() const { return kept_.size(); }
   void end();

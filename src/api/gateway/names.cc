@@ -16,16 +16,19 @@ std::string_view name_of(std::string_view host) {
 std::string_view port_of(std::string_view host) {
   const auto bracket = host.rfind(']');
   const auto colon = host.rfind(':');
-  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) return {};
+  if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket))
+    return {};
   return host.substr(colon);
 }
 
 bool means_this_machine(std::string_view host) {
   const std::string name = http::to_lower(name_of(host));
-  return host.starts_with("[::1]") || name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.");
+  return host.starts_with("[::1]") || name == "localhost" || name.ends_with(".localhost") ||
+         name.starts_with("127.");
 }
 
-std::string host_form(const ServiceNames& names, const http::RequestHead& head, const ServicePlace& place) {
+std::string host_form(const ServiceNames& names, const http::RequestHead& head,
+                      const ServicePlace& place) {
   const std::string kind = place.port == 0 ? "dl" : std::to_string(place.port);
   const std::string name = place.sandbox.get() + "--" + kind + "." + names.domain;
   if (!names.scheme.empty()) return names.scheme + "://" + name + names.port;
@@ -55,8 +58,9 @@ bool ServiceNames::is_service_host(std::string_view host) const {
 
 std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view port) {
   constexpr std::size_t kMostDigits = 5;
-  const bool number = !port.empty() && port.size() <= kMostDigits && port.front() != '0' &&
-                      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool number =
+      !port.empty() && port.size() <= kMostDigits && port.front() != '0' &&
+      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
   const unsigned long value = number ? std::stoul(std::string(port)) : 0;
   if (!is_uuid(sandbox) || value == 0 || value > 65535) return std::nullopt;
   return ServicePlace{SandboxId(std::string(sandbox)), static_cast<std::uint16_t>(value)};
@@ -65,7 +69,8 @@ std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view 
 std::optional<ServicePlace> place_of_host(std::string_view host, const ServiceNames& names) {
   if (!names.is_service_host(host)) return std::nullopt;
   const std::string name = http::to_lower(name_of(host));
-  const std::string_view label = std::string_view(name).substr(0, name.size() - names.domain.size() - 1);
+  const std::string_view label =
+      std::string_view(name).substr(0, name.size() - names.domain.size() - 1);
   const auto dashes = label.rfind("--");
   if (dashes == std::string_view::npos) return std::nullopt;
   const auto sandbox = label.substr(0, dashes);
@@ -74,10 +79,12 @@ std::optional<ServicePlace> place_of_host(std::string_view host, const ServiceNa
   return place_of(sandbox, kind);
 }
 
-ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head, const ServicePlace& place, const std::string& token) {
+ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head,
+                         const ServicePlace& place, const std::string& token) {
   ServiceUrls out;
   out.base = programs_find(names, head) ? host_form(names, head, place) : path_form(head, place);
-  if (browsers_find(names, head)) out.browser = host_form(names, head, place) + "/_svc/auth?token=" + token;
+  if (browsers_find(names, head))
+    out.browser = host_form(names, head, place) + "/_svc/auth?token=" + token;
   return out;
 }
 
@@ -86,9 +93,11 @@ bool is_trustworthy(const http::RequestHead& head) {
   return head.scheme == "https" || name == "localhost" || name.ends_with(".localhost");
 }
 
-std::string download_url(const ServiceNames& names, const http::RequestHead& head, const SandboxId& sandbox, const std::string& token) {
+std::string download_url(const ServiceNames& names, const http::RequestHead& head,
+                         const SandboxId& sandbox, const std::string& token) {
   const ServicePlace place{sandbox, 0};
-  return (programs_find(names, head) ? host_form(names, head, place) : path_form(head, place)) + "/" + token;
+  return (programs_find(names, head) ? host_form(names, head, place) : path_form(head, place)) +
+         "/" + token;
 }
 
 }  // namespace cay::api

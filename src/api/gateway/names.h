@@ -1,5 +1,5 @@
-// Names of services on the outside: the host ID--PORT.DOMAIN (ID--dl.DOMAIN for files), or a path of the daemon's own host, /svc/ID/PORT
-// and /dl/ID, where no name leads to the host form.
+// Names of services on the outside: the host ID--PORT.DOMAIN (ID--dl.DOMAIN for files), or a path
+// of the daemon's own host, /svc/ID/PORT and /dl/ID, where no name leads to the host form.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,9 +19,11 @@ struct ServicePlace {
 // How the outside sees services.
 struct ServiceNames {
   std::string domain = "localhost";
-  bool local = true;               // the default domain: it leads here from this machine alone, and from browsers at least
-  bool resolves = false;           // ... and from programs, too: their resolver knows *.localhost
-  std::string scheme{}, port{};    // of the public URL ("https", ":8443" or ""); scheme empty: as the request has them
+  bool local = true;      // the default domain: it leads here from this machine alone, and from
+                          // browsers at least
+  bool resolves = false;  // ... and from programs, too: their resolver knows *.localhost
+  std::string scheme{},
+      port{};  // of the public URL ("https", ":8443" or ""); scheme empty: as the request has them
 
   // Whether `host` is under the domain (not the domain itself).
   bool is_service_host(std::string_view host) const;
@@ -35,10 +37,12 @@ struct ServiceUrls {
   std::string base;     // for programs, which send the token; no '/' at its end
   std::string browser;  // where browsers begin, with the token; empty: no name leads browsers here
 };
-ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head, const ServicePlace& place, const std::string& token);
-// Returns whether browsers treat the requested origin as trustworthy (Secure Contexts, 3.1): https, or a name of the browser's own
-// machine. To other origins they do not send which page requests.
+ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head,
+                         const ServicePlace& place, const std::string& token);
+// Returns whether browsers treat the requested origin as trustworthy (Secure Contexts, 3.1): https,
+// or a name of the browser's own machine. To other origins they do not send which page requests.
 bool is_trustworthy(const http::RequestHead& head);
-std::string download_url(const ServiceNames& names, const http::RequestHead& head, const SandboxId& sandbox, const std::string& token);
+std::string download_url(const ServiceNames& names, const http::RequestHead& head,
+                         const SandboxId& sandbox, const std::string& token);
 
 }  // namespace cay::api

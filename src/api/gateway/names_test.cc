@@ -21,23 +21,29 @@ TEST(ServiceNamesTest, HostsNameOneServiceOrNone) {
   EXPECT_EQ(place->sandbox.get(), kId);
   EXPECT_EQ(place->port, 8080);
   EXPECT_EQ(place_of_host(std::string(kId) + "--dl.localhost", names)->port, 0);
-  for (const std::string& label : std::vector<std::string>{"x", "--80", "x--80", std::string(kId), std::string(kId) + "--", std::string(kId) + "--0", std::string(kId) + "--080",
-                                  std::string(kId) + "--65536", std::string(kId) + "--99999999999999999999", std::string(kId) + "--80x",
-                                  std::string(kId) + "--80.x", "x." + std::string(kId) + "--80"}) {
+  for (const std::string& label : std::vector<std::string>{
+           "x", "--80", "x--80", std::string(kId), std::string(kId) + "--",
+           std::string(kId) + "--0", std::string(kId) + "--080", std::string(kId) + "--65536",
+           std::string(kId) + "--99999999999999999999", std::string(kId) + "--80x",
+           std::string(kId) + "--80.x", "x." + std::string(kId) + "--80"}) {
     EXPECT_FALSE(place_of_host(label + ".localhost", names)) << label;
     EXPECT_TRUE(names.is_service_host(label + ".localhost")) << "but never the API: " << label;
   }
   for (const char* dotted : {".localhost.", ".localhost.:8787", ".localhost.."}) {
-    EXPECT_TRUE(names.is_service_host("x" + std::string(dotted))) << "the absolute form of a name is no way to the API: " << dotted;
+    EXPECT_TRUE(names.is_service_host("x" + std::string(dotted)))
+        << "the absolute form of a name is no way to the API: " << dotted;
     EXPECT_EQ(place_of_host(std::string(kId) + "--8080" + dotted, names)->port, 8080) << dotted;
   }
-  for (const char* host : {"localhost", "localhost.", "localhost.:1", ".", "localhost:8787", "127.0.0.1", "[::1]:80", "notlocalhost", ".localhost", "localhost.evil.example"}) {
+  for (const char* host :
+       {"localhost", "localhost.", "localhost.:1", ".", "localhost:8787", "127.0.0.1", "[::1]:80",
+        "notlocalhost", ".localhost", "localhost.evil.example"}) {
     EXPECT_FALSE(names.is_service_host(host)) << host;
   }
 }
 
 TEST(ServiceNamesTest, BrowsersTellWhoAsksOverHttpsAndOnTheirOwnMachine) {
-  for (const char* host : {"localhost", "x.localhost:80", "x.localhost.", "a.box.LOCALHOST"}) EXPECT_TRUE(is_trustworthy(asked(host))) << host;
+  for (const char* host : {"localhost", "x.localhost:80", "x.localhost.", "a.box.LOCALHOST"})
+    EXPECT_TRUE(is_trustworthy(asked(host))) << host;
   for (const char* host : {"box.test", "localhost.box.test", "notlocalhost", "10.0.0.1:80", ""}) {
     EXPECT_FALSE(is_trustworthy(asked(host))) << host;
     EXPECT_TRUE(is_trustworthy(asked(host, "https"))) << host;
@@ -52,7 +58,8 @@ TEST(ServiceNamesTest, AddressesFollowWhatLeadsHere) {
   EXPECT_EQ(urls.base, "http://127.0.0.1:8787" + path) << "programs here do not find *.localhost";
   EXPECT_EQ(urls.browser, "http://" + host + "localhost:8787/_svc/auth?token=T") << "browsers do";
   names.resolves = true;
-  EXPECT_EQ(service_urls(names, asked("[::1]:8787"), place, "T").base, "http://" + host + "localhost:8787");
+  EXPECT_EQ(service_urls(names, asked("[::1]:8787"), place, "T").base,
+            "http://" + host + "localhost:8787");
   urls = service_urls(names, asked("10.0.0.1:8787"), place, "T");
   EXPECT_EQ(urls.base, "http://10.0.0.1:8787" + path);
   EXPECT_EQ(urls.browser, "");
@@ -62,9 +69,12 @@ TEST(ServiceNamesTest, AddressesFollowWhatLeadsHere) {
   EXPECT_EQ(urls.browser, "https://" + host + "box.example/_svc/auth?token=T");
   names.scheme = "https";
   names.port = ":8443";
-  EXPECT_EQ(service_urls(names, asked("127.0.0.1:8787"), place, "T").base, "https://" + host + "box.example:8443");
-  EXPECT_EQ(download_url(names, asked("127.0.0.1:8787"), SandboxId(kId), "T"), std::string("https://") + kId + "--dl.box.example:8443/T");
-  EXPECT_EQ(download_url(ServiceNames{}, asked("127.0.0.1:8787"), SandboxId(kId), "T"), std::string("http://127.0.0.1:8787/dl/") + kId + "/T");
+  EXPECT_EQ(service_urls(names, asked("127.0.0.1:8787"), place, "T").base,
+            "https://" + host + "box.example:8443");
+  EXPECT_EQ(download_url(names, asked("127.0.0.1:8787"), SandboxId(kId), "T"),
+            std::string("https://") + kId + "--dl.box.example:8443/T");
+  EXPECT_EQ(download_url(ServiceNames{}, asked("127.0.0.1:8787"), SandboxId(kId), "T"),
+            std::string("http://127.0.0.1:8787/dl/") + kId + "/T");
 }
 
 }  // namespace

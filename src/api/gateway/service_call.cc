@@ -17,29 +17,41 @@ namespace {
 constexpr int kPolicyViolation = 1008;
 constexpr int kGoingAway = 1001;
 
-Error daemon_ends() { return {Code::kUnavailable, "shutting_down", "the daemon is ending; connect again", 0}; }
+Error daemon_ends() {
+  return {Code::kUnavailable, "shutting_down", "the daemon is ending; connect again", 0};
+}
 
 std::optional<std::uint64_t> length_of(const http::Headers& headers) {
   const auto text = headers.get("Content-Length");
   std::uint64_t value = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc()) return std::nullopt;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc())
+    return std::nullopt;
   return value;
 }
 
-// Returns whether its connection may carry another request. A service that does not read a body would take the rest of it for the next
-// request: that is how requests are smuggled.
+// Returns whether its connection may carry another request. A service that does not read a body
+// would take the rest of it for the next request: that is how requests are smuggled.
 bool has_no_body(const http::RequestHead& head) {
-  return head.method == "GET" && !head.wants_websocket && !head.headers.get("Transfer-Encoding") && !head.headers.get("Content-Length") &&
-         !head.headers.get("Expect");
+  return head.method == "GET" && !head.wants_websocket && !head.headers.get("Transfer-Encoding") &&
+         !head.headers.get("Content-Length") && !head.headers.get("Expect");
 }
 
 class ServiceCall {
  public:
-  ServiceCall(ExchangePtr exchange, ServiceRoute route, core::Tunnel& tunnel, asio::any_io_executor executor)
-      : exchange_(std::move(exchange)), route_(std::move(route)), tunnel_(tunnel), upstream_(tunnel), over_(executor), cut_(executor), parts_(executor) {}
+  ServiceCall(ExchangePtr exchange, ServiceRoute route, core::Tunnel& tunnel,
+              asio::any_io_executor executor)
+      : exchange_(std::move(exchange)),
+        route_(std::move(route)),
+        tunnel_(tunnel),
+        upstream_(tunnel),
+        over_(executor),
+        cut_(executor),
+        parts_(executor) {}
 
-  // `starved`: called when the answer lets wait for itself; what it gives is kept until it has come.
-  Task<void> run(http::Headers headers, std::shared_ptr<core::LinkEnd> withdrawn, Event& ending, std::function<std::shared_ptr<void>()> starved) {
+  // `starved`: called when the answer lets wait for itself; what it gives is kept until it has
+  // come.
+  Task<void> run(http::Headers headers, std::shared_ptr<core::LinkEnd> withdrawn, Event& ending,
+                 std::function<std::shared_ptr<void>()> starved) {
     const http::RequestHead& head = exchange_->head();
     http::UpstreamRequest request;
     request.method = head.method;
@@ -57,7 +69,8 @@ class ServiceCall {
       began_ = true;
     }
     CAY_CO_CHECK(co_await upstream_.send_head(std::move(request)));
-    const Event::Watch withdrawal = withdrawn->when_set([this, &withdrawn] { withdraw(withdrawn->why()); });
+    const Event::Watch withdrawal =
+        withdrawn->when_set([this, &withdrawn] { withdraw(withdrawn->why()); });
     const Event::Watch end = ending.when_set([this] { cut(daemon_ends()); });
     if (has_body) parts_.spawn(upload());
     if (starved) parts_.spawn(look_for_answer(std::move(starved)));
@@ -67,7 +80,8 @@ class ServiceCall {
     if (!result_ && why_) co_return *std::move(why_);
     co_return std::move(result_);
   }
-  // The service ended before it had sent anything, and nobody else did: as if it had not been requested.
+  // The service ended before it had sent anything, and nobody else did: as if it had not been
+  // requested.
   bool may_be_repeated() const { return upstream_.is_unanswered() && !cut_.is_set(); }
   bool can_ask_again() const { return !cut_.is_set() && upstream_.can_ask_again(); }
 
@@ -90,7 +104,9 @@ class ServiceCall {
     cut_.set();
     if (!switched_) tunnel_.break_off(cut_why_);
   }
-  RelayEnd relay_end() const { return {cut_why_.reason == "shutting_down" ? kGoingAway : kPolicyViolation, cut_why_.message}; }
+  RelayEnd relay_end() const {
+    return {cut_why_.reason == "shutting_down" ? kGoingAway : kPolicyViolation, cut_why_.message};
+  }
 
   asio::awaitable<void> upload() {
     if (!body_) body_ = exchange_->body();
@@ -146,13 +162,15 @@ class ServiceCall {
       co_return Result<void>();
     }
     auto body = std::make_unique<Body>(*this);
-    co_await exchange_->respond_stream(answer.status, std::move(headers), answer.length, std::move(body));
+    co_await exchange_->respond_stream(answer.status, std::move(headers), answer.length,
+                                       std::move(body));
     co_return Result<void>();
   }
 
   Task<void> switch_over(http::Headers headers, const http::Headers& answered) {
     if (!http::equals_ignoring_case(answered.get("Upgrade").value_or(""), "websocket")) {
-      co_return Error{Code::kUnavailable, "bad_answer", "the service switched to a protocol that nobody asked for", 0};
+      co_return Error{Code::kUnavailable, "bad_answer",
+                      "the service switched to a protocol that nobody asked for", 0};
     }
     headers.set("Upgrade", "websocket");
     CAY_CO_TRY(const auto client, co_await exchange_->upgrade_raw(std::move(headers)));
@@ -197,7 +215,8 @@ class ServiceCall {
 
 }  // namespace
 
-Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr exchange, core::OpenLink link, ServiceRoute route,
+Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr exchange,
+                           core::OpenLink link, ServiceRoute route,
                            const std::function<bool(std::string_view)>& is_key, Event& ending) {
   Principal who;
   who.tenant = link.link.tenant;
@@ -213,9 +232,11 @@ Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr excha
       co_return done;
     }
   }
-  CAY_CO_TRY(auto tunnel, co_await cay.tunnels().open(std::move(who), route.place.sandbox.get(), route.place.port));
+  CAY_CO_TRY(auto tunnel, co_await cay.tunnels().open(std::move(who), route.place.sandbox.get(),
+                                                      route.place.port));
   ServiceCall call(std::move(exchange), route, *tunnel, executor);
-  auto done = co_await call.run(std::move(headers), link.ended, ending, [&] { return kept.make_way(route.place); });
+  auto done = co_await call.run(std::move(headers), link.ended, ending,
+                                [&] { return kept.make_way(route.place); });
   if (done && call.can_ask_again()) kept.keep(link.link.id, route.place, std::move(tunnel));
   co_return done;
 }

@@ -14,9 +14,10 @@ struct ServiceRoute {
   std::string target;  // of the service's request: path and query
 };
 
-// Passes a request to its service. Fails before any answer, or has answered (and broken off, if it had to). It is cut when the link is
-// withdrawn, or when `ending` is set at the daemon's end.
-Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr exchange, core::OpenLink link, ServiceRoute route,
+// Passes a request to its service. Fails before any answer, or has answered (and broken off, if it
+// had to). It is cut when the link is withdrawn, or when `ending` is set at the daemon's end.
+Task<void> pass_to_service(core::Cay& cay, KeptServices& kept, ExchangePtr exchange,
+                           core::OpenLink link, ServiceRoute route,
                            const std::function<bool(std::string_view)>& is_key, Event& ending);
 
 }  // namespace cay::api

@@ -7,11 +7,14 @@ namespace {
 
 constexpr std::size_t kShortHead = 2;
 constexpr std::size_t kMaskSize = 4;
-constexpr std::uint8_t kOpcode = 0x0F, kClose = 8, kMask = 0x80, kLength = 0x7F, kLength16 = 126, kLength64 = 127;
+constexpr std::uint8_t kOpcode = 0x0F, kClose = 8, kMask = 0x80, kLength = 0x7F, kLength16 = 126,
+                       kLength64 = 127;
 constexpr std::uint8_t kFinalClose = 0x80 | kClose;
 constexpr std::size_t kMostReason = 123;  // a control frame's payload is at most 125
 
-std::uint8_t byte_of(std::string_view head, std::size_t at) { return static_cast<std::uint8_t>(head[at]); }
+std::uint8_t byte_of(std::string_view head, std::size_t at) {
+  return static_cast<std::uint8_t>(head[at]);
+}
 
 std::size_t length_size(std::string_view head) {
   const std::uint8_t length = byte_of(head, 1) & kLength;

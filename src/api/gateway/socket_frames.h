@@ -1,5 +1,5 @@
-// SocketFrames: where in the bytes of one side of a WebSocket a frame begins and ends (RFC 6455, section 5.2). It looks at
-// heads alone: what is in them is between the two that speak.
+// SocketFrames: where in the bytes of one side of a WebSocket a frame begins and ends (RFC 6455,
+// section 5.2). It looks at heads alone: what is in them is between the two that speak.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -68,8 +68,10 @@ Task<void> SocketRelay::pass_down() {
   auto* to = dynamic_cast<PipedStream*>(&client_);
   for (;;) {
     const std::uint64_t left = frames_.left();
-    if (from != nullptr && to != nullptr && left >= kWorthSplicing && from->can_splice() && to->can_splice()) {
-      const std::size_t most = static_cast<std::size_t>(std::min<std::uint64_t>(left, KernelPipe::kMost));
+    if (from != nullptr && to != nullptr && left >= kWorthSplicing && from->can_splice() &&
+        to->can_splice()) {
+      const std::size_t most =
+          static_cast<std::size_t>(std::min<std::uint64_t>(left, KernelPipe::kMost));
       CAY_CO_TRY(KernelPipe pipe, co_await from->read_piped(most));
       if (pipe.empty()) break;
       frames_.skip(pipe.size());

@@ -1,5 +1,6 @@
-// SocketRelay: a WebSocket between a client and its service, from the handshake on. Bytes pass as they are. When the right to it ends, the
-// client gets a close frame of ours between two of the service's.
+// SocketRelay: a WebSocket between a client and its service, from the handshake on. Bytes pass as
+// they are. When the right to it ends, the client gets a close frame of ours between two of the
+// service's.
 #pragma once
 #include <functional>
 #include <string>
@@ -22,9 +23,14 @@ class SocketRelay {
 
   // Both outlive it.
   SocketRelay(ByteStream& client, ByteStream& service, asio::any_io_executor executor)
-      : client_(client), service_(service), executor_(executor), over_(executor), changed_(executor) {}
+      : client_(client),
+        service_(service),
+        executor_(executor),
+        over_(executor),
+        changed_(executor) {}
 
-  // Runs until both directions have ended, or one broke, or `cut` is set: then `end` returns the reason.
+  // Runs until both directions have ended, or one broke, or `cut` is set: then `end` returns the
+  // reason.
   asio::awaitable<void> run(Event& cut, std::function<RelayEnd()> end);
 
  private:
@@ -39,10 +45,10 @@ class SocketRelay {
   ByteStream& client_;
   ByteStream& service_;
   asio::any_io_executor executor_;
-  SocketFrames frames_;     // of the service's
-  bool writing_ = false;    // to the client
+  SocketFrames frames_;   // of the service's
+  bool writing_ = false;  // to the client
   bool cut_ = false, broken_ = false;
-  int ended_ = 0;           // directions
+  int ended_ = 0;  // directions
   Event over_, changed_;
 };
 

@@ -115,10 +115,11 @@ struct SocketRelayTest : ::testing::Test {
   bool over = false;
 
   void start() {
-    asio::co_spawn(loop, relay.run(cut, [] { return RelayEnd{1008, "the link has expired"}; }), [this](std::exception_ptr failure) {
-      EXPECT_FALSE(failure);
-      over = true;
-    });
+    asio::co_spawn(loop, relay.run(cut, [] { return RelayEnd{1008, "the link has expired"}; }),
+                   [this](std::exception_ptr failure) {
+                     EXPECT_FALSE(failure);
+                     over = true;
+                   });
     settle();
   }
   void settle() {

@@ -1,5 +1,6 @@
-// proxy_config.access_control: what a box may reach, as a policy of Cay's. An allow_list is a policy that lets nothing else through, a deny_list
-// one that lets everything else through; an empty one is `off`, or `open`.
+// proxy_config.access_control: what a box may reach, as a policy of Cay's. An allow_list is a
+// policy that lets nothing else through, a deny_list one that lets everything else through; an
+// empty one is `off`, or `open`.
 #pragma once
 #include <optional>
 #include <string>

@@ -29,7 +29,9 @@ Task<SnapshotInfo> find_snapshot(core::Cay& cay, ExchangePtr exchange) {
   std::string name = name_of(exchange);
   const std::string asked = name;
   constexpr std::string_view kLatest = ":latest";
-  if (const auto at = name.rfind(kLatest); at != std::string::npos && at + kLatest.size() == name.size()) name.resize(at);
+  if (const auto at = name.rfind(kLatest);
+      at != std::string::npos && at + kLatest.size() == name.size())
+    name.resize(at);
   CAY_CO_TRY(const auto all, co_await cay.sandboxes().snapshots(exchange->principal()));
   for (const auto& one : all) {
     if (one.id.get() == name || one.name == name) co_return one;
@@ -37,7 +39,8 @@ Task<SnapshotInfo> find_snapshot(core::Cay& cay, ExchangePtr exchange) {
   co_return no_snapshot(asked);
 }
 
-// A body with settings that may name secrets in clear (proxy_config), which are refused: they are found nowhere after that.
+// A body with settings that may name secrets in clear (proxy_config), which are refused: they are
+// found nowhere after that.
 Task<json::object> wiped_object_in(ExchangePtr exchange) {
   CAY_CO_TRY(std::string text, co_await exchange->read_body(kMaxBody));
   const Wiped body(std::move(text));
@@ -68,7 +71,8 @@ Task<http::Response> list_boxes(core::Cay& cay, ExchangePtr exchange) {
   auto asked = read_list_query(exchange->head().query, exchange->principal());
   if (const auto* refusal = std::get_if<ListRefusal>(&asked)) co_return refused(*refusal);
   const auto& list = std::get<ListQuery>(asked);
-  CAY_CO_TRY(const SandboxPage page, co_await cay.sandboxes().list(exchange->principal(), list.query));
+  CAY_CO_TRY(const SandboxPage page,
+             co_await cay.sandboxes().list(exchange->principal(), list.query));
   json::array items;
   const std::string base = base_url(exchange->head());
   for (const auto& sandbox : page.items) items.emplace_back(box_json(sandbox, base));
@@ -76,7 +80,8 @@ Task<http::Response> list_boxes(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> get_box(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
+  CAY_CO_TRY(const Sandbox sandbox,
+             co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
   co_return json_answer(200, box_json(sandbox, base_url(exchange->head())));
 }
 
@@ -98,13 +103,16 @@ Task<http::Response> delete_box(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> box_status(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
-  const json::object out{{"status", status_text(sandbox)}, {"status_message", status_message(sandbox)}};
+  CAY_CO_TRY(const Sandbox sandbox,
+             co_await cay.sandboxes().get(exchange->principal(), name_of(exchange)));
+  const json::object out{{"status", status_text(sandbox)},
+                         {"status_message", status_message(sandbox)}};
   co_return json_answer(200, out);
 }
 
 Task<http::Response> start_box(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const Sandbox sandbox, co_await cay.sandboxes().start(exchange->principal(), name_of(exchange)));
+  CAY_CO_TRY(const Sandbox sandbox,
+             co_await cay.sandboxes().start(exchange->principal(), name_of(exchange)));
   const int status = sandbox.state == SandboxState::kReady ? 200 : 202;
   co_return json_answer(status, box_json(sandbox, base_url(exchange->head())));
 }
@@ -119,7 +127,8 @@ Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   std::vector<std::string> names;
-  if (!fields.read("names", names, 500)) fields.complain("names", "is needed: a list of at most 500 names");
+  if (!fields.read("names", names, 500))
+    fields.complain("names", "is needed: a list of at most 500 names");
   if (!fields.ok()) co_return validation_error(fields);
   json::array deleted, skipped;
   Subjects subjects("deleted");
@@ -128,13 +137,16 @@ Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
     if (removed) {
       deleted.emplace_back(codec::text(name));
       subjects.add(name);
-      exchange->note_subject(subjects.text());  // whoever leaves before the last has deleted these all the same
+      exchange->note_subject(
+          subjects.text());  // whoever leaves before the last has deleted these all the same
     } else {
-      skipped.emplace_back(json::object{{"name", codec::text(name)}, {"reason", codec::text(removed.error().message)}});
+      skipped.emplace_back(json::object{{"name", codec::text(name)},
+                                        {"reason", codec::text(removed.error().message)}});
     }
   }
   exchange->note_subject(subjects.text());  // none, it may be
-  co_return json_answer(200, json::object{{"deleted", std::move(deleted)}, {"skipped", std::move(skipped)}});
+  co_return json_answer(
+      200, json::object{{"deleted", std::move(deleted)}, {"skipped", std::move(skipped)}});
 }
 
 Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {

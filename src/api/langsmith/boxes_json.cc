@@ -18,11 +18,12 @@ constexpr std::int64_t kMilli = 1000;
 constexpr std::uint64_t kMemoryPerCpu = 4ull << 30;
 
 bool says_nothing(const json::value& value) {
-  return value.is_null() || (value.is_array() && value.get_array().empty()) || (value.is_object() && value.get_object().empty());
+  return value.is_null() || (value.is_array() && value.get_array().empty()) ||
+         (value.is_object() && value.get_object().empty());
 }
 
-// Settings of the managed service that are not built. They are refused, for one that is stored and not enforced would be a lie. Empty ones
-// have no meaning.
+// Settings of the managed service that are not built. They are refused, for one that is stored and
+// not enforced would be a lie. Empty ones have no meaning.
 void refuse_unbuilt(codec::Fields& fields) {
   for (const char* name : {"proxy_config", "mount_config", "access_delegation"}) {
     const auto* given = fields.object(name);
@@ -34,17 +35,20 @@ void refuse_unbuilt(codec::Fields& fields) {
       if (is_proxy && (key == "access_control" || key == "no_proxy")) continue;
       if (says_nothing(value)) continue;
       const std::string member(key);
-      inner.complain(member, std::string(name) + "." + member + " is not built yet in Cay: leave it out");
+      inner.complain(member,
+                     std::string(name) + "." + member + " is not built yet in Cay: leave it out");
       break;
     }
     fields.adopt(inner);
   }
   bool flag = false;
   for (const char* name : {"preserve_memory_on_stop", "restore_memory"}) {
-    if (fields.read(name, flag) && flag) fields.complain(name, "memory is not kept over a stop: leave it out");
+    if (fields.read(name, flag) && flag)
+      fields.complain(name, "memory is not kept over a stop: leave it out");
   }
   flag = true;
-  if (fields.read("persistent", flag) && !flag) fields.complain("persistent", "the disk is always kept over a stop");
+  if (fields.read("persistent", flag) && !flag)
+    fields.complain("persistent", "the disk is always kept over a stop");
 }
 
 void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::int64_t>& out) {
@@ -57,12 +61,12 @@ void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::i
   out = seconds;
 }
 
-// The clients look for words in the message to find which quota it is. 'sandbox' beside 'limit' or 'count' is the number of sandboxes,
-// whatever the rest is.
+// The clients look for words in the message to find which quota it is. 'sandbox' beside 'limit' or
+// 'count' is the number of sandboxes, whatever the rest is.
 Error quota(const char* resource, const char* unit, std::int64_t asked, std::uint64_t most) {
   return {Code::kExhausted, std::string("quota_") + resource,
-          std::string(resource) + ": " + std::to_string(asked) + " " + unit + " were asked for, this host gives at most " +
-              std::to_string(most) + ": ask for less",
+          std::string(resource) + ": " + std::to_string(asked) + " " + unit +
+              " were asked for, this host gives at most " + std::to_string(most) + ": ask for less",
           0};
 }
 
@@ -78,14 +82,17 @@ Result<Sizes> read_sizes(codec::Fields& fields, const Limits& maximum) {
   std::int64_t millicores = 0;
   if (fields.read("vcpus", number, 1, kMaxInt / kMilli)) millicores = number * kMilli;
   if (fields.read("cpu_millicores", number, 50, kMaxInt)) millicores = number;
-  if (millicores > maximum.cpu_millicores) return quota("cpu", "millicores", millicores, maximum.cpu_millicores);
+  if (millicores > maximum.cpu_millicores)
+    return quota("cpu", "millicores", millicores, maximum.cpu_millicores);
   if (millicores > 0) sizes.millicores = static_cast<std::uint32_t>(millicores);
   if (fields.read("mem_bytes", number, core::kLeastLimits.memory_bytes, kMaxInt)) {
-    if (static_cast<std::uint64_t>(number) > maximum.memory_bytes) return quota("memory", "bytes", number, maximum.memory_bytes);
+    if (static_cast<std::uint64_t>(number) > maximum.memory_bytes)
+      return quota("memory", "bytes", number, maximum.memory_bytes);
     sizes.memory = static_cast<std::uint64_t>(number);
   }
   if (fields.read("fs_capacity_bytes", number, core::kLeastLimits.disk_bytes, kMaxInt)) {
-    if (static_cast<std::uint64_t>(number) > maximum.disk_bytes) return quota("storage", "bytes", number, maximum.disk_bytes);
+    if (static_cast<std::uint64_t>(number) > maximum.disk_bytes)
+      return quota("storage", "bytes", number, maximum.disk_bytes);
     sizes.disk = static_cast<std::uint64_t>(number);
   }
   return sizes;
@@ -93,7 +100,8 @@ Result<Sizes> read_sizes(codec::Fields& fields, const Limits& maximum) {
 
 std::string without_latest(std::string name) {
   constexpr std::string_view kLatest = ":latest";
-  if (name.size() > kLatest.size() && name.compare(name.size() - kLatest.size(), kLatest.size(), kLatest) == 0) {
+  if (name.size() > kLatest.size() &&
+      name.compare(name.size() - kLatest.size(), kLatest.size(), kLatest) == 0) {
     name.resize(name.size() - kLatest.size());
   }
   return name;
@@ -130,7 +138,8 @@ std::string_view status_text(const Sandbox& sandbox) {
 }
 
 json::value status_message(const Sandbox& sandbox) {
-  if (sandbox.state == SandboxState::kPaused) return "it is paused, with its memory: start resumes it";
+  if (sandbox.state == SandboxState::kPaused)
+    return "it is paused, with its memory: start resumes it";
   // One that was stopped is as it should be: the next request wakes it.
   if (sandbox.reason.empty() || sandbox.state == SandboxState::kStopped) return nullptr;
   return json::value(codec::text(sandbox.reason));
@@ -159,7 +168,8 @@ json::object box_json(const Sandbox& sandbox, const std::string& base) {
       {"labels", std::move(labels)},
       {"preserve_memory_on_stop", false},
   };
-  if (auto access = access_control_json(sandbox)) out["proxy_config"] = json::object{{"access_control", *std::move(access)}};
+  if (auto access = access_control_json(sandbox))
+    out["proxy_config"] = json::object{{"access_control", *std::move(access)}};
   if (auto run = run_json(sandbox.run); !run.empty()) out["run_config"] = std::move(run);
   return out;
 }
@@ -196,9 +206,11 @@ void read_run_config(codec::Fields& fields, std::string_view name, RunConfig& ru
 }
 
 Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) {
-  if (fields.has("mounts")) return invalid("bad_mounts", "'mounts' at the top level is not taken: use mount_config");
+  if (fields.has("mounts"))
+    return invalid("bad_mounts", "'mounts' at the top level is not taken: use mount_config");
   CreateBox box;
-  if (fields.read("name", box.spec.name) && box.spec.name.empty()) fields.complain("name", "must not be empty");
+  if (fields.read("name", box.spec.name) && box.spec.name.empty())
+    fields.complain("name", "must not be empty");
   fields.read("labels", box.spec.labels, 64);
   std::map<std::string, std::string> env;
   read_run_config(fields, "run_config", box.spec.run);
@@ -210,7 +222,8 @@ Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) 
   // Clients up to 0.8.2 (JS 0.6.2): the longest life.
   std::int64_t life = 0;
   if (fields.read("ttl_seconds", life, 0, kTenYears)) box.spec.lifetime_s = life;
-  // To these clients an active command is use (protocol reference, section 3), also one whose caller has gone.
+  // To these clients an active command is use (protocol reference, section 3), also one whose
+  // caller has gone.
   box.spec.commands_keep_awake = true;
   refuse_unbuilt(fields);
   box.spec.policy = read_access_control(fields);
@@ -224,7 +237,9 @@ Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum) 
     if (!fields.read(name, source) || source.empty()) continue;
     source = without_latest(std::move(source));
     if (!box.spec.snapshot.empty() && box.spec.snapshot != source) {
-      return invalid("bad_snapshot", "two boot sources that disagree: give one of snapshot, snapshot_id, snapshot_name");
+      return invalid(
+          "bad_snapshot",
+          "two boot sources that disagree: give one of snapshot, snapshot_id, snapshot_name");
     }
     box.spec.snapshot = source;
   }
@@ -252,7 +267,8 @@ Result<SandboxPatch> read_patch_box(codec::Fields& fields, const Limits& maximum
     patch.run = std::move(run);
   }
   refuse_unbuilt(fields);
-  if (std::string policy = read_access_control(fields); !policy.empty()) patch.policy = std::move(policy);
+  if (std::string policy = read_access_control(fields); !policy.empty())
+    patch.policy = std::move(policy);
   CAY_TRY(const Sizes sizes, read_sizes(fields, maximum));
   patch.cpu_millicores = sizes.millicores;
   patch.memory_bytes = sizes.memory;

@@ -8,8 +8,8 @@
 
 namespace cay::api::langsmith {
 
-// `base` is scheme, host and prefix as this client sees them: the data plane's URL begins with it. A paused one reads "stopped", which
-// these clients know to start. Its message has the difference.
+// `base` is scheme, host and prefix as this client sees them: the data plane's URL begins with it.
+// A paused one reads "stopped", which these clients know to start. Its message has the difference.
 std::string_view status_text(const Sandbox& sandbox);
 codec::json::value status_message(const Sandbox& sandbox);
 codec::json::object box_json(const Sandbox& sandbox, const std::string& base);

@@ -17,13 +17,14 @@ enum class Passing { kRuns, kAnything };
 
 struct LangsmithConfig {
   ServiceNames names;  // of service URLs and download links
-  Limits maximum;  // more than this is a quota to these clients (429), not a mistake
+  Limits maximum;      // more than this is a quota to these clients (429), not a mistake
   // Answers paths that are LangSmith's own (traces): passes them on. Empty: not configured.
   std::function<asio::awaitable<void>(ExchangePtr, Passing)> forward;
   // Returns `batch_ingest_config` and `instance_flags` of the upstream's /info, as far as they are
   // known. Empty: there is no upstream.
   std::function<asio::awaitable<codec::json::object>()> ingestion;
-  std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
+  std::shared_ptr<InputRoom> input =
+      std::make_shared<InputRoom>();  // of all sessions of the daemon
   Millis heartbeat{15'000};  // of a silent stream of events: the clients' read timeout is 60 s
 };
 

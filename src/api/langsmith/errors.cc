@@ -45,13 +45,19 @@ int control_status(const Error& error) {
   }
 }
 
-// Returns the field that a refusal of the core is about, for the caller can correct it, as with the facade's own refusals. Empty: no field
-// is.
+// Returns the field that a refusal of the core is about, for the caller can correct it, as with the
+// facade's own refusals. Empty: no field is.
 std::string_view field_of(std::string_view reason) {
   static constexpr std::pair<std::string_view, std::string_view> kFields[] = {
-      {"invalid_name", "name"},       {"invalid_labels", "labels"},       {"invalid_env", "env_vars"},
-      {"invalid_expiry", "expires_in_seconds"}, {"invalid_link", "path"}, {"invalid_content_type", "content_type"},
-      {"invalid_user", "run_config"}, {"invalid_workdir", "run_config"},  {"invalid_ttl", "idle_ttl_seconds"},
+      {"invalid_name", "name"},
+      {"invalid_labels", "labels"},
+      {"invalid_env", "env_vars"},
+      {"invalid_expiry", "expires_in_seconds"},
+      {"invalid_link", "path"},
+      {"invalid_content_type", "content_type"},
+      {"invalid_user", "run_config"},
+      {"invalid_workdir", "run_config"},
+      {"invalid_ttl", "idle_ttl_seconds"},
       {"invalid_limits", "vcpus"}};
   for (const auto& [known, field] : kFields) {
     if (known == reason) return field;
@@ -60,14 +66,16 @@ std::string_view field_of(std::string_view reason) {
 }
 
 http::Response refused_field(std::string_view field, const Error& error) {
-  json::array list{
-      json::object{{"loc", json::array{"body", field}}, {"msg", codec::text(error.message)}, {"type", "value_error"}}};
+  json::array list{json::object{{"loc", json::array{"body", field}},
+                                {"msg", codec::text(error.message)},
+                                {"type", "value_error"}}};
   return json_answer(422, json::object{{"detail", std::move(list)}});
 }
 
 }  // namespace
 
-http::Response envelope(int status, std::string_view type, const std::string& message, const std::string& error_id) {
+http::Response envelope(int status, std::string_view type, const std::string& message,
+                        const std::string& error_id) {
   return json_answer(status, json::object{{"detail", json::object{{"error", type},
                                                                   {"message", codec::text(message)},
                                                                   {"error_id", error_id}}}});
@@ -75,8 +83,10 @@ http::Response envelope(int status, std::string_view type, const std::string& me
 
 http::Response both_ways(int status, std::string_view type, const Error& error) {
   const std::string error_id = new_uuid();
-  const json::object detail{{"error", type}, {"message", codec::text(error.message)}, {"error_id", error_id}};
-  return json_answer(status, json::object{{"detail", detail}, {"error", codec::to_json(error, error_id)}});
+  const json::object detail{
+      {"error", type}, {"message", codec::text(error.message)}, {"error_id", error_id}};
+  return json_answer(status,
+                     json::object{{"detail", detail}, {"error", codec::to_json(error, error_id)}});
 }
 
 http::Response control_error(const Error& error, const std::string& error_id) {
@@ -91,7 +101,8 @@ http::Response create_error(const Error& error, const std::string& error_id) {
     case Code::kNotReady: return envelope(400, "InvalidRequest", error.message, error_id);
     case Code::kUnavailable: return envelope(503, "Unschedulable", error.message, error_id);
     case Code::kInvalidArgument:
-      if (error.reason == "malformed_json" || error.reason == "body_too_large" || !field_of(error.reason).empty()) {
+      if (error.reason == "malformed_json" || error.reason == "body_too_large" ||
+          !field_of(error.reason).empty()) {
         return control_error(error, error_id);
       }
       return envelope(422, "SandboxConfig", error.message, error_id);
@@ -105,7 +116,9 @@ bool not_now(const Error& error) {
   };
   switch (error.code) {
     case Code::kNotReady: return is_one_of({"sandbox_not_ready", "sandbox_paused"});
-    case Code::kExhausted: return error.reason.starts_with("quota_") || error.reason == "too_many_starts";  // the host is full, or busy
+    case Code::kExhausted:
+      return error.reason.starts_with("quota_") ||
+             error.reason == "too_many_starts";  // the host is full, or busy
     case Code::kUnavailable: return is_one_of({"draining", "shutting_down", "start_too_late"});
     default: return false;
   }
@@ -114,24 +127,31 @@ bool not_now(const Error& error) {
 bool may_go_again(const Error& error) {
   if (not_now(error)) return true;
   // The way to the keeper, and its end, also by a stop.
-  static constexpr std::string_view kUnknown[] = {"keeper_lost", "keeper_stalled", "keeper_unreachable", "link_lost", "no_answer"};
+  static constexpr std::string_view kUnknown[] = {"keeper_lost", "keeper_stalled",
+                                                  "keeper_unreachable", "link_lost", "no_answer"};
   return std::ranges::find(kUnknown, error.reason) != std::end(kUnknown);
 }
 
 Shape data_error(std::string type) {
   return [type = std::move(type)](const Error& error, const std::string& error_id) {
-    if (error.reason == core::kTooManyAnswers) return envelope(429, type, error.message, error_id);  // nothing was begun: to be repeated
-    if (not_now(error)) return envelope(400, "NotReady", error.message, error_id);  // the clients raise their not-ready error
+    if (error.reason == core::kTooManyAnswers)
+      return envelope(429, type, error.message, error_id);  // nothing was begun: to be repeated
+    if (not_now(error))
+      return envelope(400, "NotReady", error.message,
+                      error_id);  // the clients raise their not-ready error
     switch (error.code) {
       case Code::kUnauthenticated: return envelope(401, "Unauthorized", error.message, error_id);
       case Code::kNotReady: return envelope(400, type, error.message, error_id);
       case Code::kNotFound:
-        if (error.reason == "sandbox_not_found") return envelope(404, "NotFound", error.message, error_id);
+        if (error.reason == "sandbox_not_found")
+          return envelope(404, "NotFound", error.message, error_id);
         if (type != "CommandError") return envelope(404, "FileNotFound", error.message, error_id);
         return envelope(400, type, error.message, error_id);
       case Code::kPermissionDenied: return envelope(403, type, error.message, error_id);
       case Code::kOutOfRange: return envelope(416, type, error.message, error_id);
-      case Code::kExhausted: return envelope(507, type, error.message, error_id);  // the disk is full. Never 429: it is repeated
+      case Code::kExhausted:
+        return envelope(507, type, error.message,
+                        error_id);  // the disk is full. Never 429: it is repeated
       case Code::kDeadlineExceeded: return envelope(408, type, error.message, error_id);
       case Code::kUnavailable:
       case Code::kLost:
@@ -147,13 +167,15 @@ http::Response validation_error(const codec::Fields& fields) {
   for (const auto& complaint : fields.complaints()) {
     json::array loc{"body"};
     for (const auto& part : complaint.where) loc.emplace_back(codec::text(part));
-    list.emplace_back(json::object{{"loc", std::move(loc)}, {"msg", codec::text(complaint.message)}, {"type", "value_error"}});
+    list.emplace_back(json::object{
+        {"loc", std::move(loc)}, {"msg", codec::text(complaint.message)}, {"type", "value_error"}});
   }
   return json_answer(422, json::object{{"detail", std::move(list)}});
 }
 
 http::Response unsupported(const std::string& what) {
-  return envelope(501, "NotImplemented", what + " is not built yet in Cay: see docs/from-langsmith.md", new_uuid());
+  return envelope(501, "NotImplemented",
+                  what + " is not built yet in Cay: see docs/from-langsmith.md", new_uuid());
 }
 
 http::Response not_ready_upgrade(const Error& error, const std::string& error_id) {

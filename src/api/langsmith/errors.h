@@ -1,12 +1,13 @@
-// How LangSmith's clients want errors: {"detail":{"error","message","error_id"}} with a status and a
-// word for each operation (protocol reference, section 2.2).
+// How LangSmith's clients want errors: {"detail":{"error","message","error_id"}} with a status and
+// a word for each operation (protocol reference, section 2.2).
 #pragma once
 #include "api/common/answer.h"
 #include "codec/fields.h"
 
 namespace cay::api::langsmith {
 
-http::Response envelope(int status, std::string_view type, const std::string& message, const std::string& error_id);
+http::Response envelope(int status, std::string_view type, const std::string& message,
+                        const std::string& error_id);
 
 // The same, and natively for those who meant a path of Cay's own.
 http::Response both_ways(int status, std::string_view type, const Error& error);

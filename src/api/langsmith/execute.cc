@@ -20,13 +20,15 @@ constexpr std::uint64_t kUsualOutput = 2 << 20;  // of a command whose output no
 constexpr int kNormal = 1000;
 constexpr int kGoingAway = 1001;
 
-// How often in succession a run was closed so that its client asks again. These ask five times more (section 4.7), and all that their
-// user hears of a bare close is that it came: so the last of them is told why.
+// How often in succession a run was closed so that its client asks again. These ask five times more
+// (section 4.7), and all that their user hears of a bare close is that it came: so the last of them
+// is told why.
 class Refusals {
  public:
   // False: it was closed often enough.
   bool ask_again(const std::string& run) {
-    if (counts_.size() >= kMostRuns) counts_.clear();  // costs no more than that some of them are not told why
+    if (counts_.size() >= kMostRuns)
+      counts_.clear();  // costs no more than that some of them are not told why
     if (++counts_[run] <= kRepeats) return true;
     counts_.erase(run);
     return false;
@@ -48,9 +50,11 @@ struct Shared {
 
 class ExecuteSession final : public CommandSession {
  public:
-  ExecuteSession(core::Cay& cay, Principal who, SandboxId sandbox, std::unique_ptr<http::WebSocket> socket,
-                 asio::any_io_executor executor, Shared& shared)
-      : CommandSession(cay, std::move(who), std::move(sandbox), std::move(socket), shared.room, executor),
+  ExecuteSession(core::Cay& cay, Principal who, SandboxId sandbox,
+                 std::unique_ptr<http::WebSocket> socket, asio::any_io_executor executor,
+                 Shared& shared)
+      : CommandSession(cay, std::move(who), std::move(sandbox), std::move(socket), shared.room,
+                       executor),
         offsets_(shared.offsets),
         refusals_(shared.refusals) {
     socket_->at_daemons_end(kNormal);  // as for what failed() closes
@@ -68,7 +72,9 @@ class ExecuteSession final : public CommandSession {
       auto reader = co_await reattach(fields);
       co_return reader;
     }
-    if (type != "execute") co_return invalid("bad_frame", "the first frame is 'execute' or 'reconnect', not '" + type + "'");
+    if (type != "execute")
+      co_return invalid("bad_frame",
+                        "the first frame is 'execute' or 'reconnect', not '" + type + "'");
     CAY_CO_TRY(CommandSpec spec, read_execute(frame, Transport::kWebSocket));
     if (!spec.id.get().empty()) {
       run_ = ref_ + "/" + spec.id.get();
@@ -88,7 +94,8 @@ class ExecuteSession final : public CommandSession {
     if (!reconnecting_ && !command.known) offsets_.began(key_);
     pty_ = command.pty;
     auto sent = co_await socket_->send_text(started_frame(command));
-    socket_->at_daemons_end(kGoingAway);  // not before it is sent: until then the client asks for the same run again after 1000 alone
+    socket_->at_daemons_end(kGoingAway);  // not before it is sent: until then the client asks for
+                                          // the same run again after 1000 alone
     co_return sent;
   }
 
@@ -117,12 +124,14 @@ class ExecuteSession final : public CommandSession {
 
   Task<void> failed(Error error) override {
     const auto error_id = note_error(error);
-    // An error frame ends the run: who closes with 1000 before `started` is asked again, and under its id nothing runs twice (section 4.7).
+    // An error frame ends the run: who closes with 1000 before `started` is asked again, and under
+    // its id nothing runs twice (section 4.7).
     if (!run_.empty() && may_go_again(error) && refusals_.ask_again(run_)) {
       co_await socket_->close(kNormal, error.reason);
       co_return Result<void>();
     }
-    auto sent = co_await socket_->send_text(error_frame(type_of(error), error.message + " (error_id=" + error_id + ")"));
+    auto sent = co_await socket_->send_text(
+        error_frame(type_of(error), error.message + " (error_id=" + error_id + ")"));
     co_return sent;
   }
 
@@ -161,7 +170,8 @@ class ExecuteSession final : public CommandSession {
     std::string id;
     std::int64_t out = 0, err = 0;
     constexpr std::int64_t kMost = std::int64_t{1} << 53;
-    if (!fields.read("command_id", id)) co_return invalid("bad_frame", "reconnect needs a command_id");
+    if (!fields.read("command_id", id))
+      co_return invalid("bad_frame", "reconnect needs a command_id");
     fields.read("stdout_offset", out, 0, kMost);
     fields.read("stderr_offset", err, 0, kMost);
     CAY_CO_CHECK(fields.first_error());
@@ -169,7 +179,8 @@ class ExecuteSession final : public CommandSession {
     run_ = key;
     const auto out_mark = offsets_.find(key, Stream::kStdout, static_cast<std::uint64_t>(out));
     const auto err_mark = offsets_.find(key, Stream::kStderr, static_cast<std::uint64_t>(err));
-    text_ = TextOutput(TextStream(out_mark, static_cast<std::uint64_t>(out)), TextStream(err_mark, static_cast<std::uint64_t>(err)));
+    text_ = TextOutput(TextStream(out_mark, static_cast<std::uint64_t>(out)),
+                       TextStream(err_mark, static_cast<std::uint64_t>(err)));
     const core::OutputOffsets from{out_mark.raw, err_mark.raw};
     CAY_CO_TRY(auto reader, co_await cay_.commands().attach(who_, ref_, CommandId(id), from));
     CAY_CO_CHECK(check_transport(reader->command(), Transport::kWebSocket));
@@ -194,7 +205,8 @@ class ExecuteSession final : public CommandSession {
   OffsetIndex& offsets_;
   Refusals& refusals_;
   std::string key_;
-  std::string run_;  // the same until it has begun; empty: the client gave no id, so a repeat could run twice
+  std::string run_;  // the same until it has begun; empty: the client gave no id, so a repeat could
+                     // run twice
   bool reconnecting_ = false;
   bool pty_ = false;
   TextOutput text_;
@@ -207,20 +219,25 @@ Task<Sandbox> woken(core::Cay& cay, Principal who, std::string ref) {
   co_return box;
 }
 
-asio::awaitable<void> serve_ws(core::Cay& cay, std::shared_ptr<Shared> shared, ExchangePtr exchange) {
+asio::awaitable<void> serve_ws(core::Cay& cay, std::shared_ptr<Shared> shared,
+                               ExchangePtr exchange) {
   const Principal who = exchange->principal();
   const std::string ref = exchange->params().at("name");
   if (!exchange->head().wants_websocket) {
-    auto response = envelope(400, "InvalidRequest", "this is a WebSocket endpoint: connect with Upgrade: websocket", new_uuid());
+    auto response =
+        envelope(400, "InvalidRequest",
+                 "this is a WebSocket endpoint: connect with Upgrade: websocket", new_uuid());
     co_await exchange->respond(std::move(response));
     co_return;
   }
-  // Before the upgrade: a refusal now is one that every client understands and repeats (section 4.7).
+  // Before the upgrade: a refusal now is one that every client understands and repeats
+  // (section 4.7).
   auto box = co_await woken(cay, who, ref);
   if (!box) {
     const auto error_id = note_error(box.error());
     const bool gone = box.error().code == Code::kNotFound;
-    auto response = gone ? control_error(box.error(), error_id) : not_ready_upgrade(box.error(), error_id);
+    auto response =
+        gone ? control_error(box.error(), error_id) : not_ready_upgrade(box.error(), error_id);
     co_await exchange->respond(std::move(response));
     co_return;
   }
@@ -228,7 +245,9 @@ asio::awaitable<void> serve_ws(core::Cay& cay, std::shared_ptr<Shared> shared, E
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
   ExecuteSession session(cay, who, box->id, *std::move(socket), executor, *shared);
-  session.on_command = [exchange](const CommandId& id) { exchange->note_subject("command " + id.get()); };
+  session.on_command = [exchange](const CommandId& id) {
+    exchange->note_subject("command " + id.get());
+  };
   co_await session.run();
 }
 
@@ -240,7 +259,8 @@ struct Posted {
   bool no_room = false;    // nor is there room for it now: the same
 };
 
-void append(Posted& to, core::AnswerRoom::Part& part, Stream stream, const std::vector<TextPiece>& pieces) {
+void append(Posted& to, core::AnswerRoom::Part& part, Stream stream,
+            const std::vector<TextPiece>& pieces) {
   if (to.too_large || to.no_room) return;
   for (const auto& piece : pieces) (stream == Stream::kStdout ? to.out : to.err) += piece.text;
   const std::uint64_t all = to.out.size() + to.err.size();
@@ -268,7 +288,8 @@ Task<Posted> read_to_end(core::Reader reader, AnswerPart part) {
       break;
     }
   }
-  for (const auto which : {Stream::kStdout, Stream::kStderr}) append(got, *part, which, text.finish(which));
+  for (const auto which : {Stream::kStdout, Stream::kStderr})
+    append(got, *part, which, text.finish(which));
   const std::uint64_t needs = text_size(got.out) + text_size(got.err);
   got.too_large = got.too_large || needs > kMostAnswer;
   got.no_room = got.no_room || (!got.too_large && !part->need(needs));
@@ -279,7 +300,9 @@ Task<Posted> read_to_end(core::Reader reader, AnswerPart part) {
 
 http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<InputRoom> room) {
   auto shared = std::make_shared<Shared>(offsets, std::move(room));
-  return [&cay, shared = std::move(shared)](ExchangePtr exchange) { return serve_ws(cay, shared, std::move(exchange)); };
+  return [&cay, shared = std::move(shared)](ExchangePtr exchange) {
+    return serve_ws(cay, shared, std::move(exchange));
+  };
 }
 
 Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
@@ -288,25 +311,34 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
   const auto part = cay.answers().begin(exchange->principal().tenant);
   CAY_CO_CHECK(part->check(kUsualOutput));
-  CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), exchange->params().at("name"), std::move(spec)));
-  exchange->note_subject("command " + reader->command().id.get());  // whoever leaves before its end has run it all the same
+  CAY_CO_TRY(auto reader,
+             co_await cay.commands().run(exchange->principal(), exchange->params().at("name"),
+                                         std::move(spec)));
+  exchange->note_subject(
+      "command " +
+      reader->command().id.get());  // whoever leaves before its end has run it all the same
   CAY_CO_TRY(const Posted got, co_await read_to_end(std::move(reader), part));
   const CommandEnd& end = got.end;
   if (end.state == CommandState::kTimedOut) {
-    co_return Error{Code::kDeadlineExceeded, "command_timeout", "the command was killed after its timeout", 0};
+    co_return Error{Code::kDeadlineExceeded, "command_timeout",
+                    "the command was killed after its timeout", 0};
   }
   if (end.state == CommandState::kLost || end.state == CommandState::kRunning) {
-    co_return Error{Code::kLost, "command_lost", "Cay lost this command (not its own failure): " + end.reason, 0};
+    co_return Error{Code::kLost, "command_lost",
+                    "Cay lost this command (not its own failure): " + end.reason, 0};
   }
   if (got.too_large) {
-    co_return Error{Code::kInvalidArgument, "output_too_large",
-                    "the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)) +
-                        ", but its output is more than the 64 MiB of JSON that one answer holds: run it over a WebSocket "
-                        "(dp/.../execute/ws) or as events (dp/.../execute/stream/start)", 0};
+    co_return Error{
+        Code::kInvalidArgument, "output_too_large",
+        "the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)) +
+            ", but its output is more than the 64 MiB of JSON that one answer holds: run it over a WebSocket "
+            "(dp/.../execute/ws) or as events (dp/.../execute/stream/start)",
+        0};
   }
   if (got.no_room) {
-    co_return output_not_held("the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)),
-                              "run it over a WebSocket (dp/.../execute/ws) or as events (dp/.../execute/stream/start)");
+    co_return output_not_held(
+        "the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)),
+        "run it over a WebSocket (dp/.../execute/ws) or as events (dp/.../execute/stream/start)");
   }
   auto response = json_answer(200, codec::json::object{{"stdout", codec::text(got.out)},
                                                        {"stderr", codec::text(got.err)},

@@ -1,5 +1,5 @@
-// Commands as LangSmith's clients run them: over a WebSocket (protocol reference, section 4) and, for
-// clients without one, in one POST (4.9).
+// Commands as LangSmith's clients run them: over a WebSocket (protocol reference, section 4) and,
+// for clients without one, in one POST (4.9).
 #pragma once
 #include "api/langsmith/config.h"
 #include "api/langsmith/offset_index.h"

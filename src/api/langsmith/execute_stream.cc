@@ -18,7 +18,8 @@ namespace {
 
 namespace json = codec::json;
 
-// Of both streams in one response, before the client must acknowledge: what these clients know from their vendor.
+// Of both streams in one response, before the client must acknowledge: what these clients know from
+// their vendor.
 constexpr std::uint64_t kUnacknowledged = 1 << 20;
 // Of raw bytes in one event: what a connection that breaks often still gets across whole.
 constexpr std::size_t kPiece = 16 * 1024;
@@ -26,9 +27,11 @@ constexpr std::size_t kPiece = 16 * 1024;
 struct DaemonEnds {};
 using Item = std::variant<Result<core::OutputEvent>, DaemonEnds>;
 
-// What a response waits for, shared with the coroutines that wait for it: they may be unwound after it is gone.
+// What a response waits for, shared with the coroutines that wait for it: they may be unwound after
+// it is gone.
 struct Source {
-  Source(asio::any_io_executor executor, core::Reader from) : reader(std::move(from)), items(executor, 1) {}
+  Source(asio::any_io_executor executor, core::Reader from)
+      : reader(std::move(from)), items(executor, 1) {}
   core::Reader reader;
   Channel<Item> items;
 };
@@ -52,13 +55,15 @@ asio::awaitable<void> tell_end(core::Cay& cay, std::shared_ptr<Source> source) {
 
 Task<Item> pop(std::shared_ptr<Source> source) {
   auto item = co_await source->items.pop();
-  if (!item) co_return Error{Code::kInternal, "stream_closed", "the stream of events was closed", 0};
+  if (!item)
+    co_return Error{Code::kInternal, "stream_closed", "the stream of events was closed", 0};
   co_return *std::move(item);
 }
 
 std::string_view name_of(Stream stream) { return stream == Stream::kStdout ? "stdout" : "stderr"; }
 
-// What stands for `length` dropped bytes: never longer than they were, so that offsets go on as they are.
+// What stands for `length` dropped bytes: never longer than they were, so that offsets go on as
+// they are.
 std::string note_of(std::uint64_t length) {
   std::string note = "\n[" + std::to_string(length) + " bytes of output were dropped here]\n";
   if (note.size() > length) note.resize(static_cast<std::size_t>(length));
@@ -67,8 +72,8 @@ std::string note_of(std::uint64_t length) {
 
 class CommandEvents final : public ByteSource {
  public:
-  CommandEvents(core::Cay& cay, core::Reader reader, core::OutputOffsets from, StreamSettings settings,
-                asio::any_io_executor executor)
+  CommandEvents(core::Cay& cay, core::Reader reader, core::OutputOffsets from,
+                StreamSettings settings, asio::any_io_executor executor)
       : settings_(settings),
         command_(reader->command()),
         at_{from.out, from.err},
@@ -87,8 +92,10 @@ class CommandEvents final : public ByteSource {
     auto item = source_->items.try_pop();
     if (!item) {
       auto waiting = pop(source_);
-      auto got = co_await with_deadline<Item>(std::move(waiting), settings_.heartbeat, "the next output");
-      if (!got && got.error().code == Code::kDeadlineExceeded) co_return Bytes(": still running\n\n");
+      auto got =
+          co_await with_deadline<Item>(std::move(waiting), settings_.heartbeat, "the next output");
+      if (!got && got.error().code == Code::kDeadlineExceeded)
+        co_return Bytes(": still running\n\n");
       if (!got) co_return std::move(got).error();
       item = *std::move(got);
     }
@@ -109,7 +116,8 @@ class CommandEvents final : public ByteSource {
   Bytes tell(Item item) {
     if (std::holds_alternative<DaemonEnds>(item)) {
       over_ = true;
-      return refusal("ServerShuttingDown", "the daemon is being restarted; the command goes on: resume at these offsets");
+      return refusal("ServerShuttingDown",
+                     "the daemon is being restarted; the command goes on: resume at these offsets");
     }
     auto& got = std::get<0>(item);
     if (!got) {
@@ -136,7 +144,8 @@ class CommandEvents final : public ByteSource {
     sent_ += bytes.size();
     Bytes out;
     for (std::size_t done = 0; done < bytes.size(); done += kPiece) {
-      out += event(name_of(stream), {{"offset", offset + done}, {"data", codec::base64(bytes.substr(done, kPiece))}});
+      out += event(name_of(stream), {{"offset", offset + done},
+                                     {"data", codec::base64(bytes.substr(done, kPiece))}});
     }
     if (sent_ >= kUnacknowledged) {
       over_ = true;
@@ -149,10 +158,12 @@ class CommandEvents final : public ByteSource {
     over_ = true;
     Bytes out;
     for (const auto stream : {Stream::kStdout, Stream::kStderr}) {
-      out += event("stream_end", {{"stream", name_of(stream)}, {"offset", at_[stream == Stream::kStdout ? 0 : 1]}});
+      out += event("stream_end", {{"stream", name_of(stream)},
+                                  {"offset", at_[stream == Stream::kStdout ? 0 : 1]}});
     }
     const EndWords end = end_words(command);
-    return out + (end.error_type.empty() ? event("exit", {{"exit_code", end.exit_code}}) : refusal(end.error_type, end.message));
+    return out + (end.error_type.empty() ? event("exit", {{"exit_code", end.exit_code}})
+                                         : refusal(end.error_type, end.message));
   }
 
   StreamSettings settings_;
@@ -165,7 +176,8 @@ class CommandEvents final : public ByteSource {
   Scope children_;
 };
 
-Task<void> stream(core::Cay& cay, core::Reader reader, core::OutputOffsets from, StreamSettings settings, ExchangePtr exchange) {
+Task<void> stream(core::Cay& cay, core::Reader reader, core::OutputOffsets from,
+                  StreamSettings settings, ExchangePtr exchange) {
   http::Headers headers;
   headers.add("Content-Type", "text/event-stream");
   headers.add("Cache-Control", "no-store");
@@ -182,7 +194,8 @@ Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exc
   CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kStream));
-  CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
+  CAY_CO_TRY(const Sandbox box,
+             co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
   const std::string ref = box.id.get();  // a name may be another sandbox's while it runs
   CAY_CO_TRY(auto reader, co_await cay.commands().run(exchange->principal(), ref, std::move(spec)));
   exchange->note_subject("command " + reader->command().id.get());
@@ -202,19 +215,24 @@ Task<void> resume_stream(core::Cay& cay, StreamSettings settings, ExchangePtr ex
   fields.read("stdout_offset", out, 0, kMost);
   fields.read("stderr_offset", err, 0, kMost);
   CAY_CO_CHECK(fields.first_error());
-  CAY_CO_TRY(const Sandbox box, co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
+  CAY_CO_TRY(const Sandbox box,
+             co_await cay.sandboxes().get(exchange->principal(), exchange->params().at("name")));
   const std::string ref = box.id.get();
   const core::OutputOffsets from{static_cast<std::uint64_t>(out), static_cast<std::uint64_t>(err)};
-  CAY_CO_TRY(auto reader, co_await cay.commands().attach(exchange->principal(), ref, CommandId(id), from));
+  CAY_CO_TRY(auto reader,
+             co_await cay.commands().attach(exchange->principal(), ref, CommandId(id), from));
   CAY_CO_CHECK(check_transport(reader->command(), Transport::kStream));
   auto done = co_await stream(cay, std::move(reader), from, settings, std::move(exchange));
   co_return done;
 }
 
 http::Response stream_error(const Error& error, const std::string& error_id) {
-  if (error.reason == kTransportMismatch) return envelope(409, "TransportMismatch", error.message, error_id);
-  if (error.code == Code::kNotFound && error.reason != "sandbox_not_found") return envelope(404, "CommandNotFound", error.message, error_id);
-  if (error.code == Code::kOutOfRange) return envelope(416, "ReadOffsetUnavailable", error.message, error_id);
+  if (error.reason == kTransportMismatch)
+    return envelope(409, "TransportMismatch", error.message, error_id);
+  if (error.code == Code::kNotFound && error.reason != "sandbox_not_found")
+    return envelope(404, "CommandNotFound", error.message, error_id);
+  if (error.code == Code::kOutOfRange)
+    return envelope(416, "ReadOffsetUnavailable", error.message, error_id);
   return data_error("CommandError")(error, error_id);
 }
 

@@ -1,5 +1,5 @@
-// Commands over server-sent events (protocol reference, section 4.10). Offsets are over raw bytes, and a response ends whenever an
-// acknowledgement is due: the client's next request brings it.
+// Commands over server-sent events (protocol reference, section 4.10). Offsets are over raw bytes,
+// and a response ends whenever an acknowledgement is due: the client's next request brings it.
 #pragma once
 #include "api/langsmith/config.h"
 

@@ -21,14 +21,17 @@ class ExecuteStreamTest : public LangsmithTest {
     commands().program = [](const CommandSpec&) { return FakeProgram{}; };
   }
   Running start(const std::string& members = "") {
-    auto running = begin(exchange("POST", base + "/execute/stream/start", R"({"command":"x","command_id":"c1")" + members + "}"));
+    auto running = begin(exchange("POST", base + "/execute/stream/start",
+                                  R"({"command":"x","command_id":"c1")" + members + "}"));
     settle();
     return running;
   }
-  testing::ExchangeHandle resume(std::uint64_t out, std::uint64_t err, const std::string& id = "c1") {
-    const auto running = begin(exchange("POST", base + "/execute/stream/resume",
-                                        R"({"command_id":")" + id + R"(","stdout_offset":)" + std::to_string(out) +
-                                            R"(,"stderr_offset":)" + std::to_string(err) + "}"));
+  testing::ExchangeHandle resume(std::uint64_t out, std::uint64_t err,
+                                 const std::string& id = "c1") {
+    const auto running =
+        begin(exchange("POST", base + "/execute/stream/resume",
+                       R"({"command_id":")" + id + R"(","stdout_offset":)" + std::to_string(out) +
+                           R"(,"stderr_offset":)" + std::to_string(err) + "}"));
     settle();
     return running.exchange;
   }
@@ -50,7 +53,8 @@ class ExecuteStreamTest : public LangsmithTest {
     return out;
   }
   // The bytes of one stream; checks that each begins where the last one ended.
-  static std::string bytes(const testing::ExchangeHandle& from, const std::string& stream, std::uint64_t at = 0) {
+  static std::string bytes(const testing::ExchangeHandle& from, const std::string& stream,
+                           std::uint64_t at = 0) {
     std::string out;
     for (const auto& one : events(from)) {
       if (one.event != stream) continue;
@@ -65,7 +69,8 @@ class ExecuteStreamTest : public LangsmithTest {
 };
 
 TEST_F(ExecuteStreamTest, APlainRun) {
-  auto running = start(R"(,"shell":"/bin/bash","timeout_seconds":9,"idle_timeout_seconds":300,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x")");
+  auto running = start(
+      R"(,"shell":"/bin/bash","timeout_seconds":9,"idle_timeout_seconds":300,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x")");
   EXPECT_EQ(running.exchange->status, 200);
   EXPECT_EQ(running.exchange->headers.get("Content-Type"), "text/event-stream");
   const CommandSpec& spec = commands().started.at(0);
@@ -79,7 +84,8 @@ TEST_F(ExecuteStreamTest, APlainRun) {
   commands().end(c1, exited(3));
   settle();
   EXPECT_TRUE(running.done());
-  EXPECT_TRUE(running.exchange->answer_body.starts_with("event: started\ndata: {\"command_id\":\"c1\",\"pid\":100}\n\n"));
+  EXPECT_TRUE(running.exchange->answer_body.starts_with(
+      "event: started\ndata: {\"command_id\":\"c1\",\"pid\":100}\n\n"));
   EXPECT_EQ(bytes(running.exchange, "stdout"), std::string("a\xFF\0b", 4));
   EXPECT_EQ(bytes(running.exchange, "stderr"), "err");
   const auto told = events(running.exchange);
@@ -111,7 +117,8 @@ TEST_F(ExecuteStreamTest, EveryMebibyteIsAcknowledgedByTheNextRequest) {
   auto running = start();
   std::string all;
   for (int i = 0; all.size() < (5u << 19); ++i) all += std::to_string(i) + "\n";
-  for (std::size_t at = 0; at < all.size(); at += 60'000) commands().emit(c1, Stream::kStdout, all.substr(at, 60'000));
+  for (std::size_t at = 0; at < all.size(); at += 60'000)
+    commands().emit(c1, Stream::kStdout, all.substr(at, 60'000));
   commands().end(c1, exited(0));
   settle();
   ASSERT_TRUE(running.done());
@@ -135,7 +142,8 @@ TEST_F(ExecuteStreamTest, ASilentCommandIsSeenToLive) {
   auto running = start();
   EXPECT_EQ(running.exchange->subject, "command c1") << "on record though its caller leaves now";
   // Real time: deadlines are the machine's.
-  while (running.exchange->answer_body.find(": still running\n\n") == std::string::npos) loop.run_one();
+  while (running.exchange->answer_body.find(": still running\n\n") == std::string::npos)
+    loop.run_one();
   EXPECT_FALSE(running.done());
   commands().end(c1, ended(CommandState::kTimedOut, 9));
   settle();
@@ -151,7 +159,8 @@ TEST_F(ExecuteStreamTest, ADaemonThatEndsSaysSo) {
   settle();
   EXPECT_TRUE(running.done());
   EXPECT_EQ(bytes(running.exchange, "stdout"), "before");
-  EXPECT_EQ(events(running.exchange).back().data.at("error_type").as_string(), "ServerShuttingDown");
+  EXPECT_EQ(events(running.exchange).back().data.at("error_type").as_string(),
+            "ServerShuttingDown");
   EXPECT_TRUE(commands().table.at(c1).signals.empty());
   commands().end(c1, exited(0));
 }
@@ -179,9 +188,13 @@ TEST_F(ExecuteStreamTest, AnIdRunsOnceAndStaysWithItsTransport) {
     settle();
     return handle->socket->sent.at(0).data;
   };
-  EXPECT_NE(over_socket(R"({"type":"reconnect","command_id":"c1"})").find("TransportMismatch"), std::string::npos);
-  EXPECT_NE(over_socket(R"({"type":"execute","command":"x","command_id":"c1"})").find("TransportMismatch"), std::string::npos);
-  EXPECT_NE(over_socket(R"({"type":"execute","command":"x","command_id":"c2"})").find("started"), std::string::npos);
+  EXPECT_NE(over_socket(R"({"type":"reconnect","command_id":"c1"})").find("TransportMismatch"),
+            std::string::npos);
+  EXPECT_NE(over_socket(R"({"type":"execute","command":"x","command_id":"c1"})")
+                .find("TransportMismatch"),
+            std::string::npos);
+  EXPECT_NE(over_socket(R"({"type":"execute","command":"x","command_id":"c2"})").find("started"),
+            std::string::npos);
   const auto mismatch = resume(0, 0, "c2");
   EXPECT_EQ(mismatch->status, 409);
   EXPECT_EQ(type_of(mismatch), "TransportMismatch");
@@ -217,11 +230,14 @@ TEST_F(ExecuteStreamTest, Refusals) {
   refused("/execute/stream/start", "{}", 400);
   refused("/execute/stream/start", R"({"command":"x","pty":true})", 400);
   refused("/execute/stream/start", R"({"command":"x","kill_on_disconnect":true})", 400);
-  refused("/execute/stream/start", R"({"command":"x","env":{"A":"b"},"run_config":{"user":"u"}})", 400);
+  refused("/execute/stream/start", R"({"command":"x","env":{"A":"b"},"run_config":{"user":"u"}})",
+          400);
   refused("/execute/stream/resume", "{}", 400);
   refused("/execute/stream/resume", R"({"command_id":"c1","stdout_offset":-1})", 400);
   EXPECT_TRUE(commands().started.empty());
-  EXPECT_EQ(call("POST", "/v2/sandboxes/dp/none/execute/stream/start", R"({"command":"x"})")->status, 404);
+  EXPECT_EQ(
+      call("POST", "/v2/sandboxes/dp/none/execute/stream/start", R"({"command":"x"})")->status,
+      404);
 }
 
 }  // namespace

@@ -47,10 +47,12 @@ class ExecuteTest : public LangsmithTest {
   const CommandId c1{"c1"};
 };
 
-constexpr const char* kExecute = R"({"type":"execute","command":"x","timeout_seconds":60,"shell":"/bin/bash","command_id":"c1"})";
+constexpr const char* kExecute =
+    R"({"type":"execute","command":"x","timeout_seconds":60,"shell":"/bin/bash","command_id":"c1"})";
 
 TEST_F(ExecuteTest, APlainRun) {
-  auto running = open(R"({"type":"execute","command":"cb","timeout_seconds":60,"shell":"/bin/bash","idle_timeout_seconds":300,
+  auto running = open(
+      R"({"type":"execute","command":"cb","timeout_seconds":60,"shell":"/bin/bash","idle_timeout_seconds":300,
     "kill_on_disconnect":false,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x","close_stdin":true,"command_id":"c1"})");
   EXPECT_EQ(raw(0), R"({"type":"started","command_id":"c1","pid":100})");
   const CommandSpec& spec = commands().started.at(0);
@@ -72,13 +74,15 @@ TEST_F(ExecuteTest, APlainRun) {
 }
 
 TEST_F(ExecuteTest, ADaemonThatEndsCostsNobodyARun) {
-  // Section 4.7: before `started` its clients ask again after 1000 alone (open() looks), and after it at once after 1001.
+  // Section 4.7: before `started` its clients ask again after 1000 alone (open() looks), and after
+  // it at once after 1001.
   auto running = open(kExecute);
   EXPECT_EQ(frame(0).at("type").as_string(), "started");
   EXPECT_EQ(socket->end_code, 1001);
   socket->client_close();
   settle();
-  auto again = open(R"({"type":"reconnect","command_id":"c1","stdout_offset":0,"stderr_offset":0})");
+  auto again =
+      open(R"({"type":"reconnect","command_id":"c1","stdout_offset":0,"stderr_offset":0})");
   EXPECT_EQ(socket->end_code, 1001);
   socket->client_close();
   settle();
@@ -103,7 +107,8 @@ TEST_F(ExecuteTest, AMessageThatIsTooLongIsAnErrorThatNamesTheLimit) {
 }
 
 TEST_F(ExecuteTest, AnOldClientSendsNoId) {
-  auto running = open(R"({"type":"execute","command":"x","timeout_seconds":0,"shell":"/bin/bash"})");
+  auto running =
+      open(R"({"type":"execute","command":"x","timeout_seconds":0,"shell":"/bin/bash"})");
   EXPECT_FALSE(frame(0).at("command_id").as_string().empty());
   EXPECT_EQ(commands().started.at(0).timeout_ms, 0);
   EXPECT_FALSE(commands().started.at(0).close_stdin);
@@ -113,10 +118,11 @@ TEST_F(ExecuteTest, AnOldClientSendsNoId) {
 }
 
 TEST_F(ExecuteTest, EndsAreToldAsTheyWere) {
-  for (const auto& [end, want] : {std::pair{exited(3), R"({"type":"exit","exit_code":3})"},
-                                  {ended(CommandState::kSignalled, 9), R"({"type":"exit","exit_code":137})"},
-                                  {ended(CommandState::kOomKilled, 9), R"({"type":"exit","exit_code":137})"},
-                                  {ended(CommandState::kKilled, 9), R"({"type":"exit","exit_code":137})"}}) {
+  for (const auto& [end, want] :
+       {std::pair{exited(3), R"({"type":"exit","exit_code":3})"},
+        {ended(CommandState::kSignalled, 9), R"({"type":"exit","exit_code":137})"},
+        {ended(CommandState::kOomKilled, 9), R"({"type":"exit","exit_code":137})"},
+        {ended(CommandState::kKilled, 9), R"({"type":"exit","exit_code":137})"}}) {
     const CommandId id("e" + std::to_string(commands().started.size()));
     auto running = open(R"({"type":"execute","command":"x","command_id":")" + id.get() + R"("})");
     commands().end(id, end);
@@ -137,7 +143,9 @@ TEST_F(ExecuteTest, InvalidUtf8IsSanitisedAndOffsetsCountTheText) {
   auto running = open(kExecute);
   commands().emit(c1, Stream::kStdout, "a\xFF");
   commands().emit(c1, Stream::kStdout, "\xE2\x82");
-  commands().emit(c1, Stream::kStdout, "\xAC" "b\xF0");
+  commands().emit(c1, Stream::kStdout,
+                  "\xAC"
+                  "b\xF0");
   commands().end(c1, exited(0));
   settle();
   EXPECT_EQ(text("stdout"), "a\uFFFD\u20ACb\uFFFD");
@@ -152,7 +160,8 @@ TEST_F(ExecuteTest, ReconnectAtEveryOffset) {
   const std::string all = text("stdout");
   EXPECT_EQ(all, std::string("a\uFFFD\0\u20AC\uFFFD", 11));
   for (const std::size_t from : {0u, 1u, 4u, 5u, 8u, 11u}) {
-    auto again = open(R"({"type":"reconnect","command_id":"c1","stdout_offset":)" + std::to_string(from) + R"(,"stderr_offset":3})");
+    auto again = open(R"({"type":"reconnect","command_id":"c1","stdout_offset":)" +
+                      std::to_string(from) + R"(,"stderr_offset":3})");
     EXPECT_EQ(frame(0).at("type").as_string(), "started");
     EXPECT_EQ(frame(0).at("command_id").as_string(), "c1");
     EXPECT_EQ(text("stdout", from), all.substr(from));
@@ -165,7 +174,8 @@ TEST_F(ExecuteTest, LargeOutputComesInSmallFrames) {
   auto running = open(kExecute);
   std::string big;
   while (big.size() < 300'000) big += "\x01\xE2\x82\xAC\n";
-  for (std::size_t at = 0; at < big.size(); at += 65'536) commands().emit(c1, Stream::kStdout, big.substr(at, 65'536));
+  for (std::size_t at = 0; at < big.size(); at += 65'536)
+    commands().emit(c1, Stream::kStdout, big.substr(at, 65'536));
   commands().end(c1, exited(0));
   settle();
   EXPECT_EQ(text("stdout"), big);
@@ -177,7 +187,8 @@ TEST_F(ExecuteTest, AKnownIdReplaysAndRunsOnce) {
   commands().emit(c1, Stream::kStdout, "once");
   socket->client_close();
   settle();
-  auto again = open(R"({"type":"execute","command":"other","command_id":"c1","timeout_seconds":1})");
+  auto again =
+      open(R"({"type":"execute","command":"other","command_id":"c1","timeout_seconds":1})");
   EXPECT_EQ(text("stdout"), "once");
   EXPECT_EQ(commands().started.size(), 1u);
   commands().end(c1, exited(0));
@@ -203,13 +214,15 @@ TEST_F(ExecuteTest, InputResizeKill) {
 }
 
 TEST_F(ExecuteTest, FirstFrameErrors) {
-  for (const auto* bad : {"nonsense", R"({"type":"dance"})", R"({"type":"execute"})", R"({"type":"reconnect"})",
-                          R"({"type":"execute","command":"x","env":{"A":"b"},"run_config":{"user":"u"}})"}) {
+  for (const auto* bad :
+       {"nonsense", R"({"type":"dance"})", R"({"type":"execute"})", R"({"type":"reconnect"})",
+        R"({"type":"execute","command":"x","env":{"A":"b"},"run_config":{"user":"u"}})"}) {
     auto running = open(bad);
     EXPECT_EQ(frame(0).at("type").as_string(), "error") << bad;
     EXPECT_TRUE(running.done());
   }
-  auto unknown = open(R"({"type":"reconnect","command_id":"none","stdout_offset":0,"stderr_offset":0})");
+  auto unknown =
+      open(R"({"type":"reconnect","command_id":"none","stdout_offset":0,"stderr_offset":0})");
   EXPECT_EQ(frame(0).at("error_type").as_string(), "CommandNotFound");
   commands().program = [](const CommandSpec&) {
     FakeProgram program;
@@ -249,7 +262,8 @@ TEST_F(ExecuteTest, OverPlainHttp) {
     program.end = exited(4);
     return program;
   };
-  const auto got = call("POST", base + "/execute", R"({"command":"x","timeout":10,"shell":"/bin/bash"})");
+  const auto got =
+      call("POST", base + "/execute", R"({"command":"x","timeout":10,"shell":"/bin/bash"})");
   EXPECT_EQ(got->status, 200);
   EXPECT_EQ(json(got).at("stdout").as_string(), "a\uFFFD");
   EXPECT_EQ(json(got).at("exit_code").as_int64(), 4);
@@ -262,7 +276,9 @@ TEST_F(ExecuteTest, OverPlainHttp) {
   EXPECT_EQ(late->status, 408);
   EXPECT_EQ(type_of(late), "CommandError");
   EXPECT_EQ(type_of(call("POST", base + "/execute", "{}")), "CommandError");
-  EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","env":{"A":"b"},"run_config":{}})")->status, 400);
+  EXPECT_EQ(
+      call("POST", base + "/execute", R"({"command":"x","env":{"A":"b"},"run_config":{}})")->status,
+      400);
   EXPECT_EQ(call("POST", "/v2/sandboxes/dp/none/execute", R"({"command":"x"})")->status, 404);
 }
 
@@ -275,7 +291,8 @@ TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEnd) {
   settle();
   ASSERT_EQ(socket->sent.size(), 5U);
   EXPECT_EQ(frame(1).at("data").as_string(), "first");
-  EXPECT_NE(std::string(frame(2).at("data").as_string()).find("5000 bytes of output were dropped"), std::string::npos);
+  EXPECT_NE(std::string(frame(2).at("data").as_string()).find("5000 bytes of output were dropped"),
+            std::string::npos);
   EXPECT_EQ(frame(2).at("offset").to_number<int>(), 5);
   EXPECT_EQ(raw(3), R"({"type":"stdout","data":"last","offset":5005})");
   EXPECT_EQ(raw(4), R"({"type":"exit","exit_code":3})");
@@ -297,7 +314,8 @@ TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEndOfAPost) {
   settle();
   ASSERT_EQ(commands().started.size(), 1U);
   const CommandId id = commands().started.at(0).id;
-  EXPECT_EQ(running.exchange->subject, "command " + id.get()) << "on record though its caller leaves now";
+  EXPECT_EQ(running.exchange->subject, "command " + id.get())
+      << "on record though its caller leaves now";
   commands().emit(id, Stream::kStdout, "first\xE2");
   commands().drop(id, Stream::kStdout, 5000);
   commands().emit(id, Stream::kStdout, "last");
@@ -307,7 +325,9 @@ TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEndOfAPost) {
   ASSERT_EQ(running.exchange->status, 200) << running.exchange->answer_body;
   const auto got = json(running.exchange);
   EXPECT_EQ(got.at("exit_code").as_int64(), 3);
-  EXPECT_EQ(got.at("stdout").as_string(), "first\uFFFD\n[cay: 5000 bytes of output were dropped here: the command wrote more than is kept]\nlast");
+  EXPECT_EQ(
+      got.at("stdout").as_string(),
+      "first\uFFFD\n[cay: 5000 bytes of output were dropped here: the command wrote more than is kept]\nlast");
   EXPECT_EQ(got.at("stderr").as_string(), "err");
 }
 
@@ -320,14 +340,17 @@ TEST_F(ExecuteTest, APostThatIsReallyTooLargeIsToldWithItsExitCode) {
   };
   const auto got = call("POST", base + "/execute", R"({"command":"x"})");
   EXPECT_EQ(got->status, 400);
-  EXPECT_NE(got->answer_body.find("exit code 3, but its output is more than the 64 MiB"), std::string::npos) << got->answer_body;
+  EXPECT_NE(got->answer_body.find("exit code 3, but its output is more than the 64 MiB"),
+            std::string::npos)
+      << got->answer_body;
   commands().program = [](const CommandSpec&) {
     FakeProgram program;
     program.output = {{Stream::kStdout, std::string(12'000'000, '\0')}};
     program.end = ended(CommandState::kTimedOut, 9);
     return program;
   };
-  EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","timeout":1})")->status, 408) << "it did not run to its end";
+  EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x","timeout":1})")->status, 408)
+      << "it did not run to its end";
 }
 
 // These clients repeat a 429 by themselves: it is for what has not run.
@@ -342,7 +365,8 @@ TEST_F(ExecuteTest, APostWithoutRoomForItsAnswer) {
   };
   const auto ran = call("POST", base + "/execute", R"({"command":"x"})");
   EXPECT_EQ(ran->status, 400);
-  EXPECT_NE(ran->answer_body.find("exit code 3, but its output has no room"), std::string::npos) << ran->answer_body;
+  EXPECT_NE(ran->answer_body.find("exit code 3, but its output has no room"), std::string::npos)
+      << ran->answer_body;
   const std::size_t begun = commands().started.size();
   others->hold(256u << 20);
   const auto refused = call("POST", base + "/execute", R"({"command":"x"})");
@@ -353,7 +377,8 @@ TEST_F(ExecuteTest, APostWithoutRoomForItsAnswer) {
   EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x"})")->status, 200);
 }
 
-// "Not now" is nobody's mistake: these clients ask again after a 503, and after a close with 1000 before `started`.
+// "Not now" is nobody's mistake: these clients ask again after a 503, and after a close with 1000
+// before `started`.
 class NotNowTest : public ExecuteTest {
  protected:
   testing::ExchangeHandle upgrade() {
@@ -380,16 +405,19 @@ class NotNowTest : public ExecuteTest {
     settle();
   }
   void drain(bool on) {
-    const Principal operator_key{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};
+    const Principal operator_key{
+        .tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};
     EXPECT_TRUE(core::testing::run<core::DrainStatus>(loop, cay->drain().set(operator_key, on)));
   }
   void pause() {
-    EXPECT_TRUE(core::testing::run<Sandbox>(loop, cay->sandboxes().pause(exchange("GET", kBoxes)->principal(), "box")));
+    EXPECT_TRUE(core::testing::run<Sandbox>(
+        loop, cay->sandboxes().pause(exchange("GET", kBoxes)->principal(), "box")));
   }
 };
 
 constexpr const char* kAnother = R"({"type":"execute","command":"y","command_id":"c2"})";
-constexpr const char* kReconnect = R"({"type":"reconnect","command_id":"c1","stdout_offset":0,"stderr_offset":0})";
+constexpr const char* kReconnect =
+    R"({"type":"reconnect","command_id":"c1","stdout_offset":0,"stderr_offset":0})";
 
 TEST_F(NotNowTest, AHostThatIsDrainedRefusesTheUpgrade) {
   drain(true);
@@ -418,7 +446,8 @@ TEST_F(NotNowTest, WhatRanBeforeTheDrainIsComeBackToAndTheRestAsksAgain) {
 TEST_F(NotNowTest, APausedBoxStaysPaused) {
   pause();
   expect_refused_upgrade("paused");
-  EXPECT_EQ(json(call("GET", std::string(kBoxes) + "/box/status")).at("status").as_string(), "stopped");
+  EXPECT_EQ(json(call("GET", std::string(kBoxes) + "/box/status")).at("status").as_string(),
+            "stopped");
 }
 
 TEST_F(NotNowTest, WhatRunsInAPausedBoxIsComeBackTo) {
@@ -429,8 +458,9 @@ TEST_F(NotNowTest, WhatRunsInAPausedBoxIsComeBackTo) {
 }
 
 TEST_F(NotNowTest, AStopInTheMidstOfAStartIsAskedAgain) {
-  for (const Error& why : {Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0},
-                           Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0}}) {
+  for (const Error& why :
+       {Error{Code::kUnavailable, "shutting_down", "the sandbox is being stopped", 0},
+        Error{Code::kLost, "keeper_lost", "the sandbox was stopped", 0}}) {
     commands().program = [why](const CommandSpec&) {
       FakeProgram program;
       program.refuse = why;

@@ -8,8 +8,10 @@ class FilesTest : public LangsmithTest {
   FilesTest() : base(data_plane(make_box())) {}
 
   testing::ExchangeHandle upload(const std::string& path, const std::string& bytes) {
-    auto handle = exchange("POST", base + "/upload?path=" + path,
-                           "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n\r\n" + bytes + "\r\n--b--\r\n");
+    auto handle =
+        exchange("POST", base + "/upload?path=" + path,
+                 "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"file\"\r\n\r\n" +
+                     bytes + "\r\n--b--\r\n");
     handle->request.headers.add("Content-Type", "multipart/form-data; boundary=b");
     handle->chunk = 13;
     return serve(handle);

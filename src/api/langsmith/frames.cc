@@ -41,22 +41,26 @@ std::string memory_words(const CommandEnd& end) {
 }  // namespace
 
 std::string started_frame(const Command& command) {
-  return codec::write(json::object{{"type", "started"}, {"command_id", command.id.get()}, {"pid", command.pid}});
+  return codec::write(
+      json::object{{"type", "started"}, {"command_id", command.id.get()}, {"pid", command.pid}});
 }
 
 std::string output_frame(Stream stream, const TextPiece& piece) {
-  return codec::write(json::object{
-      {"type", stream == Stream::kStdout ? "stdout" : "stderr"}, {"data", piece.text}, {"offset", piece.offset}});
+  return codec::write(json::object{{"type", stream == Stream::kStdout ? "stdout" : "stderr"},
+                                   {"data", piece.text},
+                                   {"offset", piece.offset}});
 }
 
 EndWords end_words(const Command& command) {
   const CommandEnd& end = command.end;
   switch (end.state) {
-    case CommandState::kExited: return {.exit_code = end.exit_code, .error_type = {}, .message = {}};
+    case CommandState::kExited:
+      return {.exit_code = end.exit_code, .error_type = {}, .message = {}};
     case CommandState::kSignalled:
     case CommandState::kIdleKilled:
     case CommandState::kOomKilled:
-    case CommandState::kKilled: return {.exit_code = kSignalBase + end.signal, .error_type = {}, .message = {}};
+    case CommandState::kKilled:
+      return {.exit_code = kSignalBase + end.signal, .error_type = {}, .message = {}};
     case CommandState::kTimedOut:
       return {.error_type = "CommandTimeout",
               .message = "the command was killed after its timeout of " +
@@ -64,7 +68,8 @@ EndWords end_words(const Command& command) {
     case CommandState::kRunning:
     case CommandState::kLost: break;
   }
-  return {.error_type = "CommandLost", .message = "Cay lost this command (not its own failure): " + end.reason};
+  return {.error_type = "CommandLost",
+          .message = "Cay lost this command (not its own failure): " + end.reason};
 }
 
 std::string end_frame(const Command& command) {
@@ -74,15 +79,20 @@ std::string end_frame(const Command& command) {
 }
 
 std::string error_frame(std::string_view error_type, std::string_view message) {
-  return codec::write(json::object{{"type", "error"}, {"error", codec::text(message)}, {"error_type", error_type}});
+  return codec::write(
+      json::object{{"type", "error"}, {"error", codec::text(message)}, {"error_type", error_type}});
 }
 
 Result<void> check_transport(const Command& command, Transport transport) {
-  const Transport other = transport == Transport::kWebSocket ? Transport::kStream : Transport::kWebSocket;
+  const Transport other =
+      transport == Transport::kWebSocket ? Transport::kStream : Transport::kWebSocket;
   if (command.mark != mark_of(other)) return {};
-  return Error{Code::kConflict, std::string(kTransportMismatch),
-               "command " + command.id.get() + " was started over the other transport (WebSocket or SSE), whose offsets count differently: "
-               "go on over that one", 0};
+  return Error{
+      Code::kConflict, std::string(kTransportMismatch),
+      "command " + command.id.get() +
+          " was started over the other transport (WebSocket or SSE), whose offsets count differently: "
+          "go on over that one",
+      0};
 }
 
 Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
@@ -90,7 +100,8 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
   codec::Fields fields(in);
   CommandSpec spec;
   spec.mark = mark_of(transport);
-  spec.ignore_mismatch = true;  // a repeat's parameters are ignored: protocol reference, section 4.5
+  spec.ignore_mismatch =
+      true;  // a repeat's parameters are ignored: protocol reference, section 4.5
   std::string command, shell = "/bin/bash", text;
   const bool has_command = fields.read("command", command, kMaxCommandRequest);
   fields.read("shell", shell);
@@ -114,7 +125,8 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
       fields.complain("ssh_agent_forward", "is not built yet in Cay");
     }
     if (transport == Transport::kStream) {
-      const std::string needs = "needs the WebSocket (/execute/ws): a stream of events has no way back";
+      const std::string needs =
+          "needs the WebSocket (/execute/ws): a stream of events has no way back";
       if (pty) fields.complain("pty", needs);
       if (spec.kill_on_disconnect) fields.complain("kill_on_disconnect", needs);
       spec.close_stdin = true;
@@ -125,14 +137,16 @@ Result<CommandSpec> read_execute(const json::object& in, Transport transport) {
     spec.timeout_ms = number * kMilli;
     // Nobody can come back for the output of a POST: with its caller the command ends.
     spec.kill_on_disconnect = true;
-    spec.ttl_ms = 60 * kMilli;  // its output is read by this request alone, which attaches after it began
+    spec.ttl_ms =
+        60 * kMilli;  // its output is read by this request alone, which attaches after it began
     spec.close_stdin = true;  // and nobody can write to it
   }
   if (pty) spec.pty = PtySize{};
   if (shell.empty()) fields.complain("shell", "must be a path such as /bin/bash");
   if (!has_command || (command.empty() && !pty)) fields.complain("command", "is needed");
   spec.shell_line = !command.empty();
-  spec.argv = command.empty() ? std::vector<std::string>{shell, "-l"} : std::vector<std::string>{shell, "-c", command};
+  spec.argv = command.empty() ? std::vector<std::string>{shell, "-l"}
+                              : std::vector<std::string>{shell, "-c", command};
 
   std::map<std::string, std::string> env;
   const bool has_env = fields.read("env", env, 1024);

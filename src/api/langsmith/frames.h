@@ -10,8 +10,8 @@ namespace cay::api::langsmith {
 
 std::string started_frame(const Command& command);
 std::string output_frame(Stream stream, const TextPiece& piece);
-// The end of a command in these clients' words: an exit code, or an error's type and message for ends that are no exit of the program's
-// own.
+// The end of a command in these clients' words: an exit code, or an error's type and message for
+// ends that are no exit of the program's own.
 struct EndWords {
   int exit_code = 0;
   std::string error_type;  // empty: exit_code has it
@@ -22,13 +22,14 @@ EndWords end_words(const Command& command);
 std::string end_frame(const Command& command);
 std::string error_frame(std::string_view error_type, std::string_view message);
 
-// The members of an "execute" frame, of POST /execute/stream/start (the same, without those that need a way back), or of POST /execute
-// (with other names for the same).
+// The members of an "execute" frame, of POST /execute/stream/start (the same, without those that
+// need a way back), or of POST /execute (with other names for the same).
 enum class Transport { kWebSocket, kStream, kHttp };
 Result<CommandSpec> read_execute(const codec::json::object& in, Transport transport);
 
-// Fails kConflict (transport_mismatch) if it was started over the other one of WebSocket and SSE, whose offsets count differently. The
-// command's own mark shows it, whatever this daemon has seen of it.
+// Fails kConflict (transport_mismatch) if it was started over the other one of WebSocket and SSE,
+// whose offsets count differently. The command's own mark shows it, whatever this daemon has seen
+// of it.
 Result<void> check_transport(const Command& command, Transport transport);
 inline constexpr std::string_view kTransportMismatch = "transport_mismatch";
 

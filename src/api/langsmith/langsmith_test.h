@@ -17,7 +17,8 @@ class LangsmithTest : public testing::ApiTest {
   static constexpr const char* kBoxes = "/v2/sandboxes/boxes";
 
   codec::json::object make_box(const std::string& name = "box") {
-    const auto made = call("POST", kBoxes, R"({"name":")" + name + R"(","wait_for_ready":true,"timeout":30})");
+    const auto made =
+        call("POST", kBoxes, R"({"name":")" + name + R"(","wait_for_ready":true,"timeout":30})");
     EXPECT_EQ(made->status, 201) << made->answer_body;
     return json(made);
   }

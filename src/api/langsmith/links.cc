@@ -26,7 +26,8 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
   std::string access;
   if (!fields.read("port", port, 1, 65535) && fields.ok()) fields.complain("port", "is needed");
   fields.read("expires_in_seconds", lifetime, 1, kLongestService);
-  if (fields.read("access", access) && access != "off" && access != "restricted" && access != "workspace") {
+  if (fields.read("access", access) && access != "off" && access != "restricted" &&
+      access != "workspace") {
     fields.complain("access", "must be restricted, workspace or off");
   }
   const auto* embedded = fields.array("embed_origins");
@@ -38,19 +39,25 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
   if (access == "off") {
     const std::string which = " links of port " + std::to_string(spec.port);
     exchange->note_subject("all" + which);
-    CAY_CO_TRY(const auto count, co_await cay.links().withdraw_all(exchange->principal(), ref, spec.port));
+    CAY_CO_TRY(const auto count,
+               co_await cay.links().withdraw_all(exchange->principal(), ref, spec.port));
     exchange->note_subject("withdrew " + std::to_string(count) + which);
     co_return json_answer(200, json::object{{"access", "off"}});
   }
-  if (!access.empty()) co_return unsupported("a service URL that asks for a login (access; Cay has no users: without it the URL's token lets in whoever has it)");
-  if (embedded != nullptr && !embedded->empty()) co_return unsupported("a service URL for frames of other origins (embed_origins)");
+  if (!access.empty())
+    co_return unsupported(
+        "a service URL that asks for a login (access; Cay has no users: without it the URL's token lets in whoever has it)");
+  if (embedded != nullptr && !embedded->empty())
+    co_return unsupported("a service URL for frames of other origins (embed_origins)");
   const std::string asked = link_asked(spec);
   exchange->note_subject("link " + asked);
-  CAY_CO_TRY(const auto made, co_await cay.links().issue(exchange->principal(), ref, std::move(spec)));
+  CAY_CO_TRY(const auto made,
+             co_await cay.links().issue(exchange->principal(), ref, std::move(spec)));
   exchange->note_subject("link " + made.link.id.get() + " " + asked);
   const ServicePlace place{made.link.sandbox, made.link.spec.port};
   const ServiceUrls urls = service_urls(names, exchange->head(), place, made.token);
-  json::object out{{"service_url", urls.base}, {"browser_url", urls.browser}, {"token", made.token}};
+  json::object out{
+      {"service_url", urls.base}, {"browser_url", urls.browser}, {"token", made.token}};
   // These clients need some address: this one answers with what is missing.
   if (urls.browser.empty()) out["browser_url"] = urls.base + "/_svc/auth";
   out["expires_at"] = codec::rfc3339(made.link.expires_at.value_or(0));
@@ -70,15 +77,19 @@ Task<http::Response> file_url(core::Cay& cay, ServiceNames names, ExchangePtr ex
   fields.read("content_type", spec.content_type);
   fields.read("content_disposition", disposition);
   spec.inline_shown = disposition == "inline";
-  if (!spec.inline_shown && disposition != "attachment") fields.complain("content_disposition", "must be attachment or inline");
+  if (!spec.inline_shown && disposition != "attachment")
+    fields.complain("content_disposition", "must be attachment or inline");
   if (!fields.ok()) co_return validation_error(fields);
   const std::string asked = link_asked(spec);
   exchange->note_subject("link " + asked);
-  CAY_CO_TRY(const auto made, co_await cay.links().issue(exchange->principal(), exchange->params().at("name"), std::move(spec)));
+  CAY_CO_TRY(const auto made,
+             co_await cay.links().issue(exchange->principal(), exchange->params().at("name"),
+                                        std::move(spec)));
   exchange->note_subject("link " + made.link.id.get() + " " + asked);
-  json::object out{{"download_url", download_url(names, exchange->head(), made.link.sandbox, made.token)},
-                   {"token", made.token},
-                   {"expires_at", nullptr}};
+  json::object out{
+      {"download_url", download_url(names, exchange->head(), made.link.sandbox, made.token)},
+      {"token", made.token},
+      {"expires_at", nullptr}};
   if (made.link.expires_at) out["expires_at"] = codec::rfc3339(*made.link.expires_at);
   co_return json_answer(200, out);
 }

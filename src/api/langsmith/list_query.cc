@@ -8,7 +8,8 @@
 namespace cay::api::langsmith {
 namespace {
 
-constexpr std::uint32_t kPlainLimit = 500;  // the clients' own list call sends nothing and reads one page
+constexpr std::uint32_t kPlainLimit =
+    500;  // the clients' own list call sends nothing and reads one page
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -29,7 +30,8 @@ std::optional<SandboxSort> sort_from(std::string_view text) {
 
 std::optional<bool> descending_from(std::string_view text) {
   std::string word(text);
-  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (word == "asc") return false;
   if (word == "desc") return true;
   return std::nullopt;
@@ -37,15 +39,20 @@ std::optional<bool> descending_from(std::string_view text) {
 
 }  // namespace
 
-std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query, const Principal& who) {
+std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query,
+                                                     const Principal& who) {
   ListQuery out;
   const bool fresh = query.get("page_size") || query.get("cursor") || query.get("sort_order");
-  const bool old = query.get("limit") || query.get("offset") || query.get("sort_by") || query.get("sort_direction");
-  if (fresh && old) return ListRefusal{400, "page_size and cursor do not go with limit, offset or sort_by: use one style"};
+  const bool old = query.get("limit") || query.get("offset") || query.get("sort_by") ||
+                   query.get("sort_direction");
+  if (fresh && old)
+    return ListRefusal{
+        400, "page_size and cursor do not go with limit, offset or sort_by: use one style"};
   const int status = fresh ? 400 : 422;
   out.by_cursor = fresh;
   out.query.limit = fresh ? 20 : old ? 50 : kPlainLimit;
-  const auto ranged = [&](const char* name, std::uint32_t low, std::uint32_t high, std::uint32_t& target) {
+  const auto ranged = [&](const char* name, std::uint32_t low, std::uint32_t high,
+                          std::uint32_t& target) {
     const auto text = query.get(name);
     if (!text) return true;
     const auto value = number(*text);
@@ -53,12 +60,17 @@ std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query, c
     target = *value;
     return true;
   };
-  if (!ranged("page_size", 1, 100, out.query.limit)) return ListRefusal{status, "page_size is 1 to 100"};
+  if (!ranged("page_size", 1, 100, out.query.limit))
+    return ListRefusal{status, "page_size is 1 to 100"};
   if (!ranged("limit", 1, 500, out.query.limit)) return ListRefusal{status, "limit is 1 to 500"};
-  if (!ranged("offset", 0, 1u << 30, out.query.offset)) return ListRefusal{status, "offset is 0 or more"};
+  if (!ranged("offset", 0, 1u << 30, out.query.offset))
+    return ListRefusal{status, "offset is 0 or more"};
   if (const auto text = query.get("sort_by")) {
     const auto sort = sort_from(*text);
-    if (!sort) return ListRefusal{status, "sort_by is one of name, status, created_at, stopped_at, idle_ttl_seconds, delete_after_stop_seconds"};
+    if (!sort)
+      return ListRefusal{
+          status,
+          "sort_by is one of name, status, created_at, stopped_at, idle_ttl_seconds, delete_after_stop_seconds"};
     out.query.sort = *sort;
   }
   for (const char* name : {"sort_order", "sort_direction"}) {
@@ -71,7 +83,8 @@ std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query, c
   if (const auto text = query.get("name_contains")) out.query.name_contains = std::string(*text);
   if (const auto text = query.get("status")) {
     out.query.state = sandbox_state_from(*text);
-    if (!out.query.state) return ListRefusal{status, "status is one of provisioning, ready, failed, stopped, deleting"};
+    if (!out.query.state)
+      return ListRefusal{status, "status is one of provisioning, ready, failed, stopped, deleting"};
   }
   if (const auto text = query.get("created_by")) {
     if (*text != "me") return ListRefusal{status, "created_by takes only 'me'"};
@@ -82,7 +95,8 @@ std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query, c
     if (equals == std::string_view::npos) {
       out.query.labels.emplace_back(std::string(label), std::nullopt);
     } else {
-      out.query.labels.emplace_back(std::string(label.substr(0, equals)), std::string(label.substr(equals + 1)));
+      out.query.labels.emplace_back(std::string(label.substr(0, equals)),
+                                    std::string(label.substr(equals + 1)));
     }
   }
   for (const auto& [name, value] : query.items()) {
@@ -90,13 +104,15 @@ std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query, c
   }
   if (const auto cursor = query.get("cursor")) {
     const auto offset = offset_of_cursor(*cursor, out.spelling);
-    if (!offset) return ListRefusal{400, "this cursor is not of this list: begin again without one"};
+    if (!offset)
+      return ListRefusal{400, "this cursor is not of this list: begin again without one"};
     out.query.offset = *offset;
   }
   return out;
 }
 
-codec::json::object page_json(const char* name, codec::json::array items, bool more, const ListQuery& asked) {
+codec::json::object page_json(const char* name, codec::json::array items, bool more,
+                              const ListQuery& asked) {
   const auto next = static_cast<std::uint32_t>(asked.query.offset + items.size());
   codec::json::object out;
   out[name] = items;

@@ -21,9 +21,11 @@ struct ListRefusal {
   std::string message;
 };
 
-std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query, const Principal& who);
+std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query,
+                                                     const Principal& who);
 
 // {"<name>":[…],"items":[…],"next_cursor":…,"offset":…}
-codec::json::object page_json(const char* name, codec::json::array items, bool more, const ListQuery& asked);
+codec::json::object page_json(const char* name, codec::json::array items, bool more,
+                              const ListQuery& asked);
 
 }  // namespace cay::api::langsmith

@@ -9,7 +9,8 @@ constexpr std::size_t kMaxBoundary = 70;  // RFC 2046, section 5.1.1
 constexpr std::size_t kMaxPartHead = 16 * 1024;
 
 Error bad(const char* what) {
-  return {Code::kInvalidArgument, "bad_multipart", std::string("the upload's multipart body ") + what, 0};
+  return {Code::kInvalidArgument, "bad_multipart",
+          std::string("the upload's multipart body ") + what, 0};
 }
 
 // Returns whether the part's head names the field "file".
@@ -20,7 +21,8 @@ bool is_file_part(std::string_view head) {
     head = end == std::string_view::npos ? std::string_view() : head.substr(end + 2);
     if (line.rfind("content-disposition:", 0) != 0) continue;
     return line.find("form-data") != std::string::npos &&
-           (line.find("; name=\"file\"") != std::string::npos || line.find(";name=\"file\"") != std::string::npos ||
+           (line.find("; name=\"file\"") != std::string::npos ||
+            line.find(";name=\"file\"") != std::string::npos ||
             line.find("; name=file;") != std::string::npos);
   }
   return false;
@@ -133,7 +135,9 @@ std::optional<std::string> boundary_of(std::string_view content_type) {
     value = value.substr(0, value.find(';'));
     while (!value.empty() && value.back() == ' ') value.remove_suffix(1);
   }
-  if (value.empty() || value.size() > kMaxBoundary || value.find_first_of("\r\n") != std::string_view::npos) return std::nullopt;
+  if (value.empty() || value.size() > kMaxBoundary ||
+      value.find_first_of("\r\n") != std::string_view::npos)
+    return std::nullopt;
   return std::string(value);
 }
 

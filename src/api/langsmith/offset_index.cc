@@ -43,8 +43,9 @@ OffsetMark OffsetIndex::find(const std::string& key, Stream stream, std::uint64_
   const Entry* entry = touch(key, false);
   if (entry == nullptr) return {};
   const auto& marks = entry->marks[slot_of(stream)];
-  const auto after = std::upper_bound(marks.begin(), marks.end(), sanitised,
-                                      [](std::uint64_t at, const OffsetMark& mark) { return at < mark.sanitised; });
+  const auto after = std::upper_bound(
+      marks.begin(), marks.end(), sanitised,
+      [](std::uint64_t at, const OffsetMark& mark) { return at < mark.sanitised; });
   return after == marks.begin() ? OffsetMark{} : *(after - 1);
 }
 

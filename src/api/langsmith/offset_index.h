@@ -1,7 +1,7 @@
-// OffsetIndex: where in the raw output a sanitised offset lies. The clients count bytes of the UTF-8
-// text that they were sent; the spool counts raw bytes. The two differ once an invalid byte became
-// U+FFFD, so marks are kept along the way and a reconnect rescans from the nearest one. Losing the
-// index (a restart) costs a longer rescan, never a wrong offset.
+// OffsetIndex: where in the raw output a sanitised offset lies. The clients count bytes of the
+// UTF-8 text that they were sent; the spool counts raw bytes. The two differ once an invalid byte
+// became U+FFFD, so marks are kept along the way and a reconnect rescans from the nearest one.
+// Losing the index (a restart) costs a longer rescan, never a wrong offset.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace cay::api::langsmith {
 
 struct OffsetMark {
-  std::uint64_t raw = 0;        // nothing is held back by the sanitiser here
+  std::uint64_t raw = 0;  // nothing is held back by the sanitiser here
   std::uint64_t sanitised = 0;
 };
 

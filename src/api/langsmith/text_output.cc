@@ -4,7 +4,8 @@ namespace cay::api::langsmith {
 namespace {
 
 Error misplaced(std::uint64_t offset) {
-  return {Code::kInternal, "misplaced_output", "output arrived at an unexpected offset, " + std::to_string(offset), 0};
+  return {Code::kInternal, "misplaced_output",
+          "output arrived at an unexpected offset, " + std::to_string(offset), 0};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// TextOutput: both streams of a command as LangSmith's clients read them, made from the core's events. Gaps become notes, and bytes that
-// children write after the command's end are left out: `exit` is the last frame here.
+// TextOutput: both streams of a command as LangSmith's clients read them, made from the core's
+// events. Gaps become notes, and bytes that children write after the command's end are left out:
+// `exit` is the last frame here.
 #pragma once
 #include <vector>
 
@@ -18,7 +19,9 @@ class TextOutput {
   Result<std::vector<TextPiece>> take(const core::OutputGap& gap);
   // At the end: what is held back of a broken character.
   std::vector<TextPiece> finish(Stream stream);
-  const TextStream& of(Stream stream) const { return stream == Stream::kStdout ? out_.text : err_.text; }
+  const TextStream& of(Stream stream) const {
+    return stream == Stream::kStdout ? out_.text : err_.text;
+  }
 
  private:
   struct One {

@@ -18,7 +18,8 @@ namespace {
 // At most `dropped` bytes long.
 std::string note_of(std::uint64_t dropped) {
   const std::string bytes = std::to_string(dropped) + " bytes of output were dropped here";
-  for (const std::string& note : {"\n[cay: " + bytes + ": the command wrote more than is kept]\n", "[" + bytes + "]", std::string("[...]")}) {
+  for (const std::string& note : {"\n[cay: " + bytes + ": the command wrote more than is kept]\n",
+                                  "[" + bytes + "]", std::string("[...]")}) {
     if (note.size() <= dropped) return note;
   }
   return std::string(static_cast<std::size_t>(dropped), '.');
@@ -31,7 +32,8 @@ bool TextStream::skip(std::uint64_t offset, std::uint64_t length, std::vector<Te
   finish(out);  // a character whose rest was dropped
   const std::uint64_t after = sanitised_ + length;
   if (after > wanted_) {
-    // Also for a reader that comes back in the midst of it, who had those bytes before they were dropped.
+    // Also for a reader that comes back in the midst of it, who had those bytes before they were
+    // dropped.
     sanitised_ = std::max(sanitised_, wanted_);
     cut(note_of(after - sanitised_), out);
   }

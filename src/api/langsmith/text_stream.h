@@ -20,13 +20,14 @@ class TextStream {
   static constexpr std::size_t kMaxPiece = 32 * 1024;  // JSON may make it six times as long
 
   // Raw bytes are fed from `from.raw` on; text before the sanitised offset `wanted` is left out.
-  TextStream(OffsetMark from, std::uint64_t wanted) : raw_(from.raw), sanitised_(from.sanitised), wanted_(wanted) {}
+  TextStream(OffsetMark from, std::uint64_t wanted)
+      : raw_(from.raw), sanitised_(from.sanitised), wanted_(wanted) {}
 
   // `offset` is where the bytes lie in the raw stream. False: not where the last ones ended.
   bool feed(std::uint64_t offset, std::string_view bytes, std::vector<TextPiece>& out);
-  // `length` bytes at `offset` are no longer there. A note stands in their place: it takes the first of their offsets, and the bytes behind
-  // keep their offset, so that all readers count alike. (Dropped bytes count as they were, without the few U+FFFD that they would have
-  // become.)
+  // `length` bytes at `offset` are no longer there. A note stands in their place: it takes the
+  // first of their offsets, and the bytes behind keep their offset, so that all readers count
+  // alike. (Dropped bytes count as they were, without the few U+FFFD that they would have become.)
   bool skip(std::uint64_t offset, std::uint64_t length, std::vector<TextPiece>& out);
   // The end of the stream: what is held back becomes U+FFFD.
   void finish(std::vector<TextPiece>& out);

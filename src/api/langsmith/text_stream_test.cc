@@ -11,14 +11,15 @@ namespace {
 std::string whole(std::string_view raw) { return codec::sanitised_utf8(raw); }
 
 std::string random_raw(std::mt19937& random, std::size_t size) {
-  static const std::string kAlphabet = "ab\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\xED\xA0\xF4\xFF\x80\n";
+  static const std::string kAlphabet =
+      "ab\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\xED\xA0\xF4\xFF\x80\n";
   std::string raw;
   for (std::size_t i = 0; i < size; ++i) raw.push_back(kAlphabet[random() % kAlphabet.size()]);
   return raw;
 }
 
-// Property: a client that comes back at any offset that it may have counted gets exactly the rest, from any mark, in pieces that are valid
-// and lie end to end.
+// Property: a client that comes back at any offset that it may have counted gets exactly the rest,
+// from any mark, in pieces that are valid and lie end to end.
 TEST(TextStreamTest, EveryReconnectGetsExactlyTheRest) {
   std::mt19937 random(11);  // NOLINT: a fixed seed, so that a failure comes again
   for (int round = 0; round < 400; ++round) {
@@ -31,13 +32,15 @@ TEST(TextStreamTest, EveryReconnectGetsExactlyTheRest) {
       ASSERT_TRUE(first.feed(at, std::string_view(raw).substr(at, 1), ignored));
       if (first.at_mark()) marks.push_back(first.mark());
     }
-    for (std::size_t wanted = 0; wanted <= all.size(); wanted = codec::next_boundary(all, wanted + 1)) {
+    for (std::size_t wanted = 0; wanted <= all.size();
+         wanted = codec::next_boundary(all, wanted + 1)) {
       for (const OffsetMark& mark : marks) {
         if (mark.sanitised > wanted) continue;
         TextStream again(mark, wanted);
         std::vector<TextPiece> got;
         const std::size_t cut = mark.raw + (raw.size() - mark.raw) / 2;
-        ASSERT_TRUE(again.feed(mark.raw, std::string_view(raw).substr(mark.raw, cut - mark.raw), got));
+        ASSERT_TRUE(
+            again.feed(mark.raw, std::string_view(raw).substr(mark.raw, cut - mark.raw), got));
         ASSERT_TRUE(again.feed(cut, std::string_view(raw).substr(cut), got));
         again.finish(got);
         std::string text;
@@ -72,7 +75,10 @@ TEST(TextStreamTest, LongTextIsCutAtCharacters) {
 TEST(TextStreamTest, AnOffsetInsideACharacterBeginsAtTheNext) {
   TextStream stream({}, 2);
   std::vector<TextPiece> got;
-  ASSERT_TRUE(stream.feed(0, "a\xE2\x82\xAC" "b", got));
+  ASSERT_TRUE(stream.feed(0,
+                          "a\xE2\x82\xAC"
+                          "b",
+                          got));
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].offset, 4u);
   EXPECT_EQ(got[0].text, "b");
@@ -87,7 +93,8 @@ TEST(TextStreamTest, BytesThatDoNotFollowAreRefused) {
 TEST(OffsetIndexTest, TheNearestMarkAtOrBefore) {
   constexpr std::uint64_t kMiB = 1 << 20;
   OffsetIndex index;
-  for (std::uint64_t at = 1; at <= 5; ++at) index.add("k", Stream::kStdout, {at * kMiB, at * kMiB + at});
+  for (std::uint64_t at = 1; at <= 5; ++at)
+    index.add("k", Stream::kStdout, {at * kMiB, at * kMiB + at});
   index.add("k", Stream::kStdout, {5 * kMiB + 1, 5 * kMiB + 7});  // too near the last one
   EXPECT_EQ(index.find("k", Stream::kStdout, 0).raw, 0u);
   EXPECT_EQ(index.find("k", Stream::kStdout, 3 * kMiB + 3).raw, 3 * kMiB);
@@ -101,7 +108,8 @@ TEST(OffsetIndexTest, TheNearestMarkAtOrBefore) {
 
 TEST(OffsetIndexTest, IsBounded) {
   OffsetIndex index;
-  for (int i = 0; i < 10'000; ++i) index.add(std::to_string(i), Stream::kStdout, {1 << 21, 1 << 21});
+  for (int i = 0; i < 10'000; ++i)
+    index.add(std::to_string(i), Stream::kStdout, {1 << 21, 1 << 21});
   EXPECT_EQ(index.find("0", Stream::kStdout, 1 << 22).raw, 0u);
   EXPECT_EQ(index.find("9999", Stream::kStdout, 1 << 22).raw, std::uint64_t{1} << 21);
 }
@@ -116,7 +124,8 @@ TEST(TextStreamTest, DroppedBytesAreSaidAndCounted) {
   ASSERT_EQ(got.size(), 4U);
   EXPECT_EQ(got[0].text + got[1].text, "head\xEF\xBF\xBD");
   EXPECT_EQ(got[2].offset, 7U);
-  EXPECT_NE(got[2].text.find("1000 bytes of output were dropped"), std::string::npos) << got[2].text;
+  EXPECT_NE(got[2].text.find("1000 bytes of output were dropped"), std::string::npos)
+      << got[2].text;
   EXPECT_EQ(got[3].offset, 1007U);
   EXPECT_EQ(got[3].text, "tail");
   EXPECT_FALSE(stream.skip(5, 1000, got)) << "not where the last bytes ended";

@@ -31,7 +31,9 @@ asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
   const Principal who = exchange->principal();
   const std::string ref = exchange->params().at("name");
   if (!exchange->head().wants_websocket) {
-    auto response = envelope(400, "InvalidRequest", "this is a WebSocket endpoint: connect with Upgrade: websocket", new_uuid());
+    auto response =
+        envelope(400, "InvalidRequest",
+                 "this is a WebSocket endpoint: connect with Upgrade: websocket", new_uuid());
     co_await exchange->respond(std::move(response));
     co_return;
   }
@@ -40,7 +42,8 @@ asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
   if (!hold) {
     const auto error_id = note_error(hold.error());
     const bool gone = hold.error().code == Code::kNotFound;
-    auto response = gone ? control_error(hold.error(), error_id) : not_ready_upgrade(hold.error(), error_id);
+    auto response =
+        gone ? control_error(hold.error(), error_id) : not_ready_upgrade(hold.error(), error_id);
     co_await exchange->respond(std::move(response));
     co_return;
   }
@@ -48,7 +51,8 @@ asio::awaitable<void> serve_tunnel(core::Cay& cay, ExchangePtr exchange) {
   if (!socket) co_return;
   auto executor = co_await asio::this_coro::executor;
   TunnelSession session(cay, who, hold->id.get(), *std::move(socket), executor);
-  session.on_port = [exchange, ports = std::set<std::uint16_t>(), subjects = Subjects("ports")](std::uint16_t port) mutable {
+  session.on_port = [exchange, ports = std::set<std::uint16_t>(),
+                     subjects = Subjects("ports")](std::uint16_t port) mutable {
     if (!ports.insert(port).second) return;
     subjects.add(std::to_string(port));
     exchange->note_subject(subjects.text());

@@ -8,15 +8,16 @@
 namespace cay::api::langsmith {
 namespace {
 
-constexpr std::size_t kMostQueued = 256 * 1024;    // to be sent: streams wait
-constexpr std::size_t kMostAnswers = 1024 * 1024;  // the same, with answers to the client's own frames: nothing more is read
+constexpr std::size_t kMostQueued = 256 * 1024;  // to be sent: streams wait
+constexpr std::size_t kMostAnswers =
+    1024 * 1024;  // the same, with answers to the client's own frames: nothing more is read
 constexpr std::size_t kMostMessage = 512 * 1024;
-constexpr std::size_t kMostPayload = 256 * 1024;   // of one frame that stays in the kernel
-constexpr std::size_t kSmallBuffer = 4 * 1024;     // for a client that sends little
+constexpr std::size_t kMostPayload = 256 * 1024;  // of one frame that stays in the kernel
+constexpr std::size_t kSmallBuffer = 4 * 1024;    // for a client that sends little
 constexpr std::size_t kLargeBuffer = 256 * 1024;
 constexpr int kMostSmall = 64;
 constexpr std::size_t kGathered = 64 * 1024;
-constexpr std::size_t kRequestBytes = 3;           // version u8 | port u16
+constexpr std::size_t kRequestBytes = 3;  // version u8 | port u16
 constexpr std::uint8_t kVersion = 1;
 constexpr Millis kLastWords{5'000};
 constexpr int kNormal = 1000;
@@ -27,7 +28,9 @@ enum Status : char { kOk = 0, kPortNotAllowed = 1, kDialFailed = 2, kUnsupported
 // No longer than the connection itself.
 class Direct {
  public:
-  Direct(DirectWrite*& place, core::Tunnel& tunnel) : place_(place) { place_ = dynamic_cast<DirectWrite*>(&tunnel); }
+  Direct(DirectWrite*& place, core::Tunnel& tunnel) : place_(place) {
+    place_ = dynamic_cast<DirectWrite*>(&tunnel);
+  }
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
   ~Direct() { place_ = nullptr; }
@@ -40,10 +43,18 @@ Error given_up() { return {Code::kCancelled, "stream_reset", "the client gave th
 
 }  // namespace
 
-TunnelSession::TunnelSession(core::Cay& cay, Principal who, std::string ref, std::unique_ptr<http::WebSocket> socket,
+TunnelSession::TunnelSession(core::Cay& cay, Principal who, std::string ref,
+                             std::unique_ptr<http::WebSocket> socket,
                              asio::any_io_executor executor)
-    : cay_(cay), who_(std::move(who)), ref_(std::move(ref)), socket_(std::move(socket)), piped_(dynamic_cast<http::PipedSocket*>(socket_.get())),
-      executor_(executor), to_say_(executor), said_(executor), work_(executor) {}
+    : cay_(cay),
+      who_(std::move(who)),
+      ref_(std::move(ref)),
+      socket_(std::move(socket)),
+      piped_(dynamic_cast<http::PipedSocket*>(socket_.get())),
+      executor_(executor),
+      to_say_(executor),
+      said_(executor),
+      work_(executor) {}
 
 asio::awaitable<void> TunnelSession::run() {
   work_.spawn(write_out());
@@ -91,7 +102,8 @@ asio::awaitable<bool> TunnelSession::feed_some() {
   co_return true;
 }
 
-// Many sessions are open and send nothing: only one that fills its buffer gets a large one, for as long as it needs it.
+// Many sessions are open and send nothing: only one that fills its buffer gets a large one, for as
+// long as it needs it.
 void TunnelSession::fit_buffer() {
   small_in_a_row_ = read_ < kSmallBuffer ? std::min(small_in_a_row_ + 1, kMostSmall) : 0;
   if (buffer_.empty() || (buffer_.size() > kSmallBuffer && small_in_a_row_ == kMostSmall)) {
@@ -123,9 +135,7 @@ void TunnelSession::take(const Yamux::Event& event) {
   switch (event.kind) {
     case Yamux::Event::Kind::kData: return take_data(flow, event.bytes);
     case Yamux::Event::Kind::kWindow: return flow.credited.notify();
-    case Yamux::Event::Kind::kFin:
-      flow.fin = true;
-      return flow.changed.notify();
+    case Yamux::Event::Kind::kFin: flow.fin = true; return flow.changed.notify();
     case Yamux::Event::Kind::kReset:
       flow.reset = true;
       flow.changed.notify();
@@ -218,7 +228,8 @@ Task<std::string> TunnelSession::read_request(FlowPtr flow) {
 
 Task<void> TunnelSession::converse(FlowPtr flow) {
   auto reading = read_request(flow);
-  CAY_CO_TRY(const auto request, co_await with_deadline<std::string>(std::move(reading), kHeaderLimit, "the stream's request"));
+  CAY_CO_TRY(const auto request, co_await with_deadline<std::string>(
+                                     std::move(reading), kHeaderLimit, "the stream's request"));
   const auto byte = [&request](std::size_t i) { return static_cast<std::uint8_t>(request[i]); };
   Status status = kOk;
   std::unique_ptr<core::Tunnel> tunnel;
@@ -273,7 +284,8 @@ Task<void> TunnelSession::up(FlowPtr flow, core::Tunnel& tunnel) {
 Task<void> TunnelSession::up_and_linger(FlowPtr flow, core::Tunnel& tunnel) {
   auto written = co_await up(flow, tunnel);
   if (flow->reset) co_return given_up();
-  // Also when writing failed: what the program sent before it broke the connection is still to be told.
+  // Also when writing failed: what the program sent before it broke the connection is still to be
+  // told.
   static_cast<void>(written);
   auto deadline = deadline_in(kLinger);
   std::uint64_t moved = flow->moved;
@@ -282,7 +294,8 @@ Task<void> TunnelSession::up_and_linger(FlowPtr flow, core::Tunnel& tunnel) {
     if (std::exchange(moved, flow->moved) != flow->moved) deadline = deadline_in(kLinger);
     auto in_time = co_await flow->changed.wait_until(deadline);
     if (!in_time && moved == flow->moved) {
-      co_return Error{Code::kDeadlineExceeded, "tunnel_lingered", "the client ended its side and takes nothing more", 0};
+      co_return Error{Code::kDeadlineExceeded, "tunnel_lingered",
+                      "the client ended its side and takes nothing more", 0};
     }
   }
   co_return std::move(flow->down);
@@ -354,7 +367,8 @@ Task<void> TunnelSession::pipe_down(FlowPtr flow, PipedStream& kernels) {
       queued_ += yamux_.out().size();
       outgoing_.push_back({std::exchange(yamux_.out(), {}), {}});
     }
-    Outgoing next{std::exchange(yamux_.out(), {}) + yamux_.head_of_data(flow->id, size), std::move(payload)};
+    Outgoing next{std::exchange(yamux_.out(), {}) + yamux_.head_of_data(flow->id, size),
+                  std::move(payload)};
     queued_ += next.bytes.size() + size;
     outgoing_.push_back(std::move(next));
     went_down(*flow, size);

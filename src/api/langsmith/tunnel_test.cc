@@ -29,7 +29,9 @@ class LangsmithTunnelTest : public LangsmithTest {
     settle();
   }
   static std::string request(std::uint32_t stream, std::uint16_t port, char version = 1) {
-    return frame(0, 0, stream, 3, std::string{version, static_cast<char>(port >> 8), static_cast<char>(port & 0xff)});
+    return frame(
+        0, 0, stream, 3,
+        std::string{version, static_cast<char>(port >> 8), static_cast<char>(port & 0xff)});
   }
   // Opens a stream to `port`, and checks the status.
   void stream(std::uint32_t id, std::uint16_t port, char status = 0) {

@@ -30,9 +30,11 @@ Yamux::Header Yamux::read_header(const char* bytes) {
   return header;
 }
 
-void Yamux::put_header(std::string& to, std::uint8_t type, std::uint16_t flags, Id stream, std::uint32_t length) {
+void Yamux::put_header(std::string& to, std::uint8_t type, std::uint16_t flags, Id stream,
+                       std::uint32_t length) {
   const auto put = [&to](std::uint32_t value, int count) {
-    for (int shift = 8 * (count - 1); shift >= 0; shift -= 8) to.push_back(static_cast<char>((value >> shift) & 0xff));
+    for (int shift = 8 * (count - 1); shift >= 0; shift -= 8)
+      to.push_back(static_cast<char>((value >> shift) & 0xff));
   };
   put(0, 1);
   put(type, 1);
@@ -41,7 +43,9 @@ void Yamux::put_header(std::string& to, std::uint8_t type, std::uint16_t flags, 
   put(length, 4);
 }
 
-void Yamux::push(Event::Kind kind, Id stream, std::string_view bytes) { events_.push_back({kind, stream, bytes}); }
+void Yamux::push(Event::Kind kind, Id stream, std::string_view bytes) {
+  events_.push_back({kind, stream, bytes});
+}
 
 std::optional<Yamux::Event> Yamux::next() {
   if (events_.empty()) return std::nullopt;
@@ -96,7 +100,8 @@ void Yamux::on_header(const Header& header) {
   const auto found = streams_.find(header.stream);
   if (found != streams_.end()) {
     Stream& stream = found->second;
-    if (header.length > stream.receive_window || (stream.peer_fin && header.length > 0)) return broke();
+    if (header.length > stream.receive_window || (stream.peer_fin && header.length > 0))
+      return broke();
     stream.receive_window -= header.length;
     stream.held += header.length;
   }
@@ -115,11 +120,13 @@ void Yamux::on_payload(std::string_view bytes) {
 }
 
 void Yamux::open(Id id) {
-  // Clients number a stream and send its first frame in two steps: of two that are opened at once the later may come first.
+  // Clients number a stream and send its first frame in two steps: of two that are opened at once
+  // the later may come first.
   skipped_.erase(id);
   if (id > highest_) {
     std::size_t more = kMostSkipped;
-    for (Id before = id; before - highest_ > 2 && more > 0; before -= 2, --more) skipped_.insert(before - 2);
+    for (Id before = id; before - highest_ > 2 && more > 0; before -= 2, --more)
+      skipped_.insert(before - 2);
     while (skipped_.size() > kMostSkipped) skipped_.erase(skipped_.begin());
     highest_ = id;
   }

@@ -1,6 +1,6 @@
 // Yamux: the server's side of a yamux session (version 0), as a state machine: bytes in, events and
-// bytes out, no sockets. Many streams share one connection; each has a window of its own both ways, so
-// a stream that is not read holds up no other. Protocol reference, section 5.2.
+// bytes out, no sockets. Many streams share one connection; each has a window of its own both ways,
+// so a stream that is not read holds up no other. Protocol reference, section 5.2.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -14,12 +14,14 @@ namespace cay::api::langsmith {
 
 class Yamux {
  public:
-  static constexpr std::uint32_t kWindow = 256 * 1024;   // the protocol's own, for each stream and direction
-  static constexpr std::size_t kMostStreams = 256;       // more are reset
-  static constexpr std::size_t kMostSkipped = 256;       // streams that were numbered before others and are opened after them
-  static constexpr std::size_t kMostPayload = 64 * 1024; // of one frame that send() makes
-  // The window of a stream that has moved so many bytes, for as long as it lives: the peer then waits for us less often. Only a few have
-  // one, for it is held in memory when nobody takes it.
+  static constexpr std::uint32_t kWindow =
+      256 * 1024;  // the protocol's own, for each stream and direction
+  static constexpr std::size_t kMostStreams = 256;  // more are reset
+  static constexpr std::size_t kMostSkipped =
+      256;  // streams that were numbered before others and are opened after them
+  static constexpr std::size_t kMostPayload = 64 * 1024;  // of one frame that send() makes
+  // The window of a stream that has moved so many bytes, for as long as it lives: the peer then
+  // waits for us less often. Only a few have one, for it is held in memory when nobody takes it.
   static constexpr std::uint32_t kWideWindow = 1024 * 1024;
   static constexpr std::uint64_t kWorthWide = 1024 * 1024;
   static constexpr std::size_t kMostWide = 4;
@@ -38,8 +40,8 @@ class Yamux {
     std::string_view bytes;
   };
 
-  // False once the peer has broken the protocol: a go-away is then in out(), and nothing more is taken. The bytes must stay
-  // until the events are taken.
+  // False once the peer has broken the protocol: a go-away is then in out(), and nothing more is
+  // taken. The bytes must stay until the events are taken.
   bool feed(std::string_view bytes);
   bool broken() const { return broken_; }
   std::optional<Event> next();
@@ -51,11 +53,12 @@ class Yamux {
   // On a stream that was opened and is not over; on any other they do nothing.
   std::uint32_t sendable(Id stream) const;
   void send(Id stream, std::string_view bytes);  // at most sendable()
-  // The head of a frame whose `bytes` (at most sendable()) the caller sends himself: right behind it, and behind all of out().
+  // The head of a frame whose `bytes` (at most sendable()) the caller sends himself: right behind
+  // it, and behind all of out().
   std::string head_of_data(Id stream, std::size_t bytes);
-  void fin(Id stream);                           // after all that was sent
+  void fin(Id stream);  // after all that was sent
   void reset(Id stream);
-  void consumed(Id stream, std::size_t bytes);   // of its kData events
+  void consumed(Id stream, std::size_t bytes);  // of its kData events
 
   std::size_t streams() const { return streams_.size(); }
 
@@ -77,8 +80,11 @@ class Yamux {
   };
 
   static Header read_header(const char* bytes);
-  static void put_header(std::string& to, std::uint8_t type, std::uint16_t flags, Id stream, std::uint32_t length);
-  void put_header(std::uint8_t type, std::uint16_t flags, Id stream, std::uint32_t length) { put_header(out_, type, flags, stream, length); }
+  static void put_header(std::string& to, std::uint8_t type, std::uint16_t flags, Id stream,
+                         std::uint32_t length);
+  void put_header(std::uint8_t type, std::uint16_t flags, Id stream, std::uint32_t length) {
+    put_header(out_, type, flags, stream, length);
+  }
   void on_header(const Header& header);
   void on_payload(std::string_view bytes);
   void open(Id id);
@@ -94,9 +100,9 @@ class Yamux {
   std::optional<Header> frame_;  // a data frame whose payload is coming
   std::uint32_t left_ = 0;       // of its payload
   std::map<Id, Stream> streams_;
-  std::size_t wide_ = 0;         // of them
-  Id highest_ = 0;               // of all that were opened
-  std::set<Id> skipped_;         // below it, and not opened yet: the highest kMostSkipped of them
+  std::size_t wide_ = 0;  // of them
+  Id highest_ = 0;        // of all that were opened
+  std::set<Id> skipped_;  // below it, and not opened yet: the highest kMostSkipped of them
   std::deque<Event> events_;
   std::string out_;
   bool broken_ = false;

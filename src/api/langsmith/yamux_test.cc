@@ -99,7 +99,8 @@ TEST_F(YamuxTest, AFewStreamsThatMoveMuchMayHaveMoreUnderWay) {
   }
   EXPECT_EQ(move_much(id), 0u) << "the others have the protocol's own";
   ASSERT_TRUE(feed(frame(1, 8, 1, 0)));
-  EXPECT_EQ(move_much(id + 2), Yamux::kWideWindow - Yamux::kWindow) << "one that has ended leaves its place";
+  EXPECT_EQ(move_much(id + 2), Yamux::kWideWindow - Yamux::kWindow)
+      << "one that has ended leaves its place";
   EXPECT_FALSE(feed(frame(0, 0, id, Yamux::kWindow + 1, std::string(Yamux::kWindow + 1, 'z'))));
 }
 
@@ -109,7 +110,8 @@ TEST_F(YamuxTest, APayloadThatIsSentByOthersTakesItsPartOfTheWindow) {
   EXPECT_EQ(yamux.sendable(1), Yamux::kWindow - 1000);
   yamux.reset(1);
   said();
-  EXPECT_EQ(yamux.head_of_data(1, 5), frame(0, 0, 1, 5)) << "its payload is on its way already: the peer drops it";
+  EXPECT_EQ(yamux.head_of_data(1, 5), frame(0, 0, 1, 5))
+      << "its payload is on its way already: the peer drops it";
 }
 
 TEST_F(YamuxTest, MoreThanTheWindowBreaksTheRules) {
@@ -187,9 +189,10 @@ TEST_F(YamuxTest, AGoAwayIsTold) {
 
 TEST_F(YamuxTest, NonsenseIsAnsweredByAGoAway) {
   const std::string version("\x01\0\0\0\0\0\0\x01\0\0\0\0", 12);
-  for (const std::string& bytes : {version, frame(4, 0, 1, 0), frame(1, 1, 2, 0), frame(1, 1, 0, 0), frame(2, 1, 5, 0),
-                                   frame(1, 1, 7, 0) + frame(1, 1, 7, 0),
-                                   frame(1, 1, 7, 0) + frame(1, 1, 5, 0) + frame(1, 1, 5, 0), frame(1, 1, 1, 0) + frame(1, 1, 3, 0) + frame(1, 1, 1, 0)}) {
+  for (const std::string& bytes : {version, frame(4, 0, 1, 0), frame(1, 1, 2, 0), frame(1, 1, 0, 0),
+                                   frame(2, 1, 5, 0), frame(1, 1, 7, 0) + frame(1, 1, 7, 0),
+                                   frame(1, 1, 7, 0) + frame(1, 1, 5, 0) + frame(1, 1, 5, 0),
+                                   frame(1, 1, 1, 0) + frame(1, 1, 3, 0) + frame(1, 1, 1, 0)}) {
     Yamux one;
     EXPECT_FALSE(one.feed(bytes));
     EXPECT_TRUE(one.broken());

@@ -36,7 +36,8 @@ void read_write(codec::Fields& fields, const std::string& user, Batch& batch) {
   std::string coded;
   const bool plain = fields.read("content", out.bytes, kBatchBodyLimit);
   const bool base64 = fields.read("content_base64", coded, kBatchBodyLimit);
-  if (fields.ok() && plain == base64) fields.complain("content", "give exactly one of content and content_base64");
+  if (fields.ok() && plain == base64)
+    fields.complain("content", "give exactly one of content and content_base64");
   if (base64) {
     auto bytes = codec::from_base64(coded);
     if (!bytes) fields.complain("content_base64", "must be base64");
@@ -86,16 +87,19 @@ Result<Batch> batch_of(const object& body) {
   }
   fields.read("reads", out.reads, kMostFiles);
   std::int64_t most = 0;
-  if (fields.read("max_read_bytes", most, 0, kMostRead)) out.max_read_bytes = static_cast<std::uint64_t>(most);
+  if (fields.read("max_read_bytes", most, 0, kMostRead))
+    out.max_read_bytes = static_cast<std::uint64_t>(most);
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return out;
 }
 
 Error no_room() {
-  return {Code::kInvalidArgument, "output_too_large",
-          "with this file the answer would be more than 64 MiB of JSON: read it with GET .../files, or ask for less with "
-          "max_read_bytes", 0};
+  return {
+      Code::kInvalidArgument, "output_too_large",
+      "with this file the answer would be more than 64 MiB of JSON: read it with GET .../files, or ask for less with "
+      "max_read_bytes",
+      0};
 }
 
 // "writes 2: /a, /b; reads 1: /c"
@@ -109,9 +113,11 @@ std::string files_asked(const Batch& batch) {
   return out;
 }
 
-// Never fails: a file that cannot be read is told in its place. `room` is what the answer still holds, in JSON, and `part` has the rest.
-asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path, FileAs as,
-                                 std::uint64_t most, std::uint64_t& room, AnswerPart part) {
+// Never fails: a file that cannot be read is told in its place. `room` is what the answer still
+// holds, in JSON, and `part` has the rest.
+asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path,
+                                 FileAs as, std::uint64_t most, std::uint64_t& room,
+                                 AnswerPart part) {
   object out{{"path", codec::text(path)}};
   auto file = co_await cay.files().read(who, ref, path, as, core::ReadRange{});
   if (!file) {
@@ -119,7 +125,8 @@ asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref,
     co_return out;
   }
   const std::uint64_t size = file->info.size;
-  // Raw bytes are never more than their JSON: one past the room tells that it does not fit. Files of /proc and the like say that they are empty.
+  // Raw bytes are never more than their JSON: one past the room tells that it does not fit. Files
+  // of /proc and the like say that they are empty.
   const std::uint64_t used = kMostAnswer - room;
   most = std::min(most, room + 1);
   if (size > 0) most = std::min(most, size);
@@ -163,7 +170,8 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   if (!parsed) co_return std::move(parsed).error();
   const Principal who = exchange->principal();
   const std::string ref = param(*exchange, "ref");
-  // Before anything: a failing read is told in its place, but a sandbox that is not there is no matter of one read.
+  // Before anything: a failing read is told in its place, but a sandbox that is not there is no
+  // matter of one read.
   auto there = co_await cay.sandboxes().get(who, ref);
   if (!there) co_return std::move(there).error();
   const auto part = cay.answers().begin(who.tenant);
@@ -172,25 +180,29 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
     if (!room_now) co_return std::move(room_now).error();
   }
   const std::string files = files_asked(*parsed);
-  if (!files.empty()) exchange->note_subject(files);  // whoever leaves before the last has written these all the same
+  if (!files.empty())
+    exchange->note_subject(files);  // whoever leaves before the last has written these all the same
   array writes;
   for (std::size_t i = 0; i < parsed->writes.size(); ++i) {
     Write item = std::move(parsed->writes[i]);
-    auto info = co_await cay.files().write(who, ref, item.path, item.options, source_of(std::move(item.bytes)));
+    auto info = co_await cay.files().write(who, ref, item.path, item.options,
+                                           source_of(std::move(item.bytes)));
     if (!info) co_return std::move(info).error().while_doing("write " + item.path);
     writes.emplace_back(codec::to_json(*info));
   }
   object out{{"writes", std::move(writes)}};
   std::uint64_t room = kMostAnswer;
   if (parsed->command) {
-    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command), part, files.empty() ? "" : "; " + files);
+    auto got = co_await run_to_end(cay, exchange, ref, *std::move(parsed->command), part,
+                                   files.empty() ? "" : "; " + files);
     if (!got) co_return std::move(got).error();
     out["command"] = result_json(*got, ref);
     room -= bytes_size(got->out) + bytes_size(got->err);
   }
   array reads;
   for (std::size_t i = 0; i < parsed->reads.size(); ++i) {
-    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as, parsed->max_read_bytes, room, part);
+    auto item = co_await read_one(cay, who, ref, parsed->reads[i], parsed->as,
+                                  parsed->max_read_bytes, room, part);
     reads.emplace_back(std::move(item));
   }
   out["reads"] = std::move(reads);

@@ -30,8 +30,10 @@ Result<core::RemovalQuery> query_of(const object& body) {
   }
   // An empty filter must not mean everything.
   const bool nothing = !fields.has("refs") && out.labels.empty() && !out.every;
-  if (fields.ok() && nothing) fields.complain("refs", "is needed: ids or names; or labels, or all: true");
-  if (fields.ok() && out.every && (!out.refs.empty() || !out.labels.empty())) fields.complain("all", "goes with neither refs nor labels");
+  if (fields.ok() && nothing)
+    fields.complain("refs", "is needed: ids or names; or labels, or all: true");
+  if (fields.ok() && out.every && (!out.refs.empty() || !out.labels.empty()))
+    fields.complain("all", "goes with neither refs nor labels");
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return out;
@@ -41,7 +43,8 @@ Result<core::RemovalQuery> query_of(const object& body) {
 std::string asked(const core::RemovalQuery& query) {
   Subjects out("asked to delete");
   for (const auto& ref : query.refs) out.add(ref);
-  for (const auto& [key, value] : query.labels) out.add("those with " + key + (value ? "=" + *value : ""));
+  for (const auto& [key, value] : query.labels)
+    out.add("those with " + key + (value ? "=" + *value : ""));
   if (query.every) out.add("all");
   return out.text();
 }
@@ -65,11 +68,13 @@ Task<http::Response> batch_delete(core::Cay& cay, ExchangePtr exchange) {
       deleted.emplace_back(codec::text(one.ref));
     } else {
       const Error& error = one.done.error();
-      failed.emplace_back(object{{"ref", codec::text(one.ref)}, {"error", codec::to_json(error, note_error(error))}});
+      failed.emplace_back(object{{"ref", codec::text(one.ref)},
+                                 {"error", codec::to_json(error, note_error(error))}});
     }
   }
   exchange->note_subject(subjects.text());
-  co_return json_answer(200, object{{"deleted", std::move(deleted)}, {"failed", std::move(failed)}});
+  co_return json_answer(200,
+                        object{{"deleted", std::move(deleted)}, {"failed", std::move(failed)}});
 }
 
 }  // namespace cay::api::native

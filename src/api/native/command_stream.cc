@@ -16,14 +16,17 @@ using codec::json::object;
 constexpr std::size_t kHeader = 10;  // u8 stream | u8 flags | u64 offset, little-endian
 constexpr unsigned char kAfterEnd = 1;
 
-std::string_view stream_name(Stream stream) { return stream == Stream::kStdout ? "stdout" : "stderr"; }
+std::string_view stream_name(Stream stream) {
+  return stream == Stream::kStdout ? "stdout" : "stderr";
+}
 
 Bytes data_frame(const core::OutputData& data) {
   Bytes out;
   out.reserve(kHeader + data.bytes.size());
   out.push_back(static_cast<char>(data.stream));
   out.push_back(static_cast<char>(data.after_end ? kAfterEnd : 0));
-  for (unsigned shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>((data.offset >> shift) & 0xff));
+  for (unsigned shift = 0; shift < 64; shift += 8)
+    out.push_back(static_cast<char>((data.offset >> shift) & 0xff));
   out += data.bytes;
   return out;
 }
@@ -34,7 +37,8 @@ class NativeSession : public CommandSession {
 
  protected:
   Task<core::Reader> open(http::WsMessage first) override {
-    if (first.kind != http::WsMessage::Kind::kText) co_return bad_frame("the first frame must be text: start or attach");
+    if (first.kind != http::WsMessage::Kind::kText)
+      co_return bad_frame("the first frame must be text: start or attach");
     auto body = codec::parse_object(first.data);
     if (!body) co_return std::move(body).error();
     codec::Fields fields(*body);
@@ -87,7 +91,8 @@ class NativeSession : public CommandSession {
   }
 
   Task<void> failed(Error error) override {
-    auto sent = co_await send({{"type", "error"}, {"error", codec::to_json(error, note_error(error))}});
+    auto sent =
+        co_await send({{"type", "error"}, {"error", codec::to_json(error, note_error(error))}});
     co_return sent;
   }
 
@@ -148,7 +153,8 @@ class NativeSession : public CommandSession {
   }
 
   Task<void> warn(Error error) {
-    auto sent = co_await send({{"type", "warning"}, {"error", codec::to_json(error, note_error(error))}});
+    auto sent =
+        co_await send({{"type", "warning"}, {"error", codec::to_json(error, note_error(error))}});
     co_return sent;
   }
 
@@ -172,7 +178,9 @@ Task<void> command_stream(core::Cay& cay, std::shared_ptr<InputRoom> room, Excha
   if (!socket) co_return std::move(socket).error();
   auto executor = co_await asio::this_coro::executor;
   NativeSession session(cay, who, known->id, *std::move(socket), std::move(room), executor);
-  session.on_command = [exchange](const CommandId& id) { exchange->note_subject("command " + id.get()); };
+  session.on_command = [exchange](const CommandId& id) {
+    exchange->note_subject("command " + id.get());
+  };
   co_await session.run();
   co_return Result<void>();
 }

@@ -58,7 +58,9 @@ TEST_F(StreamTest, AttachFromOffsets) {
   commands().emit(c1, Stream::kStderr, "err");
   auto running = open(R"({"type":"attach","id":"c1","stdout_offset":8,"stderr_offset":3})");
   ASSERT_EQ(socket->sent.size(), 2u);
-  EXPECT_EQ(socket->sent[1].data, std::string("\1\0\10\0\0\0\0\0\0\0" "89", 12));
+  EXPECT_EQ(socket->sent[1].data, std::string("\1\0\10\0\0\0\0\0\0\0"
+                                              "89",
+                                              12));
   socket->client_close();
   settle();
   EXPECT_TRUE(running.done());
@@ -93,7 +95,8 @@ TEST_F(StreamTest, AKillJustBeforeTheClientGoesIsObeyed) {
 
 TEST_F(StreamTest, WhatIsRefusedIsAWarningAndTheStreamGoesOn) {
   auto running = open(R"({"type":"start","id":"c1","argv":["x"]})");
-  for (const auto* bad : {"{", R"({"type":"what"})", R"({"type":"resize","rows":1,"cols":1})", R"({"type":"kill","signal":"X"})"}) {
+  for (const auto* bad : {"{", R"({"type":"what"})", R"({"type":"resize","rows":1,"cols":1})",
+                          R"({"type":"kill","signal":"X"})"}) {
     socket->client_text(bad);
   }
   socket->client_binary("\7x");
@@ -107,8 +110,9 @@ TEST_F(StreamTest, WhatIsRefusedIsAWarningAndTheStreamGoesOn) {
 }
 
 TEST_F(StreamTest, BadFirstFrames) {
-  for (const auto* bad : {"{", R"({"type":"x"})", R"({"type":"start"})", R"({"type":"attach"})", R"({"type":"attach","id":"none"})",
-                          R"({"type":"start","argv":["x"],"wat":1})"}) {
+  for (const auto* bad :
+       {"{", R"({"type":"x"})", R"({"type":"start"})", R"({"type":"attach"})",
+        R"({"type":"attach","id":"none"})", R"({"type":"start","argv":["x"],"wat":1})"}) {
     auto running = open(bad);
     EXPECT_EQ(type(0), "error") << bad;
     EXPECT_EQ(socket->closed_with, 1000);

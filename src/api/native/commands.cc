@@ -18,14 +18,16 @@ Result<codec::CommandRequest> request_of(const object& body) {
   codec::CommandRequest out;
   codec::Fields fields(body);
   codec::read_command_request(fields, out);
-  if (!out.wait && out.stdin_bytes) fields.complain("stdin", "goes with wait; without it, write to .../stdin");
+  if (!out.wait && out.stdin_bytes)
+    fields.complain("stdin", "goes with wait; without it, write to .../stdin");
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return out;
 }
 
-// One stream of a command as bytes: to its end, or to what was there when it was asked for. The gap that the answer's
-// head told of is passed over; at any other it fails, which breaks the connection: no reader takes the body for whole.
+// One stream of a command as bytes: to its end, or to what was there when it was asked for. The gap
+// that the answer's head told of is passed over; at any other it fails, which breaks the
+// connection: no reader takes the body for whole.
 class OutputSource : public ByteSource {
  public:
   OutputSource(core::Reader reader, Stream stream, std::uint64_t offset, const StreamExtent& told,
@@ -42,12 +44,15 @@ class OutputSource : public ByteSource {
         if (gap->stream != stream_) continue;
         at_ = gap->offset + gap->length;
         if (gap->offset < told_.gap_begin || at_ > told_.gap_end) {
-          co_return Error{Code::kLost, "output_dropped",
-                          "a full spool dropped output while it was read, after the answer's head was sent", 0};
+          co_return Error{
+              Code::kLost, "output_dropped",
+              "a full spool dropped output while it was read, after the answer's head was sent", 0};
         }
-      } else if (auto* data = std::get_if<core::OutputData>(&*event); data->stream == stream_ && !data->bytes.empty()) {
+      } else if (auto* data = std::get_if<core::OutputData>(&*event);
+                 data->stream == stream_ && !data->bytes.empty()) {
         at_ = data->offset + data->bytes.size();
-        if (stop_at_ && at_ > *stop_at_) data->bytes.resize(data->bytes.size() - static_cast<std::size_t>(at_ - *stop_at_));
+        if (stop_at_ && at_ > *stop_at_)
+          data->bytes.resize(data->bytes.size() - static_cast<std::size_t>(at_ - *stop_at_));
         co_return std::move(data->bytes);
       }
     }
@@ -87,13 +92,15 @@ Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> get_command(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.commands().get(exchange->principal(), param(*exchange, "ref"), id_param(*exchange));
+  auto got = co_await cay.commands().get(exchange->principal(), param(*exchange, "ref"),
+                                         id_param(*exchange));
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, codec::to_json(*got));
 }
 
 Task<http::Response> forget_command(core::Cay& cay, ExchangePtr exchange) {
-  auto gone = co_await cay.commands().forget(exchange->principal(), param(*exchange, "ref"), id_param(*exchange));
+  auto gone = co_await cay.commands().forget(exchange->principal(), param(*exchange, "ref"),
+                                             id_param(*exchange));
   if (!gone) co_return std::move(gone).error();
   co_return empty_answer(204);
 }
@@ -106,7 +113,8 @@ Task<http::Response> kill_command(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  auto sent = co_await cay.commands().kill(exchange->principal(), param(*exchange, "ref"), id_param(*exchange), signal);
+  auto sent = co_await cay.commands().kill(exchange->principal(), param(*exchange, "ref"),
+                                           id_param(*exchange), signal);
   if (!sent) co_return std::move(sent).error();
   co_return empty_answer(204);
 }
@@ -130,7 +138,8 @@ Task<http::Response> write_stdin(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> close_stdin(core::Cay& cay, ExchangePtr exchange) {
-  auto closed = co_await cay.commands().close_stdin(exchange->principal(), param(*exchange, "ref"), id_param(*exchange));
+  auto closed = co_await cay.commands().close_stdin(exchange->principal(), param(*exchange, "ref"),
+                                                    id_param(*exchange));
   if (!closed) co_return std::move(closed).error();
   co_return empty_answer(204);
 }
@@ -143,7 +152,8 @@ Task<http::Response> resize_pty(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  auto resized = co_await cay.commands().resize(exchange->principal(), param(*exchange, "ref"), id_param(*exchange), *size);
+  auto resized = co_await cay.commands().resize(exchange->principal(), param(*exchange, "ref"),
+                                                id_param(*exchange), *size);
   if (!resized) co_return std::move(resized).error();
   co_return empty_answer(204);
 }
@@ -153,7 +163,8 @@ Task<void> read_output(core::Cay& cay, ExchangePtr exchange) {
   const std::string ref = param(*exchange, "ref");
   const CommandId id = id_param(*exchange);
   const std::string name = query_or(*exchange, "stream", "stdout");
-  if (name != "stdout" && name != "stderr") co_return invalid("invalid_query", "stream= must be stdout or stderr");
+  if (name != "stdout" && name != "stderr")
+    co_return invalid("invalid_query", "stream= must be stdout or stderr");
   auto offset = query_number(*exchange, "offset", 0, 0, UINT64_MAX / 2);
   if (!offset) co_return std::move(offset).error();
   auto follow = query_bool(*exchange, "follow", false);
@@ -181,12 +192,13 @@ Task<void> read_output(core::Cay& cay, ExchangePtr exchange) {
   headers.add("X-Cay-Bytes", std::to_string(extent.bytes));
   headers.add("X-Cay-State", std::string(to_string(seen.end.state)));
   if (extent.gap_end > extent.gap_begin) {
-    headers.add("X-Cay-Gap", std::to_string(extent.gap_begin) + "-" + std::to_string(extent.gap_end));
+    headers.add("X-Cay-Gap",
+                std::to_string(extent.gap_begin) + "-" + std::to_string(extent.gap_end));
   }
   std::optional<std::uint64_t> stop_at;
   if (!*follow) stop_at = extent.bytes;
-  auto source = std::make_unique<OutputSource>(*std::move(reader), is_out ? Stream::kStdout : Stream::kStderr, *offset,
-                                               extent, stop_at);
+  auto source = std::make_unique<OutputSource>(
+      *std::move(reader), is_out ? Stream::kStdout : Stream::kStderr, *offset, extent, stop_at);
   co_await exchange->respond_stream(200, std::move(headers), std::nullopt, std::move(source));
   co_return Result<void>();
 }

@@ -24,7 +24,8 @@ FakeProgram runs_on(bool echo = false) {
 TEST_F(NativeTest, RunAndWait) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return prints("4\n", "warn\n", exited(7)); };
-  const auto got = call("POST", box + "/commands", R"({"command":"echo 4","env":{"A":"1"},"cwd":"/tmp"})");
+  const auto got =
+      call("POST", box + "/commands", R"({"command":"echo 4","env":{"A":"1"},"cwd":"/tmp"})");
   ASSERT_EQ(got->status, 200) << got->answer_body;
   const auto result = json(got);
   EXPECT_EQ(result.at("state").as_string(), "exited");
@@ -46,8 +47,11 @@ TEST_F(NativeTest, EndsAreToldAsTheyWere) {
   CommandEnd oom = ended(CommandState::kOomKilled, 9);
   oom.oom_kills = 1;
   for (const auto& [end, state, shell] :
-       {std::tuple{ended(CommandState::kSignalled, 9), "signalled", 137}, {ended(CommandState::kTimedOut, 9), "timed_out", 124},
-        {oom, "oom_killed", 137}, {exited(137), "exited", 137}, {ended(CommandState::kLost), "lost", 125}}) {
+       {std::tuple{ended(CommandState::kSignalled, 9), "signalled", 137},
+        {ended(CommandState::kTimedOut, 9), "timed_out", 124},
+        {oom, "oom_killed", 137},
+        {exited(137), "exited", 137},
+        {ended(CommandState::kLost), "lost", 125}}) {
     commands().program = [how = end](const CommandSpec&) { return prints("", "", how); };
     const auto result = json(call("POST", box + "/commands", R"({"argv":["x"]})"));
     EXPECT_EQ(result.at("state").as_string(), state);
@@ -67,12 +71,16 @@ TEST_F(NativeTest, BytesThatAreNotTextComeInBase64) {
 
 TEST_F(NativeTest, LongOutputIsCutAndSaidToBe) {
   const std::string box = make_box();
-  commands().program = [](const CommandSpec&) { return prints(std::string(300'000, 'x'), "", exited(0)); };
-  const auto result = json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":10})"));
+  commands().program = [](const CommandSpec&) {
+    return prints(std::string(300'000, 'x'), "", exited(0));
+  };
+  const auto result =
+      json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":10})"));
   EXPECT_EQ(result.at("stdout").as_string(), "xxxxxxxxxx");
   EXPECT_EQ(result.at("stdout_bytes").as_int64(), 300'000);
   EXPECT_TRUE(result.at("truncated").as_bool());
-  EXPECT_EQ(call("GET", box + "/commands/c1/output?offset=10")->answer_body, std::string(299'990, 'x'));
+  EXPECT_EQ(call("GET", box + "/commands/c1/output?offset=10")->answer_body,
+            std::string(299'990, 'x'));
 }
 
 TEST_F(NativeTest, LongOutputKeepsItsEndAndSaysWhatIsLeftOut) {
@@ -108,11 +116,13 @@ TEST_F(NativeTest, LongOutputKeepsItsEndAndSaysWhatIsLeftOut) {
 TEST_F(NativeTest, StdinIsWrittenAndClosed) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(true); };
-  const auto got = call("POST", box + "/commands", R"({"argv":["cat"],"stdin":")" + codec::base64("hello") + R"("})");
+  const auto got = call("POST", box + "/commands",
+                        R"({"argv":["cat"],"stdin":")" + codec::base64("hello") + R"("})");
   EXPECT_EQ(json(got).at("stdout").as_string(), "hello");
 }
 
-// Its sandbox was stopped below it, and its keeping time was over before the input came: who waits has its end all the same.
+// Its sandbox was stopped below it, and its keeping time was over before the input came: who waits
+// has its end all the same.
 TEST_F(NativeTest, AWaitOutlivesTheKeepingTimeOfACommandThatTakesNoInputAnyMore) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) {
@@ -120,7 +130,8 @@ TEST_F(NativeTest, AWaitOutlivesTheKeepingTimeOfACommandThatTakesNoInputAnyMore)
     program.stdin_error = Error{Code::kNotFound, "unknown_command", "no command with that id", 0};
     return program;
   };
-  const std::string body = R"({"argv":["cat"],"ttl_s":0,"stdin":")" + codec::base64("hello") + R"("})";
+  const std::string body =
+      R"({"argv":["cat"],"ttl_s":0,"stdin":")" + codec::base64("hello") + R"("})";
   const auto got = call("POST", box + "/commands", body);
   ASSERT_EQ(got->status, 200) << got->answer_body;
   EXPECT_EQ(json(got).at("exit_code").as_int64(), 3);
@@ -133,7 +144,8 @@ TEST_F(NativeTest, AWaitOutlivesTheKeepingTimeOfACommandThatTakesNoInputAnyMore)
   };
   const auto cut = call("POST", box + "/commands", body);
   EXPECT_EQ(cut->status, 503);
-  EXPECT_NE(cut->answer_body.find("could not all be written"), std::string::npos) << cut->answer_body;
+  EXPECT_NE(cut->answer_body.find("could not all be written"), std::string::npos)
+      << cut->answer_body;
 }
 
 TEST_F(NativeTest, ARepeatWithTheSameIdRunsOnce) {
@@ -150,11 +162,15 @@ TEST_F(NativeTest, ARepeatWithTheSameIdRunsOnce) {
 TEST_F(NativeTest, ACommandIsTheSubjectBeforeItsEnd) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };
-  for (const auto& [path, body, subject] : {std::tuple("/commands", R"({"id":"c1","argv":["x"]})", "command c1"),
-                                            std::tuple("/commands", R"({"id":"c2","argv":["x"],"wait":false})", "command c2"),
-                                            std::tuple("/batch", R"({"command":{"id":"c3","argv":["x"]}})", "command c3"),
-                                            std::tuple("/batch", R"({"writes":[{"path":"/w","content":"w"}],"command":{"id":"c4","argv":["x"]},"reads":["/w","/r"]})",
-                                                       "command c4; writes 1: /w; reads 2: /w, /r")}) {
+  for (
+      const auto& [path, body, subject] :
+      {std::tuple("/commands", R"({"id":"c1","argv":["x"]})", "command c1"),
+       std::tuple("/commands", R"({"id":"c2","argv":["x"],"wait":false})", "command c2"),
+       std::tuple("/batch", R"({"command":{"id":"c3","argv":["x"]}})", "command c3"),
+       std::tuple(
+           "/batch",
+           R"({"writes":[{"path":"/w","content":"w"}],"command":{"id":"c4","argv":["x"]},"reads":["/w","/r"]})",
+           "command c4; writes 1: /w; reads 2: /w, /r")}) {
     const auto running = begin(exchange("POST", box + path, body));
     settle();
     EXPECT_EQ(running.exchange->subject, subject) << body;
@@ -167,7 +183,9 @@ TEST_F(NativeTest, ACommandIsTheSubjectBeforeItsEnd) {
 TEST_F(NativeTest, BackgroundCommandsAndTheirVerbs) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };
-  const auto started = call("POST", box + "/commands", R"({"id":"c1","argv":["sh"],"wait":false,"pty":{"rows":10,"cols":20}})");
+  const auto started =
+      call("POST", box + "/commands",
+           R"({"id":"c1","argv":["sh"],"wait":false,"pty":{"rows":10,"cols":20}})");
   ASSERT_EQ(started->status, 201) << started->answer_body;
   EXPECT_EQ(json(started).at("state").as_string(), "running");
   EXPECT_TRUE(json(started).at("exit_code").is_null());
@@ -238,7 +256,8 @@ TEST_F(NativeTest, DroppedOutputIsTold) {
   EXPECT_EQ(got->answer_body, "firstlast");
   EXPECT_EQ(got->headers.get("X-Cay-Gap"), "5-105");
   const auto waited = json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})"));
-  EXPECT_EQ(waited.at("stdout").as_string(), "first") << "what follows the gap does not follow this";
+  EXPECT_EQ(waited.at("stdout").as_string(), "first")
+      << "what follows the gap does not follow this";
   EXPECT_TRUE(waited.at("truncated").as_bool());
 }
 
@@ -263,8 +282,11 @@ TEST_F(NativeTest, OutputDroppedAfterTheHeadBreaksTheConnection) {
 
 TEST_F(NativeTest, WhatIsTooLargeAsJsonIsRefused) {
   const std::string box = make_box();
-  commands().program = [](const CommandSpec&) { return prints(std::string(12'000'000, '\0'), "", exited(0)); };
-  const auto got = call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":67108864})");
+  commands().program = [](const CommandSpec&) {
+    return prints(std::string(12'000'000, '\0'), "", exited(0));
+  };
+  const auto got =
+      call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":67108864})");
   EXPECT_EQ(got->status, 400);
   EXPECT_EQ(reason_of(got), "output_too_large");
 }
@@ -279,7 +301,9 @@ class AnswersTest : public NativeTest {
 
 TEST_F(AnswersTest, AnAnswerHasItsRoomUntilItWasSent) {
   const std::string box = make_box();
-  commands().program = [](const CommandSpec&) { return prints(std::string(300'000, '\1'), "", exited(0)); };
+  commands().program = [](const CommandSpec&) {
+    return prints(std::string(300'000, '\1'), "", exited(0));
+  };
   auto got = call("POST", box + "/commands", R"({"argv":["x"]})");
   EXPECT_EQ(got->status, 200);
   EXPECT_EQ(cay->answers().held(), 1'800'000U) << "as JSON";
@@ -293,9 +317,13 @@ TEST_F(AnswersTest, AnAnswerHasItsRoomUntilItWasSent) {
 
 TEST_F(AnswersTest, WithoutRoomNothingIsBegun) {
   const std::string box = make_box();
-  commands().program = [](const CommandSpec&) { return prints(std::string(5'000, 'x'), "", exited(0)); };
+  commands().program = [](const CommandSpec&) {
+    return prints(std::string(5'000, 'x'), "", exited(0));
+  };
   leave(1 << 20);
-  for (const auto& [path, body] : {std::pair{"/commands", R"({"argv":["x"]})"}, {"/batch", R"({"writes":[{"path":"/w","content":"w"}],"command":{"argv":["x"]}})"}}) {
+  for (const auto& [path, body] :
+       {std::pair{"/commands", R"({"argv":["x"]})"},
+        {"/batch", R"({"writes":[{"path":"/w","content":"w"}],"command":{"argv":["x"]}})"}}) {
     const auto refused = call("POST", box + path, body);
     EXPECT_EQ(refused->status, 429) << path;
     EXPECT_EQ(reason_of(refused), "too_many_answers");
@@ -303,7 +331,9 @@ TEST_F(AnswersTest, WithoutRoomNothingIsBegun) {
   }
   EXPECT_TRUE(commands().started.empty());
   EXPECT_EQ(call("GET", box + "/files/stat?path=/w")->status, 404);
-  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"max_output_bytes":500000})")->status, 200) << "for so much there is room";
+  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"max_output_bytes":500000})")->status,
+            200)
+      << "for so much there is room";
   EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"wait":false})")->status, 201);
   leave(100'000);
   const auto document = call("GET", "/api/v1/openapi.json");
@@ -318,22 +348,30 @@ TEST_F(AnswersTest, AnotherTenantIsAnswered) {
   const std::string box = make_box();
   const auto theirs = cay->answers().begin(TenantId("t2"));
   theirs->hold(kOfOneTenant);
-  commands().program = [](const CommandSpec&) { return prints(std::string(60'000'000, 'x'), "", exited(0)); };
-  EXPECT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"max_output_bytes":60000000})")->status, 200);
+  commands().program = [](const CommandSpec&) {
+    return prints(std::string(60'000'000, 'x'), "", exited(0));
+  };
+  EXPECT_EQ(
+      call("POST", box + "/commands", R"({"argv":["x"],"max_output_bytes":60000000})")->status,
+      200);
 }
 
 // A command that has run is not run again by who repeats what was refused.
 TEST_F(AnswersTest, OutputThatFindsNoRoomIsKept) {
   const std::string box = make_box();
   leave(100'000);
-  commands().program = [](const CommandSpec&) { return prints(std::string(30'000, '\1'), "", exited(3)); };
-  const auto escaped = call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":50000})");
+  commands().program = [](const CommandSpec&) {
+    return prints(std::string(30'000, '\1'), "", exited(3));
+  };
+  const auto escaped =
+      call("POST", box + "/commands", R"({"id":"c1","argv":["x"],"max_output_bytes":50000})");
   EXPECT_EQ(escaped->status, 409);
   EXPECT_EQ(reason_of(escaped), "output_not_held");
   EXPECT_EQ(json(call("GET", box + "/commands/c1")).at("exit_code").as_int64(), 3);
 
   commands().program = [](const CommandSpec&) { return runs_on(); };
-  auto waiting = begin(exchange("POST", box + "/commands", R"({"id":"c2","argv":["x"],"max_output_bytes":50000})"));
+  auto waiting = begin(
+      exchange("POST", box + "/commands", R"({"id":"c2","argv":["x"],"max_output_bytes":50000})"));
   commands().emit(CommandId("c2"), Stream::kStdout, std::string(20'000, 'a'));
   settle();
   EXPECT_EQ(cay->answers().held(), kOfOneTenant - 80'000);
@@ -395,7 +433,9 @@ TEST_F(NativeTest, ADaemonThatEndsSaysThatTheCommandGoesOn) {
 TEST_F(NativeTest, CommandsAreListedInPagesThatForgettingDoesNotShift) {
   const std::string box = make_box();
   for (const auto* id : {"a", "b", "c", "d"}) {
-    ASSERT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"id":")" + std::string(id) + R"("})")->status, 200);
+    ASSERT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"id":")" + std::string(id) + R"("})")
+                  ->status,
+              200);
   }
   const auto ids = [](const codec::json::object& page) {
     std::string out;
@@ -409,10 +449,12 @@ TEST_F(NativeTest, CommandsAreListedInPagesThatForgettingDoesNotShift) {
   EXPECT_EQ(ids(first), "ab");
   ASSERT_EQ(call("DELETE", box + "/commands/b")->status, 204);
   ASSERT_EQ(call("DELETE", box + "/commands/a")->status, 204);
-  const auto rest = json(call("GET", box + "/commands?limit=2&cursor=" + std::string(first.at("next_cursor").as_string())));
+  const auto rest = json(call(
+      "GET", box + "/commands?limit=2&cursor=" + std::string(first.at("next_cursor").as_string())));
   EXPECT_EQ(ids(rest), "cd");
   EXPECT_TRUE(rest.at("next_cursor").is_null());
-  for (const auto* bad : {"limit=0", "limit=1001", "cursor=", "cursor=7", "cursor=.a", "cursor=7.", "cursor=x.a"}) {
+  for (const auto* bad :
+       {"limit=0", "limit=1001", "cursor=", "cursor=7", "cursor=.a", "cursor=7.", "cursor=x.a"}) {
     EXPECT_EQ(call("GET", box + "/commands?" + bad)->status, 400) << bad;
   }
 }
@@ -425,7 +467,10 @@ TEST_F(NativeTest, AListOfCommandsThatNoAnswerHoldsIsAskedForInPages) {
     return prints("", "", std::move(end));
   };
   for (const auto* id : {"a", "b"}) {
-    ASSERT_EQ(call("POST", box + "/commands", R"({"argv":["x"],"wait":false,"id":")" + std::string(id) + R"("})")->status, 201);
+    ASSERT_EQ(call("POST", box + "/commands",
+                   R"({"argv":["x"],"wait":false,"id":")" + std::string(id) + R"("})")
+                  ->status,
+              201);
   }
   const auto refused = call("GET", box + "/commands");
   EXPECT_EQ(refused->status, 429);

@@ -12,7 +12,9 @@ namespace {
 // A host that is being emptied works, and begins nothing. Its health shows that.
 core::Feature admission(core::Cay& cay) {
   for (const auto& check : cay.readiness()) {
-    if (check.name == "admitting" && !check.ok) return {check.name, false, "no: this host is drained", "nothing new begins on it", "cay drain --undo"};
+    if (check.name == "admitting" && !check.ok)
+      return {check.name, false, "no: this host is drained", "nothing new begins on it",
+              "cay drain --undo"};
   }
   return {"admitting", true, "yes", "", ""};
 }
@@ -40,7 +42,9 @@ Task<http::Response> metrics(core::Cay& cay, ExchangePtr) {
   co_return response;
 }
 
-Task<http::Response> openapi(ExchangePtr) { co_return http::json_response(200, std::string(openapi_json())); }
+Task<http::Response> openapi(ExchangePtr) {
+  co_return http::json_response(200, std::string(openapi_json()));
+}
 
 Task<http::Response> version(NativeConfig config, ExchangePtr) {
   co_return json_answer(200, object{{"name", "cay"}, {"version", config.version}, {"api", "v1"}});

@@ -33,7 +33,8 @@ Task<http::Response> set_drain(core::Cay& cay, ExchangePtr exchange) {
   fields.read("stop_sandboxes", stop);
   fields.refuse_unknown();
   CAY_CO_CHECK(fields.first_error());
-  exchange->note_subject(std::string(draining ? "drain" : "no drain") + (stop ? "; all sandboxes are stopped" : ""));
+  exchange->note_subject(std::string(draining ? "drain" : "no drain") +
+                         (stop ? "; all sandboxes are stopped" : ""));
   auto status = co_await cay.drain().set(exchange->principal(), draining);
   if (!status) co_return std::move(status).error();
   if (stop) {

@@ -7,7 +7,7 @@ namespace cay::api::native {
 namespace {
 
 constexpr std::uint64_t kMostItems = 1000;
-constexpr std::uint64_t kLongestWait = 60;              // seconds
+constexpr std::uint64_t kLongestWait = 60;               // seconds
 constexpr std::chrono::milliseconds kHeartbeat{15'000};  // so that proxies keep a quiet stream open
 
 Result<void> read_position(std::string_view text, const char* name, EventQuery& query) {
@@ -20,7 +20,8 @@ Result<void> read_position(std::string_view text, const char* name, EventQuery& 
 Result<EventQuery> query_of(http::Exchange& exchange) {
   EventQuery out;
   const auto& head = exchange.head();
-  const auto last_id = head.headers.get("Last-Event-ID");  // a stream that goes on: newer than the URL
+  const auto last_id =
+      head.headers.get("Last-Event-ID");  // a stream that goes on: newer than the URL
   const auto after = head.query.get("after");
   if (last_id && !last_id->empty()) {
     CAY_CHECK(read_position(*last_id, "Last-Event-ID", out));
@@ -46,7 +47,8 @@ void put(Bytes& out, std::uint64_t id, std::string_view kind, const codec::json:
 
 class EventStream : public ByteSource {
  public:
-  EventStream(core::Cay& cay, Principal who, EventQuery query) : cay_(cay), who_(std::move(who)), query_(std::move(query)) {}
+  EventStream(core::Cay& cay, Principal who, EventQuery query)
+      : cay_(cay), who_(std::move(who)), query_(std::move(query)) {}
 
   Task<Bytes> next() override {
     if (cay_.events().ended()) co_return Bytes();

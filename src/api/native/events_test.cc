@@ -11,10 +11,13 @@ class NativeEventsTest : public NativeTest {
 
   static std::vector<std::string> types(const codec::json::object& page) {
     std::vector<std::string> out;
-    for (const auto& item : page.at("items").as_array()) out.emplace_back(item.at("type").as_string());
+    for (const auto& item : page.at("items").as_array())
+      out.emplace_back(item.at("type").as_string());
     return out;
   }
-  codec::json::object page(const std::string& query) { return json(call("GET", "/api/v1/events" + query)); }
+  codec::json::object page(const std::string& query) {
+    return json(call("GET", "/api/v1/events" + query));
+  }
   ExchangeHandle stream(const std::string& query) {
     auto handle = exchange("GET", "/api/v1/events" + query);
     handle->request.headers.add("Accept", "text/event-stream");
@@ -52,7 +55,9 @@ TEST_F(NativeEventsTest, AStreamTellsWhatIsGoneAndGoesOn) {
   handle->request.headers.add("Last-Event-ID", "0");
   auto following = begin(handle);
   settle();
-  EXPECT_NE(handle->answer_body.find("id: 1\nevent: gap\ndata: {\"from\":1,\"to\":1}\n\n"), std::string::npos) << handle->answer_body;
+  EXPECT_NE(handle->answer_body.find("id: 1\nevent: gap\ndata: {\"from\":1,\"to\":1}\n\n"),
+            std::string::npos)
+      << handle->answer_body;
   EXPECT_NE(handle->answer_body.find("id: 2\nevent: sandbox.started\ndata: {"), std::string::npos);
   EXPECT_EQ(handle->headers.get("Content-Type"), "text/event-stream");
   call("POST", "/api/v1/sandboxes/box/stop");

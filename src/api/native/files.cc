@@ -29,7 +29,8 @@ Result<FilePlace> place_of(http::Exchange& exchange) {
 }
 
 http::Response range_error(std::uint64_t size) {
-  const Error error{Code::kOutOfRange, "range_past_end", "the file has " + std::to_string(size) + " bytes", 0};
+  const Error error{Code::kOutOfRange, "range_past_end",
+                    "the file has " + std::to_string(size) + " bytes", 0};
   return native_error(error, note_error(error));
 }
 
@@ -39,7 +40,8 @@ std::string base_name(std::string_view path) {
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 
-// Returns the size as codec::to_json writes it, or a little more, before anything is built of names that code inside chose.
+// Returns the size as codec::to_json writes it, or a little more, before anything is built of names
+// that code inside chose.
 std::uint64_t json_size(const FileInfo& info) {
   constexpr std::uint64_t kFixed = 205;  // names of members, the longest numbers
   constexpr std::uint64_t kMember = 20;
@@ -58,7 +60,9 @@ std::uint64_t json_size(const GrepMatch& match) {
 
 template <class Item>
 Result<array> entries_json(const std::vector<Item>& found) {
-  return items_json(found, [](const Item& item) { return json_size(item); }, "entries", "ask for a smaller part, or set a limit");
+  return items_json(
+      found, [](const Item& item) { return json_size(item); }, "entries",
+      "ask for a smaller part, or set a limit");
 }
 
 // A search request's common members.
@@ -115,7 +119,8 @@ Task<http::Response> write_file(core::Cay& cay, ExchangePtr exchange) {
     options.keep_mode = false;
   }
   auto body = exchange->body();
-  auto info = co_await cay.files().write(exchange->principal(), place->ref, place->path, options, std::move(body));
+  auto info = co_await cay.files().write(exchange->principal(), place->ref, place->path, options,
+                                         std::move(body));
   if (!info) co_return std::move(info).error();
   co_return json_answer(201, codec::to_json(*info));
 }
@@ -126,7 +131,8 @@ Task<http::Response> remove_file(core::Cay& cay, ExchangePtr exchange) {
   exchange->note_subject(path_asked(place->path));
   auto recursive = query_bool(*exchange, "recursive", false);
   if (!recursive) co_return std::move(recursive).error();
-  auto gone = co_await cay.files().remove(exchange->principal(), place->ref, place->path, place->as, *recursive);
+  auto gone = co_await cay.files().remove(exchange->principal(), place->ref, place->path, place->as,
+                                          *recursive);
   if (!gone) co_return std::move(gone).error();
   co_return empty_answer(204);
 }
@@ -136,7 +142,8 @@ Task<http::Response> stat_file(core::Cay& cay, ExchangePtr exchange) {
   if (!place) co_return std::move(place).error();
   auto follow = query_bool(*exchange, "follow", true);
   if (!follow) co_return std::move(follow).error();
-  auto info = co_await cay.files().stat(exchange->principal(), place->ref, place->path, place->as, *follow);
+  auto info =
+      co_await cay.files().stat(exchange->principal(), place->ref, place->path, place->as, *follow);
   if (!info) co_return std::move(info).error();
   co_return json_answer(200, codec::to_json(*info));
 }
@@ -167,7 +174,8 @@ Task<http::Response> make_directory(core::Cay& cay, ExchangePtr exchange) {
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
   exchange->note_subject(path_asked(path));
-  auto made = co_await cay.files().make_directory(exchange->principal(), param(*exchange, "ref"), path, as, *mode);
+  auto made = co_await cay.files().make_directory(exchange->principal(), param(*exchange, "ref"),
+                                                  path, as, *mode);
   if (!made) co_return std::move(made).error();
   co_return empty_answer(204);
 }
@@ -186,7 +194,8 @@ Task<http::Response> rename_file(core::Cay& cay, ExchangePtr exchange) {
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
   exchange->note_subject(path_asked(from) + " to " + path_asked(to));
-  auto moved = co_await cay.files().rename(exchange->principal(), param(*exchange, "ref"), from, to, as);
+  auto moved =
+      co_await cay.files().rename(exchange->principal(), param(*exchange, "ref"), from, to, as);
   if (!moved) co_return std::move(moved).error();
   co_return empty_answer(204);
 }
@@ -196,8 +205,8 @@ Task<http::Response> glob_files(core::Cay& cay, ExchangePtr exchange) {
   if (!body) co_return std::move(body).error();
   auto search = search_of(*body, "pattern");
   if (!search) co_return std::move(search).error();
-  auto got = co_await cay.files().glob(exchange->principal(), param(*exchange, "ref"), search->path, search->what,
-                                       search->as, search->limit);
+  auto got = co_await cay.files().glob(exchange->principal(), param(*exchange, "ref"), search->path,
+                                       search->what, search->as, search->limit);
   if (!got) co_return std::move(got).error();
   auto items = entries_json(got->matches);
   if (!items) co_return std::move(items).error();
@@ -209,8 +218,8 @@ Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange) {
   if (!body) co_return std::move(body).error();
   auto search = search_of(*body, "text");
   if (!search) co_return std::move(search).error();
-  auto got = co_await cay.files().grep(exchange->principal(), param(*exchange, "ref"), search->path, search->what,
-                                       search->glob, search->as, search->limit);
+  auto got = co_await cay.files().grep(exchange->principal(), param(*exchange, "ref"), search->path,
+                                       search->what, search->glob, search->as, search->limit);
   if (!got) co_return std::move(got).error();
   auto items = entries_json(got->matches);
   if (!items) co_return std::move(items).error();
@@ -220,7 +229,8 @@ Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange) {
 Task<void> read_tree(core::Cay& cay, ExchangePtr exchange) {
   auto place = place_of(*exchange);
   if (!place) co_return std::move(place).error();
-  auto tree = co_await cay.files().read_tree(exchange->principal(), place->ref, place->path, place->as);
+  auto tree =
+      co_await cay.files().read_tree(exchange->principal(), place->ref, place->path, place->as);
   if (!tree) co_return std::move(tree).error();
   http::Headers headers;
   headers.add("Content-Type", "application/x-tar");
@@ -234,7 +244,8 @@ Task<http::Response> write_tree(core::Cay& cay, ExchangePtr exchange) {
   if (!place) co_return std::move(place).error();
   exchange->note_subject(path_asked(place->path));
   auto tree = tree_of_tar(exchange->body());
-  auto done = co_await cay.files().write_tree(exchange->principal(), place->ref, place->path, place->as, std::move(tree));
+  auto done = co_await cay.files().write_tree(exchange->principal(), place->ref, place->path,
+                                              place->as, std::move(tree));
   if (!done) co_return std::move(done).error();
   co_return empty_answer(204);
 }

@@ -63,16 +63,22 @@ TEST_F(NativeTest, DirectoriesAndSearch) {
   files().put("/d/a.txt", "one\nneedle two\n");
   EXPECT_EQ(json(call("GET", box + "/files/list?path=/d")).at("items").as_array().size(), 2u);
   EXPECT_EQ(json(call("GET", box + "/files/stat?path=/d")).at("kind").as_string(), "directory");
-  EXPECT_EQ(json(call("POST", box + "/files/glob", R"({"path":"/d","pattern":"*.txt"})")).at("items").as_array().size(), 1u);
+  EXPECT_EQ(json(call("POST", box + "/files/glob", R"({"path":"/d","pattern":"*.txt"})"))
+                .at("items")
+                .as_array()
+                .size(),
+            1u);
   const auto grep = json(call("POST", box + "/files/grep", R"({"path":"/d","text":"needle"})"));
   EXPECT_EQ(grep.at("items").at(0).at("line").as_int64(), 2);
-  EXPECT_EQ(call("POST", box + "/files/rename", R"({"from":"/d/a.txt","to":"/d/b.txt"})")->status, 204);
+  EXPECT_EQ(call("POST", box + "/files/rename", R"({"from":"/d/a.txt","to":"/d/b.txt"})")->status,
+            204);
   EXPECT_TRUE(files().bytes_of("/d/b.txt"));
   EXPECT_EQ(call("GET", box + "/files?path=/d")->status, 400);
   EXPECT_EQ(call("DELETE", box + "/files?path=/d&recursive=true")->status, 204);
 }
 
-// Code inside chooses names and lines: a control character is six bytes of JSON, and one that is no text more than four.
+// Code inside chooses names and lines: a control character is six bytes of JSON, and one that is no
+// text more than four.
 TEST_F(NativeTest, AListingThatNoAnswerHoldsIsRefused) {
   const std::string box = make_box();
   for (const char* byte : {"\x01", "\xff"}) {
@@ -83,7 +89,8 @@ TEST_F(NativeTest, AListingThatNoAnswerHoldsIsRefused) {
     EXPECT_EQ(call("GET", box + "/files/list?path=" + dir)->status, 200);
     for (int i = 10; i < 20; ++i) files().put(dir + "/" + std::to_string(i) + name, "needle");
     const std::string where = R"({"path":")" + dir + "\",";
-    for (const auto& got : {call("GET", box + "/files/list?path=" + dir), call("POST", box + "/files/glob", where + R"("pattern":"*"})"),
+    for (const auto& got : {call("GET", box + "/files/list?path=" + dir),
+                            call("POST", box + "/files/glob", where + R"("pattern":"*"})"),
                             call("POST", box + "/files/grep", where + R"("text":"needle"})")}) {
       EXPECT_EQ(got->status, 429);
       EXPECT_EQ(reason_of(got), "listing_too_large");
@@ -130,8 +137,9 @@ TEST_F(NativeTest, BatchIsOneRoundTrip) {
     program.end = core::testing::exited(3);
     return program;
   };
-  const auto got = call("POST", box + "/batch",
-                        R"({"writes":[{"path":"/in.txt","content":"x"},{"path":"/in.bin","content_base64":"/w==","mode":"0755"}],
+  const auto got = call(
+      "POST", box + "/batch",
+      R"({"writes":[{"path":"/in.txt","content":"x"},{"path":"/in.bin","content_base64":"/w==","mode":"0755"}],
                             "command":{"argv":["make"]},"reads":["/out.bin","/none"]})");
   ASSERT_EQ(got->status, 200) << got->answer_body;
   const auto body = json(got);
@@ -145,9 +153,10 @@ TEST_F(NativeTest, BatchIsOneRoundTrip) {
 
 TEST_F(NativeTest, BadBatchesDoNothing) {
   const std::string box = make_box();
-  for (const auto* bad : {R"({"writes":[{"path":"/a"}]})", R"({"writes":[{"content":"x"}]})", R"({"writes":["x"]})",
-                          R"({"writes":[{"path":"/a","content":"x"}],"command":{}})", R"({"command":{"argv":["x"],"wait":false}})",
-                          R"({"reads":[1]})", R"({"what":1})"}) {
+  for (const auto* bad :
+       {R"({"writes":[{"path":"/a"}]})", R"({"writes":[{"content":"x"}]})", R"({"writes":["x"]})",
+        R"({"writes":[{"path":"/a","content":"x"}],"command":{}})",
+        R"({"command":{"argv":["x"],"wait":false}})", R"({"reads":[1]})", R"({"what":1})"}) {
     EXPECT_EQ(call("POST", box + "/batch", bad)->status, 400) << bad;
   }
   EXPECT_FALSE(files().bytes_of("/a"));

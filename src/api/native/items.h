@@ -9,15 +9,20 @@
 
 namespace cay::api::native {
 
-// `size` returns the size of one as JSON, or a little more. Fails kExhausted (listing_too_large) with the number of `things`, and `advice`.
+// `size` returns the size of one as JSON, or a little more. Fails kExhausted (listing_too_large)
+// with the number of `things`, and `advice`.
 template <class Items, class Size>
-Result<codec::json::array> items_json(const Items& found, Size size, std::string_view things, std::string_view advice) {
+Result<codec::json::array> items_json(const Items& found, Size size, std::string_view things,
+                                      std::string_view advice) {
   std::uint64_t all = 0;
   for (const auto& item : found) all += size(item);
   const auto count = static_cast<std::size_t>(std::ranges::size(found));
   if (all > kMostAnswer) {
-    return Error{Code::kExhausted, "listing_too_large",
-                 std::to_string(count) + " " + std::string(things) + " are more than the 64 MiB of JSON that one answer holds: " + std::string(advice), 0};
+    return Error{
+        Code::kExhausted, "listing_too_large",
+        std::to_string(count) + " " + std::string(things) +
+            " are more than the 64 MiB of JSON that one answer holds: " + std::string(advice),
+        0};
   }
   codec::json::array items;
   items.reserve(count);

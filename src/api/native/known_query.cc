@@ -25,7 +25,9 @@ std::string listed(const Guarded& route) {
 asio::awaitable<void> guarded(std::shared_ptr<const Guarded> route, ExchangePtr exchange) {
   for (const auto& [name, value] : exchange->head().query.items()) {
     if (route->names.contains(name)) continue;
-    const Error error{Code::kInvalidArgument, "invalid_query", "there is no query parameter '" + name.substr(0, 60) + "' here: " + listed(*route), 0};
+    const Error error{
+        Code::kInvalidArgument, "invalid_query",
+        "there is no query parameter '" + name.substr(0, 60) + "' here: " + listed(*route), 0};
     co_await exchange->respond(native_error(error, note_error(error)));
     co_return;
   }

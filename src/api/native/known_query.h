@@ -1,4 +1,5 @@
-// Query parameters that openapi.json does not know are refused: a typing error is no silent default.
+// Query parameters that openapi.json does not know are refused: a typing error is no silent
+// default.
 #pragma once
 #include "http/router.h"
 

@@ -14,8 +14,9 @@ using codec::json::object;
 namespace {
 
 constexpr std::int64_t kServiceLifetime = 3600;
-constexpr std::int64_t kFileLifetime = 86'400;  // its token stands in the URL, and so in histories and logs
-constexpr std::int64_t kUntilWithdrawn = 0;     // a file's, if the request has it explicitly
+constexpr std::int64_t kFileLifetime =
+    86'400;  // its token stands in the URL, and so in histories and logs
+constexpr std::int64_t kUntilWithdrawn = 0;  // a file's, if the request has it explicitly
 
 object to_json(const Link& link, const std::string& url) {
   object out{{"id", link.id.get()},
@@ -44,7 +45,8 @@ Result<LinkSpec> spec_of(const object& body) {
   const bool service = fields.read("port", port, 1, 65535);
   spec.port = static_cast<std::uint16_t>(port);
   const bool file = fields.read("path", spec.path);
-  if (fields.ok() && service == file) fields.complain("", "give either port, for a service, or path, for a file");
+  if (fields.ok() && service == file)
+    fields.complain("", "give either port, for a service, or path, for a file");
   if (file) {
     fields.read("user", spec.user);
     fields.read("content_type", spec.content_type);
@@ -68,17 +70,20 @@ Task<http::Response> issue_link(core::Cay& cay, ServiceNames names, ExchangePtr 
   if (!spec) co_return std::move(spec).error();
   const std::string asked = link_asked(*spec);
   exchange->note_subject("link " + asked);
-  auto made = co_await cay.links().issue(exchange->principal(), param(*exchange, "ref"), *std::move(spec));
+  auto made =
+      co_await cay.links().issue(exchange->principal(), param(*exchange, "ref"), *std::move(spec));
   if (!made) co_return std::move(made).error();
   const Link& link = made->link;
-  exchange->note_subject("link " + link.id.get() + " " + asked);  // whoever uses it is written down by this id
+  exchange->note_subject("link " + link.id.get() + " " +
+                         asked);  // whoever uses it is written down by this id
   const http::RequestHead& head = exchange->head();
   if (!link.spec.is_service()) {
     object out = to_json(link, download_url(names, head, link.sandbox, made->token));
     out["token"] = made->token;
     co_return json_answer(201, out);
   }
-  const ServiceUrls urls = service_urls(names, head, ServicePlace{link.sandbox, link.spec.port}, made->token);
+  const ServiceUrls urls =
+      service_urls(names, head, ServicePlace{link.sandbox, link.spec.port}, made->token);
   object out = to_json(link, urls.base);
   out["token"] = made->token;
   out["browser_url"] = nullptr;
@@ -93,14 +98,16 @@ Task<http::Response> list_links(core::Cay& cay, ServiceNames names, ExchangePtr 
   array items;
   for (const Link& link : *got) {
     const ServicePlace place{link.sandbox, link.spec.port};
-    const std::string url = link.spec.is_service() ? service_urls(names, exchange->head(), place, "").base : "";
+    const std::string url =
+        link.spec.is_service() ? service_urls(names, exchange->head(), place, "").base : "";
     items.emplace_back(to_json(link, url));
   }
   co_return json_answer(200, object{{"items", std::move(items)}});
 }
 
 Task<http::Response> withdraw_link(core::Cay& cay, ExchangePtr exchange) {
-  auto done = co_await cay.links().withdraw(exchange->principal(), param(*exchange, "ref"), LinkId(param(*exchange, "id")));
+  auto done = co_await cay.links().withdraw(exchange->principal(), param(*exchange, "ref"),
+                                            LinkId(param(*exchange, "id")));
   if (!done) co_return std::move(done).error();
   co_return empty_answer(204);
 }
@@ -114,7 +121,8 @@ Task<http::Response> withdraw_links(core::Cay& cay, ExchangePtr exchange) {
   }
   const std::string which = only ? "links of port " + std::to_string(*only) : "links";
   exchange->note_subject("all " + which);
-  auto count = co_await cay.links().withdraw_all(exchange->principal(), param(*exchange, "ref"), only);
+  auto count =
+      co_await cay.links().withdraw_all(exchange->principal(), param(*exchange, "ref"), only);
   if (!count) co_return std::move(count).error();
   exchange->note_subject("withdrew " + std::to_string(*count) + " " + which);
   co_return json_answer(200, object{{"withdrawn", *count}});

@@ -13,7 +13,8 @@ namespace cay::api {
 struct NativeConfig {
   std::string version = "0.1.0";
   ServiceNames names;  // of the addresses in links
-  std::shared_ptr<InputRoom> input = std::make_shared<InputRoom>();  // of all sessions of the daemon
+  std::shared_ptr<InputRoom> input =
+      std::make_shared<InputRoom>();  // of all sessions of the daemon
 };
 
 // References outlive the router. Errors of paths that belong to no facade are shaped natively too.

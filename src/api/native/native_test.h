@@ -19,7 +19,8 @@ class NativeTest : public testing::ApiTest {
     ASSERT_NE(path, nullptr) << last_pattern;
     const auto& responses = path->at(method).at("responses").get_object();
     EXPECT_TRUE(responses.contains(std::to_string(exchange.status)))
-        << method << " " << last_pattern << " answered " << exchange.status << ", which is not documented";
+        << method << " " << last_pattern << " answered " << exchange.status
+        << ", which is not documented";
   }
 
   std::string make_box(const std::string& name = "box") {

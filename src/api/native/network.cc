@@ -41,7 +41,8 @@ Task<http::Response> network_decisions(core::Cay& cay, ExchangePtr exchange) {
   if (!query) co_return std::move(query).error();
   auto wait = query_number(*exchange, "wait_s", 0, 0, kLongestWait);
   if (!wait) co_return std::move(wait).error();
-  auto page = co_await cay.sandboxes().decisions(exchange->principal(), param(*exchange, "ref"), *query, std::chrono::seconds(*wait));
+  auto page = co_await cay.sandboxes().decisions(exchange->principal(), param(*exchange, "ref"),
+                                                 *query, std::chrono::seconds(*wait));
   if (!page) co_return std::move(page).error();
   auto response = json_answer(200, codec::to_json(*page));
   response.headers.set("Cache-Control", "no-store");
@@ -65,7 +66,9 @@ Task<http::Response> try_policy(core::Cay& cay, ExchangePtr exchange) {
   fields.read("host", question.host);
   fields.read("port", port, 0, 65'535);
   fields.read("path", question.path);
-  if (!question.path.empty() && (question.path.size() > kMostPath || !question.path.starts_with('/'))) fields.complain("path", "begins with '/', and has no more than 4096 bytes");
+  if (!question.path.empty() &&
+      (question.path.size() > kMostPath || !question.path.starts_with('/')))
+    fields.complain("path", "begins with '/', and has no more than 4096 bytes");
   if (of_sandbox == of_words) fields.complain("policy", "give either policy or sandbox");
   if (of_sandbox && question.sandbox.empty()) fields.complain("sandbox", "must not be empty");
   if (question.host.empty()) fields.complain("host", "is needed");

@@ -38,7 +38,9 @@ void expect_resolves(const codec::json::value& node, const codec::json::object& 
   }
 }
 
-TEST_F(NativeTest, EveryReferenceOfTheDocumentResolves) { expect_resolves(document.at("paths"), document); }
+TEST_F(NativeTest, EveryReferenceOfTheDocumentResolves) {
+  expect_resolves(document.at("paths"), document);
+}
 
 TEST_F(NativeTest, OnlyHealthNeedsNoKey) {
   for (const auto& route : router.routes()) {
@@ -47,7 +49,8 @@ TEST_F(NativeTest, OnlyHealthNeedsNoKey) {
 }
 
 TEST_F(NativeTest, DocumentTellsTheScopesOfEveryRoute) {
-  constexpr KeyScope kAll[] = {KeyScope::kAdmin, KeyScope::kCreate, KeyScope::kRead, KeyScope::kUse, KeyScope::kMonitor};
+  constexpr KeyScope kAll[] = {KeyScope::kAdmin, KeyScope::kCreate, KeyScope::kRead, KeyScope::kUse,
+                               KeyScope::kMonitor};
   for (const auto& route : router.routes()) {
     if (route.auth != http::Auth::kKey) continue;
     std::string method = route.method;
@@ -56,7 +59,8 @@ TEST_F(NativeTest, DocumentTellsTheScopesOfEveryRoute) {
     for (const KeyScope scope : kAll) {
       if (allows(scope, route.right)) open.insert(std::string(text_of(scope)));
     }
-    for (const auto& scope : document.at("paths").at(route.pattern).at(method).at("x-scopes").as_array()) {
+    for (const auto& scope :
+         document.at("paths").at(route.pattern).at(method).at("x-scopes").as_array()) {
       documented.insert(std::string(scope.as_string()));
     }
     EXPECT_EQ(open, documented) << route.method << " " << route.pattern;
@@ -67,10 +71,12 @@ TEST_F(NativeTest, QueryParametersThatNobodyKnowsAreRefused) {
   const auto wrong = call("GET", "/api/v1/sandboxes?limt=1");
   EXPECT_EQ(wrong->status, 400);
   EXPECT_EQ(reason_of(wrong), "invalid_query");
-  EXPECT_NE(wrong->answer_body.find("it takes created_by, cursor, label"), std::string::npos) << wrong->answer_body;
+  EXPECT_NE(wrong->answer_body.find("it takes created_by, cursor, label"), std::string::npos)
+      << wrong->answer_body;
   EXPECT_EQ(call("GET", "/api/v1/sandboxes?limit=1&state=ready")->status, 200);
   EXPECT_EQ(call("GET", "/api/v1/version?x=1")->status, 400);
-  EXPECT_EQ(call("GET", "/metrics?collect=all")->status, 200) << "Prometheus may send what it likes";
+  EXPECT_EQ(call("GET", "/metrics?collect=all")->status, 200)
+      << "Prometheus may send what it likes";
 }
 
 TEST_F(NativeTest, AnEmptyNameIsNoName) {
@@ -91,10 +97,12 @@ TEST_F(NativeTest, MetricsTellStatesAndEnds) {
   call("POST", "/api/v1/sandboxes/box/commands", R"({"argv":["true"]})");
   settle();
   const std::string text = call("GET", "/metrics")->answer_body;
-  for (const char* line : {"cay_sandboxes{state=\"ready\"} 1\n", "cay_sandboxes{state=\"failed\"} 0\n",
-                           "cay_commands_started_total 1\n", "cay_commands_ended_total{state=\"exited\"} 1\n",
-                           "cay_sandbox_creates_total{outcome=\"ok\"} 1\n", "cay_sandbox_create_seconds_count 1\n",
-                           "cay_queue_length{for=\"boot\"} 0\n", "cay_launcher_up 1\n", "cay_store_errors_total 0\n"}) {
+  for (const char* line :
+       {"cay_sandboxes{state=\"ready\"} 1\n", "cay_sandboxes{state=\"failed\"} 0\n",
+        "cay_commands_started_total 1\n", "cay_commands_ended_total{state=\"exited\"} 1\n",
+        "cay_sandbox_creates_total{outcome=\"ok\"} 1\n", "cay_sandbox_create_seconds_count 1\n",
+        "cay_queue_length{for=\"boot\"} 0\n", "cay_launcher_up 1\n",
+        "cay_store_errors_total 0\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
   }
 }
@@ -123,7 +131,9 @@ TEST_F(NativeTest, DoctorTellsOfADrain) {
   EXPECT_FALSE(admitting().at("ok").as_bool());
   EXPECT_EQ(admitting().at("remedy").as_string(), "cay drain --undo");
   const auto refused = json(call("POST", "/api/v1/sandboxes", "{}"));
-  EXPECT_NE(refused.at("error").at("remedy").as_string().find("cay drain --undo"), std::string::npos) << "the error names it, too";
+  EXPECT_NE(refused.at("error").at("remedy").as_string().find("cay drain --undo"),
+            std::string::npos)
+      << "the error names it, too";
 }
 
 }  // namespace

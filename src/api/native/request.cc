@@ -21,15 +21,15 @@ Result<bool> query_bool(http::Exchange& exchange, std::string_view name, bool ot
   return invalid("invalid_query", std::string(name) + "= must be true or false");
 }
 
-Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name, std::uint64_t otherwise,
-                                   std::uint64_t min, std::uint64_t max) {
+Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name,
+                                   std::uint64_t otherwise, std::uint64_t min, std::uint64_t max) {
   const auto text = exchange.head().query.get(name);
   if (!text) return otherwise;
   std::uint64_t value = 0;
   const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (failed != std::errc() || end != text->data() + text->size() || value < min || value > max) {
-    return invalid("invalid_query", std::string(name) + "= must be a number from " + std::to_string(min) + " to " +
-                                        std::to_string(max));
+    return invalid("invalid_query", std::string(name) + "= must be a number from " +
+                                        std::to_string(min) + " to " + std::to_string(max));
   }
   return value;
 }
@@ -43,7 +43,8 @@ Result<Position> position_of(std::string_view text, const char* name) {
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out.after);
   const bool fits = out.after <= INT64_MAX;  // what the store can hold
   if (failed == std::errc() && end == text.data() + text.size() && fits) return out;
-  return invalid("invalid_query", std::string(name) + " must be the number of one that was seen, or now");
+  return invalid("invalid_query",
+                 std::string(name) + " must be the number of one that was seen, or now");
 }
 
 Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::string_view text) {
@@ -56,7 +57,8 @@ Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::str
 
 Result<std::string> query_path(http::Exchange& exchange) {
   const auto path = exchange.head().query.get("path");
-  if (!path || path->empty()) return invalid("invalid_query", "path= is needed: the path inside the sandbox");
+  if (!path || path->empty())
+    return invalid("invalid_query", "path= is needed: the path inside the sandbox");
   return std::string(*path);
 }
 

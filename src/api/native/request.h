@@ -17,8 +17,8 @@ std::string param(http::Exchange& exchange, const std::string& name);
 std::string query_or(http::Exchange& exchange, std::string_view name, std::string_view otherwise);
 // Fails invalid_query, naming the parameter.
 Result<bool> query_bool(http::Exchange& exchange, std::string_view name, bool otherwise);
-Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name, std::uint64_t otherwise,
-                                   std::uint64_t min, std::uint64_t max);
+Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name,
+                                   std::uint64_t otherwise, std::uint64_t min, std::uint64_t max);
 // Of something numbered: the number of the last that was seen, or `now`.
 struct Position {
   std::uint64_t after = 0;

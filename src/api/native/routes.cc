@@ -18,12 +18,20 @@ class Adder {
   using Streaming = Task<void> (*)(core::Cay&, ExchangePtr);
 
   void add(std::string method, const std::string& path, Answering verb, Right right) {
-    router_.add(std::move(method), kRoot + path,
-                answering(cay_, [&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
+    router_.add(
+        std::move(method), kRoot + path,
+        answering(
+            cay_,
+            [&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); },
+            native_error),
+        right);
   }
   void add(std::string method, const std::string& path, Streaming verb, Right right) {
     router_.add(std::move(method), kRoot + path,
-                streaming([&cay = cay_, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
+                streaming([&cay = cay_,
+                           verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); },
+                          native_error),
+                right);
   }
 
  private:
@@ -37,13 +45,24 @@ http::Response shaped(const http::RequestHead&, int status, const Error& error) 
   return response;
 }
 
-void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to, const NativeConfig& config) {
+void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to,
+                       const NativeConfig& config) {
   router.add("GET", "/healthz", answering(cay, health, native_error), http::Auth::kNone);
   router.add("GET", "/api/v1/openapi.json", answering(cay, openapi, native_error), Right::kAny);
-  router.add("GET", "/api/v1/version",
-             answering(cay, [config](ExchangePtr exchange) { return version(config, std::move(exchange)); }, native_error), Right::kAny);
-  const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr), Right right) {
-    router.add("GET", path, answering(cay, [&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); }, native_error), right);
+  router.add(
+      "GET", "/api/v1/version",
+      answering(
+          cay, [config](ExchangePtr exchange) { return version(config, std::move(exchange)); },
+          native_error),
+      Right::kAny);
+  const auto bare = [&](const char* path, Task<http::Response> (*verb)(core::Cay&, ExchangePtr),
+                        Right right) {
+    router.add(
+        "GET", path,
+        answering(
+            cay, [&cay, verb](ExchangePtr exchange) { return verb(cay, std::move(exchange)); },
+            native_error),
+        right);
   };
   bare("/readyz", ready, Right::kRead);
   bare("/metrics", metrics, Right::kWatchHost);
@@ -85,9 +104,17 @@ void add_sandbox_routes(Adder& to) {
 
 void add_link_routes(http::Router& router, core::Cay& cay, Adder& to, const ServiceNames& names) {
   const std::string all = "/sandboxes/{ref}/links";
-  const auto named = [&](const char* method, Task<http::Response> (*verb)(core::Cay&, ServiceNames, ExchangePtr), Right right) {
+  const auto named = [&](const char* method,
+                         Task<http::Response> (*verb)(core::Cay&, ServiceNames, ExchangePtr),
+                         Right right) {
     router.add(method, kRoot + all,
-               answering(cay, [&cay, names, verb](ExchangePtr exchange) { return verb(cay, names, std::move(exchange)); }, native_error), right);
+               answering(
+                   cay,
+                   [&cay, names, verb](ExchangePtr exchange) {
+                     return verb(cay, names, std::move(exchange));
+                   },
+                   native_error),
+               right);
   };
   named("POST", issue_link, Right::kUseOne);
   named("GET", list_links, Right::kReadOne);
@@ -95,9 +122,12 @@ void add_link_routes(http::Router& router, core::Cay& cay, Adder& to, const Serv
   to.add("DELETE", all + "/{id}", withdraw_link, Right::kUseOne);
 }
 
-void add_command_routes(http::Router& router, core::Cay& cay, Adder& to, const std::shared_ptr<InputRoom>& input) {
+void add_command_routes(http::Router& router, core::Cay& cay, Adder& to,
+                        const std::shared_ptr<InputRoom>& input) {
   const std::string all = "/sandboxes/{ref}/commands";
-  const StreamVerb session = [&cay, input](ExchangePtr exchange) { return command_stream(cay, input, std::move(exchange)); };
+  const StreamVerb session = [&cay, input](ExchangePtr exchange) {
+    return command_stream(cay, input, std::move(exchange));
+  };
   router.add("GET", kRoot + all + "/ws", streaming(session, native_error), Right::kUseOne);
   const std::string one = all + "/{id}";
   to.add("POST", all, start_command, Right::kUseOne);

@@ -13,7 +13,8 @@
 namespace cay::api::native {
 namespace {
 
-Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id, Bytes bytes) {
+Task<void> write_all(core::Cay& cay, Principal who, std::string sandbox, CommandId id,
+                     Bytes bytes) {
   CAY_CO_CHECK(co_await write_whole_stdin(cay, who, sandbox, id, std::move(bytes), true));
   auto ended = co_await end_stdin(cay, who, sandbox, id);
   co_return ended;
@@ -49,12 +50,16 @@ asio::awaitable<void> set_at_end(core::Cay& cay, Event& ends) {
   ends.set();
 }
 
-// What it wrote till its end. A daemon that ends first says so at once: the command goes on, and whoever asks again under its id finds it.
-Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most, AnswerPart part) {
+// What it wrote till its end. A daemon that ends first says so at once: the command goes on, and
+// whoever asks again under its id finds it.
+Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most,
+                                  AnswerPart part) {
   const auto loop = co_await asio::this_coro::executor;
   const std::string id = reader->command().id.get();
   const Error why{Code::kUnavailable, "shutting_down",
-                  "the daemon is ending, and command " + id + " goes on: read it from .../commands/" + id + " when the daemon is back", 0};
+                  "the daemon is ending, and command " + id +
+                      " goes on: read it from .../commands/" + id + " when the daemon is back",
+                  0};
   Event ends(loop);
   Scope watching(loop);
   watching.spawn(set_at_end(cay, ends));
@@ -82,14 +87,17 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
   auto reader = co_await cay.commands().run(who, sandbox, std::move(request.spec));
   if (!reader) co_return std::move(reader).error();
   const Command command = (*reader)->command();
-  exchange->note_subject("command " + command.id.get() + besides);  // whoever leaves before its end has run it all the same
+  exchange->note_subject("command " + command.id.get() +
+                         besides);  // whoever leaves before its end has run it all the same
   // A repeat with a known id attaches: its stdin was the first request's to write.
   if (request.stdin_bytes && !command.known) {
-    auto written = co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));
+    auto written =
+        co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));
     if (!written) written = of_one_that_began(std::move(written).error());
     // A command that ends before it has read all is nothing to complain of: its end tells.
     if (!written && !stdin_is_over(written.error())) {
-      auto killed = co_await kill_for_lost_input(cay, who, sandbox, command.id, std::move(written).error());
+      auto killed =
+          co_await kill_for_lost_input(cay, who, sandbox, command.id, std::move(written).error());
       co_return std::move(killed).error();
     }
   }
@@ -100,13 +108,17 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
   static_cast<Collected&>(got) = *std::move(collected);
   const std::uint64_t needs = bytes_size(got.out) + bytes_size(got.err);
   if (got.too_large || needs > kMostAnswer) {
-    co_return Error{Code::kInvalidArgument, "output_too_large",
-                    "command " + command.id.get() + " ran to its end, but so much of its output is more than the 64 MiB of JSON "
-                    "that one answer holds: read it from .../commands/" + command.id.get() +
-                        "/output, or ask for less with max_output_bytes", 0};
+    co_return Error{
+        Code::kInvalidArgument, "output_too_large",
+        "command " + command.id.get() +
+            " ran to its end, but so much of its output is more than the 64 MiB of JSON "
+            "that one answer holds: read it from .../commands/" +
+            command.id.get() + "/output, or ask for less with max_output_bytes",
+        0};
   }
   if (got.no_room || !part->need(needs)) {
-    co_return output_not_held("command " + command.id.get() + " ran to its end", "read it from .../commands/" + command.id.get() + "/output");
+    co_return output_not_held("command " + command.id.get() + " ran to its end",
+                              "read it from .../commands/" + command.id.get() + "/output");
   }
   if (shell_exit_code(got.command.end) != 0) {
     got.network_refused = co_await refused_meanwhile(cay, who, sandbox, got.command.started_at);
@@ -117,7 +129,8 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
 codec::json::object result_json(const Ran& got, const std::string& sandbox) {
   const codec::json::object command = codec::to_json(got.command);
   codec::json::object out;
-  for (const auto* name : {"state", "exit_code", "signal", "by", "reason", "shell_exit_code"}) out[name] = command.at(name);
+  for (const auto* name : {"state", "exit_code", "signal", "by", "reason", "shell_exit_code"})
+    out[name] = command.at(name);
   codec::put_bytes(out, "stdout", got.out);
   codec::put_bytes(out, "stderr", got.err);
   out["stdout_gap"] = codec::to_json(got.out_gap);
@@ -125,7 +138,8 @@ codec::json::object result_json(const Ran& got, const std::string& sandbox) {
   out["stdout_bytes"] = bytes_at_end(got.command.out);
   out["stderr_bytes"] = bytes_at_end(got.command.err);
   out["truncated"] = got.truncated;
-  for (const auto* name : {"oom_kills", "tmpfs_bytes", "started_at", "ended_at"}) out[name] = command.at(name);
+  for (const auto* name : {"oom_kills", "tmpfs_bytes", "started_at", "ended_at"})
+    out[name] = command.at(name);
   out["command_id"] = got.command.id.get();
   out["sandbox"] = sandbox;
   if (got.network_refused) out["network_refused"] = *got.network_refused;

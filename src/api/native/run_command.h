@@ -9,7 +9,8 @@
 
 namespace cay::api::native {
 
-// Before anything is begun: whether there is room for what is asked for. It is seldom written, so nothing is taken yet.
+// Before anything is begun: whether there is room for what is asked for. It is seldom written, so
+// nothing is taken yet.
 Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part);
 
 struct Ran : Collected {
@@ -18,8 +19,10 @@ struct Ran : Collected {
   std::optional<codec::json::array> network_refused;
 };
 
-// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits. The Collected's command holds the end, and `part` the
-// output as JSON. kExhausted (too_many_answers): nothing was begun. `besides`: what else the request does, for its record, behind the command.
+// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits.
+// The Collected's command holds the end, and `part` the output as JSON. kExhausted
+// (too_many_answers): nothing was begun. `besides`: what else the request does, for its record,
+// behind the command.
 Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
                      codec::CommandRequest request, AnswerPart part, std::string besides = {});
 

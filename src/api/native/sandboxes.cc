@@ -20,9 +20,10 @@ Result<SandboxSort> sort_from(std::string_view text) {
   if (text == "stopped_at") return SandboxSort::kStoppedAt;
   if (text == "idle_ttl_s") return SandboxSort::kIdleTtl;
   if (text == "delete_after_stop_s") return SandboxSort::kDeleteAfterStop;
-  return invalid("invalid_query",
-                 "sort= must be created_at, name, state, stopped_at, idle_ttl_s or delete_after_stop_s, with a "
-                 "leading '-' for descending");
+  return invalid(
+      "invalid_query",
+      "sort= must be created_at, name, state, stopped_at, idle_ttl_s or delete_after_stop_s, with a "
+      "leading '-' for descending");
 }
 
 // The filters and the order, for binding a cursor to them.
@@ -45,7 +46,9 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
   }
   if (const auto state = in.get("state")) {
     out.state = sandbox_state_from(*state);
-    if (!out.state) return invalid("invalid_query", "state= must be provisioning, ready, stopped, failed, deleting or paused");
+    if (!out.state)
+      return invalid("invalid_query",
+                     "state= must be provisioning, ready, stopped, failed, deleting or paused");
   }
   out.name_contains = in.get("name_contains").value_or("");
   out.created_by = in.get("created_by").value_or("");
@@ -53,11 +56,13 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
   out.descending = sort.starts_with('-');
   if (out.descending) sort.remove_prefix(1);
   CAY_TRY(out.sort, sort_from(sort));
-  CAY_TRY(const std::uint64_t limit, query_number(exchange, "limit", kDefaultPage, 1, kLargestPage));
+  CAY_TRY(const std::uint64_t limit,
+          query_number(exchange, "limit", kDefaultPage, 1, kLargestPage));
   out.limit = static_cast<std::uint32_t>(limit);
   if (const auto cursor = in.get("cursor")) {
     const auto offset = offset_of_cursor(*cursor, spelled(exchange));
-    if (!offset) return invalid("invalid_query", "cursor= is not one of this list with these filters");
+    if (!offset)
+      return invalid("invalid_query", "cursor= is not one of this list with these filters");
     out.offset = *offset;
   }
   return out;
@@ -75,7 +80,8 @@ Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange) {
   core::CreateOptions options;
   options.wait_for_ready = request->wait;
   options.timeout = std::chrono::milliseconds(request->timeout_ms);
-  auto made = co_await cay.sandboxes().create(exchange->principal(), std::move(request->spec), options);
+  auto made =
+      co_await cay.sandboxes().create(exchange->principal(), std::move(request->spec), options);
   if (!made) co_return std::move(made).error();
   exchange->note_subject(creation_asked(made->name, settings));
   co_return json_answer(201, codec::to_json(*made));
@@ -108,7 +114,8 @@ Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange) {
   auto patch = codec::read_patch(*body);
   if (!patch) co_return std::move(patch).error();
   exchange->note_subject(changes_asked(*patch));
-  auto got = co_await cay.sandboxes().update(exchange->principal(), param(*exchange, "ref"), *std::move(patch));
+  auto got = co_await cay.sandboxes().update(exchange->principal(), param(*exchange, "ref"),
+                                             *std::move(patch));
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, codec::to_json(*got));
 }

@@ -4,8 +4,9 @@ namespace cay::api {
 namespace {
 
 TEST_F(NativeTest, CreateGetUpdateDelete) {
-  const auto made = call("POST", "/api/v1/sandboxes",
-                         R"({"name":"box","labels":{"team":"a"},"limits":{"cpu_millicores":500},"env":{"A":"1"},"user":"user"})");
+  const auto made = call(
+      "POST", "/api/v1/sandboxes",
+      R"({"name":"box","labels":{"team":"a"},"limits":{"cpu_millicores":500},"env":{"A":"1"},"user":"user"})");
   ASSERT_EQ(made->status, 201) << made->answer_body;
   const auto box = json(made);
   EXPECT_EQ(box.at("state").as_string(), "ready");
@@ -13,7 +14,8 @@ TEST_F(NativeTest, CreateGetUpdateDelete) {
   EXPECT_EQ(box.at("env").at("A").as_string(), "1");
   const std::string id(box.at("id").as_string());
   EXPECT_EQ(json(call("GET", "/api/v1/sandboxes/" + id)).at("name").as_string(), "box");
-  const auto patched = call("PATCH", "/api/v1/sandboxes/box", R"({"name":"new","labels":{"x":"y"},"env":{"B":"2"}})");
+  const auto patched = call("PATCH", "/api/v1/sandboxes/box",
+                            R"({"name":"new","labels":{"x":"y"},"env":{"B":"2"}})");
   ASSERT_EQ(patched->status, 200) << patched->answer_body;
   EXPECT_EQ(json(patched).at("env").as_object().size(), 2u);
   EXPECT_EQ(call("GET", "/api/v1/sandboxes/box")->status, 404);
@@ -28,8 +30,9 @@ TEST_F(NativeTest, CreateWithoutBodyTakesEveryDefault) {
 }
 
 TEST_F(NativeTest, BadCreatesMakeNothing) {
-  for (const auto* bad : {"{", "[]", R"({"name":7})", R"({"nome":"x"})", R"({"limits":{"pids":-1}})", R"({"env":{"A":1}})",
-                          R"({"idle_ttl_s":-2})", R"({"name":"-x"})", R"({"timeout_s":"5"})"}) {
+  for (const auto* bad :
+       {"{", "[]", R"({"name":7})", R"({"nome":"x"})", R"({"limits":{"pids":-1}})",
+        R"({"env":{"A":1}})", R"({"idle_ttl_s":-2})", R"({"name":"-x"})", R"({"timeout_s":"5"})"}) {
     const auto got = call("POST", "/api/v1/sandboxes", bad);
     EXPECT_EQ(got->status, 400) << bad << got->answer_body;
     EXPECT_FALSE(json(got).at("error").at("error_id").as_string().empty());
@@ -77,8 +80,9 @@ TEST_F(NativeTest, PauseAndResume) {
 }
 
 TEST_F(NativeTest, TimersAreTakenMinusOneForNever) {
-  const auto made = call("POST", "/api/v1/sandboxes",
-                         R"({"idle_ttl_s":-1,"delete_after_stop_s":-1,"lifetime_s":60,"commands_keep_awake":true})");
+  const auto made = call(
+      "POST", "/api/v1/sandboxes",
+      R"({"idle_ttl_s":-1,"delete_after_stop_s":-1,"lifetime_s":60,"commands_keep_awake":true})");
   ASSERT_EQ(made->status, 201) << made->answer_body;
   EXPECT_EQ(json(made).at("idle_ttl_s"), 0);
   EXPECT_EQ(json(made).at("delete_after_stop_s"), 0);
@@ -95,7 +99,8 @@ TEST_F(NativeTest, ListsInPagesWithFilters) {
   call("PATCH", "/api/v1/sandboxes/a2", R"({"labels":{"k":"v"}})");
   EXPECT_EQ(json(call("GET", "/api/v1/sandboxes")).at("items").as_array().size(), 4u);
   EXPECT_EQ(json(call("GET", "/api/v1/sandboxes?label=k%3Dv")).at("items").as_array().size(), 1u);
-  EXPECT_EQ(json(call("GET", "/api/v1/sandboxes?label=k&label=z")).at("items").as_array().size(), 0u);
+  EXPECT_EQ(json(call("GET", "/api/v1/sandboxes?label=k&label=z")).at("items").as_array().size(),
+            0u);
   EXPECT_EQ(json(call("GET", "/api/v1/sandboxes?state=stopped")).at("items").as_array().size(), 0u);
   const std::string first = "/api/v1/sandboxes?name_contains=A&sort=name&limit=2";
   const auto page = json(call("GET", first));
@@ -106,7 +111,8 @@ TEST_F(NativeTest, ListsInPagesWithFilters) {
   ASSERT_EQ(rest.at("items").as_array().size(), 1u);
   EXPECT_TRUE(rest.at("next_cursor").is_null());
   EXPECT_EQ(call("GET", "/api/v1/sandboxes?cursor=" + cursor)->status, 400);
-  for (const auto* bad : {"state=x", "sort=x", "limit=0", "limit=501", "label=%3Dv", "cursor=zzz"}) {
+  for (const auto* bad :
+       {"state=x", "sort=x", "limit=0", "limit=501", "label=%3Dv", "cursor=zzz"}) {
     EXPECT_EQ(call("GET", "/api/v1/sandboxes?" + std::string(bad))->status, 400) << bad;
   }
 }
@@ -115,7 +121,8 @@ TEST_F(NativeTest, BatchDelete) {
   make_box("a");
   make_box("b");
   runtime.hold_stops = true;
-  const auto running = begin(exchange("POST", "/api/v1/sandboxes/batch-delete", R"({"refs":["a","nope"]})"));
+  const auto running =
+      begin(exchange("POST", "/api/v1/sandboxes/batch-delete", R"({"refs":["a","nope"]})"));
   settle();
   const auto got = running.exchange;
   EXPECT_EQ(got->subject, "asked to delete 2: a, nope") << "on record though its caller leaves now";
@@ -131,14 +138,25 @@ TEST_F(NativeTest, BatchDelete) {
 // The audit log has the change where the path does not show it.
 TEST_F(NativeTest, WhatIsAskedForIsOnRecord) {
   const auto made = call("POST", "/api/v1/sandboxes", R"({"policy":"off"})");
-  EXPECT_EQ(made->subject, "sandbox " + std::string(json(made).at("name").as_string()) + "; policy: off");
+  EXPECT_EQ(made->subject,
+            "sandbox " + std::string(json(made).at("name").as_string()) + "; policy: off");
   const std::string box = make_box();
-  EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":"box","policy":"off"})")->subject, "sandbox box; policy: off") << "a refused one as well";
-  EXPECT_EQ(call("PATCH", box, R"({"rules":["a.test","!b.a.test"],"labels":{"team":"red"}})")->subject, "policy: a.test, !b.a.test; labels 1: team");
-  EXPECT_EQ(call("PATCH", box, R"({"policy":"no such policy"})")->subject, "policy: no such policy");
-  EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test","*.b.test"]})")->subject, "version 1; hosts 2: a.test, *.b.test");
-  EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94"})")->subject, "version 2; hosts 2: a.test, *.b.test");
-  const auto ruled = call("PATCH", box, R"({"proxy":[{"name":"r","secret":"k","way":"headers","headers":[{"name":"X-Key","value":"in-clear ${SECRET}"}]}]})");
+  EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":"box","policy":"off"})")->subject,
+            "sandbox box; policy: off")
+      << "a refused one as well";
+  EXPECT_EQ(
+      call("PATCH", box, R"({"rules":["a.test","!b.a.test"],"labels":{"team":"red"}})")->subject,
+      "policy: a.test, !b.a.test; labels 1: team");
+  EXPECT_EQ(call("PATCH", box, R"({"policy":"no such policy"})")->subject,
+            "policy: no such policy");
+  EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test","*.b.test"]})")
+                ->subject,
+            "version 1; hosts 2: a.test, *.b.test");
+  EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94"})")->subject,
+            "version 2; hosts 2: a.test, *.b.test");
+  const auto ruled = call(
+      "PATCH", box,
+      R"({"proxy":[{"name":"r","secret":"k","way":"headers","headers":[{"name":"X-Key","value":"in-clear ${SECRET}"}]}]})");
   ASSERT_EQ(ruled->status, 200) << ruled->answer_body;
   EXPECT_EQ(ruled->subject, "proxy 1: r with secret k");
   EXPECT_EQ(call("DELETE", "/api/v1/secrets/k")->subject, "used by 1: box");
@@ -147,7 +165,8 @@ TEST_F(NativeTest, WhatIsAskedForIsOnRecord) {
 
 TEST_F(NativeTest, ErrorsBeforeAHandlerHaveTheSameShape) {
   const auto handle = exchange("GET", "/nowhere");
-  const auto response = router.shape(handle->request, 404, Error{Code::kNotFound, "no_route", "no such path", 0});
+  const auto response =
+      router.shape(handle->request, 404, Error{Code::kNotFound, "no_route", "no such path", 0});
   EXPECT_EQ(response.status, 404);
   EXPECT_EQ(codec::parse_object(response.body)->at("error").at("reason").as_string(), "no_route");
 }

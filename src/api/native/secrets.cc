@@ -33,7 +33,8 @@ Result<Given> given_in(const object& body) {
   std::string sealed;
   const bool closed = fields.read("sealed", sealed, 2 * kMostBox);
   const bool plain = fields.read("value", out.value.bytes(), kMostSecretBytes);
-  if (fields.ok() && closed == plain) fields.complain("", "give either sealed, the value closed for the public key, or value");
+  if (fields.ok() && closed == plain)
+    fields.complain("", "give either sealed, the value closed for the public key, or value");
   if (closed) {
     const auto box = codec::from_base64(sealed);
     if (box) {
@@ -47,7 +48,8 @@ Result<Given> given_in(const object& body) {
   return out;
 }
 
-// A value that comes in clear is nowhere once it was closed, nor if the request is refused: neither in the text, nor in its parsed form.
+// A value that comes in clear is nowhere once it was closed, nor if the request is refused: neither
+// in the text, nor in its parsed form.
 Task<Given> given(ExchangePtr exchange) {
   auto text = co_await exchange->read_body(kSecretBodyLimit);
   if (!text) co_return std::move(text).error();
@@ -63,7 +65,8 @@ Task<Given> given(ExchangePtr exchange) {
 Task<http::Response> secret_key(core::Cay& cay, ExchangePtr exchange) {
   auto key = co_await cay.secrets().public_key(exchange->principal());
   if (!key) co_return std::move(key).error();
-  co_return json_answer(200, object{{"algorithm", "x25519-hkdf-sha256-aes256gcm"}, {"public_key", codec::base64(*key)}});
+  co_return json_answer(200, object{{"algorithm", "x25519-hkdf-sha256-aes256gcm"},
+                                    {"public_key", codec::base64(*key)}});
 }
 
 Task<http::Response> put_secret(core::Cay& cay, ExchangePtr exchange) {
@@ -71,7 +74,8 @@ Task<http::Response> put_secret(core::Cay& cay, ExchangePtr exchange) {
   auto asked = co_await given(exchange);
   if (!asked) co_return std::move(asked).error();
   if (asked->box.empty()) {
-    if (auto fine = check_secret_value(asked->value.view()); !fine) co_return std::move(fine).error();
+    if (auto fine = check_secret_value(asked->value.view()); !fine)
+      co_return std::move(fine).error();
     auto key = co_await cay.secrets().public_key(exchange->principal());
     if (!key) co_return std::move(key).error();
     auto box = close_box(*key, name, asked->value.view());
@@ -80,9 +84,11 @@ Task<http::Response> put_secret(core::Cay& cay, ExchangePtr exchange) {
     asked->value.wipe();
   }
   if (asked->hosts) exchange->note_subject(hosts_asked(*asked->hosts));
-  auto set = co_await cay.secrets().set(exchange->principal(), name, std::move(asked->hosts), std::move(asked->box));
+  auto set = co_await cay.secrets().set(exchange->principal(), name, std::move(asked->hosts),
+                                        std::move(asked->box));
   if (!set) co_return std::move(set).error();
-  exchange->note_subject("version " + std::to_string(set->version) + "; " + hosts_asked(set->hosts));
+  exchange->note_subject("version " + std::to_string(set->version) + "; " +
+                         hosts_asked(set->hosts));
   co_return json_answer(200, codec::to_json(*set));
 }
 
@@ -104,7 +110,9 @@ Task<http::Response> delete_secret(core::Cay& cay, ExchangePtr exchange) {
     subjects.add(one.name);
     array rules;
     for (const std::string& rule : one.rules) rules.emplace_back(codec::text(rule));
-    users.push_back(object{{"sandbox_id", one.sandbox.get()}, {"sandbox", codec::text(one.name)}, {"rules", std::move(rules)}});
+    users.push_back(object{{"sandbox_id", one.sandbox.get()},
+                           {"sandbox", codec::text(one.name)},
+                           {"rules", std::move(rules)}});
   }
   exchange->note_subject(subjects.text());
   co_return json_answer(200, object{{"users", std::move(users)}});

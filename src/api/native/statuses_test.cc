@@ -1,6 +1,7 @@
-// The statuses that no request alone can cause: each route's answer when the host, a keeper, the store or another verb fails it. Each route
-// answers exactly those of them that openapi.json documents for it. The others (408 of a stalled client, 503 of a full listener) are of
-// every route: tests/e2e/test_z_openapi.py.
+// The statuses that no request alone can cause: each route's answer when the host, a keeper, the
+// store or another verb fails it. Each route answers exactly those of them that openapi.json
+// documents for it. The others (408 of a stalled client, 503 of a full listener) are of every
+// route: tests/e2e/test_z_openapi.py.
 #include <map>
 #include <set>
 #include <vector>
@@ -22,13 +23,23 @@ Error error_of(Code code) { return Error{code, "fault", "it failed", 0}; }
 class World : public NativeTest {
  public:
   World() {
-    runtime.program = [](const CommandSpec&) { return testing::FakeProgram{{}, {}, {}, true, false}; };
-    EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":"box","record_programs":true})")->status, 201);
+    runtime.program = [](const CommandSpec&) {
+      return testing::FakeProgram{{}, {}, {}, true, false};
+    };
+    EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":"box","record_programs":true})")->status,
+              201);
     call("PUT", "/api/v1/sandboxes/box/files?path=/x", "1");
-    call("POST", "/api/v1/sandboxes/box/commands", R"({"id":"c1","argv":["cat"],"wait":false,"pty":{"rows":9,"cols":9}})");
-    EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test"]})")->status, 200);
-    EXPECT_EQ(call("PATCH", "/api/v1/sandboxes/box", R"({"proxy":[{"name":"k","secret":"k","way":"base_url"}]})")->status, 200);
-    commands().program = [](const CommandSpec&) { return testing::FakeProgram{{}, core::testing::exited(0), {}, false, false}; };
+    call("POST", "/api/v1/sandboxes/box/commands",
+         R"({"id":"c1","argv":["cat"],"wait":false,"pty":{"rows":9,"cols":9}})");
+    EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test"]})")->status,
+              200);
+    EXPECT_EQ(call("PATCH", "/api/v1/sandboxes/box",
+                   R"({"proxy":[{"name":"k","secret":"k","way":"base_url"}]})")
+                  ->status,
+              200);
+    commands().program = [](const CommandSpec&) {
+      return testing::FakeProgram{{}, core::testing::exited(0), {}, false, false};
+    };
   }
   ~World() override {  // it ends in peace
     store.write_error.reset();
@@ -44,7 +55,8 @@ class World : public NativeTest {
 
   int ask(const Request& request) {
     auto one = exchange(request.method, target_of(request), body_of(request));
-    one->request.wants_websocket = request.path.ends_with("/ws") || request.path.ends_with("/tunnel");
+    one->request.wants_websocket =
+        request.path.ends_with("/ws") || request.path.ends_with("/tunnel");
     one->socket->client_close();
     auto running = begin(one);
     EXPECT_TRUE(core::testing::finish<void>(loop, *running.started));
@@ -56,7 +68,8 @@ class World : public NativeTest {
   static std::string target_of(const Request& request) {
     std::string path = request.path;
     const bool files = path.ends_with("/files") || path.find("/files/") != std::string::npos;
-    for (const auto& [from, to] : {std::pair<std::string, std::string>{"{ref}", "box"}, {"{id}", "c1"}, {"{name}", "k"}}) {
+    for (const auto& [from, to] :
+         {std::pair<std::string, std::string>{"{ref}", "box"}, {"{id}", "c1"}, {"{name}", "k"}}) {
       const auto at = path.find(from);
       if (at != std::string::npos) path.replace(at, from.size(), to);
     }
@@ -66,11 +79,21 @@ class World : public NativeTest {
   }
   static std::string body_of(const Request& request) {
     static const std::map<std::string, std::string> kBodies{
-        {"/drain", R"({"draining":true})"}, {"/sandboxes", R"({"name":"other"})"}, {"/batch-delete", R"({"refs":["box"]})"},
-        {"/batch", R"({"command":{"argv":["true"]}})"}, {"/links", R"({"port":80})"}, {"/commands", R"({"argv":["true"]})"},
-        {"/kill", "{}"}, {"/stdin", "typed"}, {"/resize", R"({"rows":1,"cols":1})"}, {"/mkdir", R"({"path":"/d"})"},
-        {"/rename", R"({"from":"/x","to":"/y"})"}, {"/glob", R"({"path":"/","pattern":"*"})"}, {"/grep", R"({"path":"/","text":"1"})"}};
-    if (request.method == "PUT" && request.path.find("/secrets/") != std::string::npos) return R"({"sealed":"Ym94"})";
+        {"/drain", R"({"draining":true})"},
+        {"/sandboxes", R"({"name":"other"})"},
+        {"/batch-delete", R"({"refs":["box"]})"},
+        {"/batch", R"({"command":{"argv":["true"]}})"},
+        {"/links", R"({"port":80})"},
+        {"/commands", R"({"argv":["true"]})"},
+        {"/kill", "{}"},
+        {"/stdin", "typed"},
+        {"/resize", R"({"rows":1,"cols":1})"},
+        {"/mkdir", R"({"path":"/d"})"},
+        {"/rename", R"({"from":"/x","to":"/y"})"},
+        {"/glob", R"({"path":"/","pattern":"*"})"},
+        {"/grep", R"({"path":"/","text":"1"})"}};
+    if (request.method == "PUT" && request.path.find("/secrets/") != std::string::npos)
+      return R"({"sealed":"Ym94"})";
     if (request.method == "PATCH") return R"({"labels":{"a":"b"}})";
     const auto found = kBodies.find(request.path.substr(request.path.rfind('/')));
     return request.method == "POST" && found != kBodies.end() ? found->second : "";
@@ -81,18 +104,22 @@ using Fault = std::function<void(World&)>;
 
 std::vector<Fault> faults() {
   std::vector<Fault> out;
-  for (const Code code : {Code::kInternal, Code::kUnsupported, Code::kUnavailable, Code::kDeadlineExceeded, Code::kLost}) {
+  for (const Code code : {Code::kInternal, Code::kUnsupported, Code::kUnavailable,
+                          Code::kDeadlineExceeded, Code::kLost}) {
     out.emplace_back([code](World& world) { world.box().fault = error_of(code); });  // the keeper
   }
-  for (const Code code : {Code::kInternal, Code::kUnsupported, Code::kUnavailable, Code::kDeadlineExceeded,
-                          Code::kCancelled}) {  // the launcher; somebody who stops or deletes it meanwhile
+  for (const Code code :
+       {Code::kInternal, Code::kUnsupported, Code::kUnavailable, Code::kDeadlineExceeded,
+        Code::kCancelled}) {  // the launcher; somebody who stops or deletes it meanwhile
     out.emplace_back([code](World& world) {
       world.stop();
       world.host().boot_error = error_of(code);
     });
   }
   for (const Code code : {Code::kInternal, Code::kUnavailable}) {
-    out.emplace_back([code](World& world) { world.host().stop_error = world.host().destroy_error = error_of(code); });
+    out.emplace_back([code](World& world) {
+      world.host().stop_error = world.host().destroy_error = error_of(code);
+    });
   }
   for (const Code code : {Code::kInternal, Code::kLost}) {  // what is on the host's disk
     out.emplace_back([code](World& world) { world.host().record_error = error_of(code); });
@@ -101,10 +128,13 @@ std::vector<Fault> faults() {
       world.host().record_error = error_of(code);
     });
   }
-  for (const Code code : {Code::kInternal, Code::kUnsupported, Code::kUnavailable, Code::kDeadlineExceeded}) {
+  for (const Code code :
+       {Code::kInternal, Code::kUnsupported, Code::kUnavailable, Code::kDeadlineExceeded}) {
     out.emplace_back([code](World& world) { world.broker().fault = error_of(code); });
   }
-  out.emplace_back([](World& world) { world.box().pause_error = error_of(Code::kCancelled); });  // somebody resumes it meanwhile
+  out.emplace_back([](World& world) {
+    world.box().pause_error = error_of(Code::kCancelled);
+  });  // somebody resumes it meanwhile
   out.emplace_back([](World& world) { world.rows().write_error = error_of(Code::kUnavailable); });
   out.emplace_back([](World& world) { world.rows().read_error = error_of(Code::kUnavailable); });
   out.emplace_back([](World&) {});  // positive control: none

@@ -1,6 +1,6 @@
-// The WebSocket of one TCP connection into a sandbox (openapi.json tells the frames). Both sides are
-// read at all times, whatever the other takes: credit holds a sender back, not the socket, so that
-// pings go through while a program inside reads nothing for an hour.
+// The WebSocket of one TCP connection into a sandbox (openapi.json tells the frames). Both sides
+// are read at all times, whatever the other takes: credit holds a sender back, not the socket, so
+// that pings go through while a program inside reads nothing for an hour.
 #include <boost/asio/this_coro.hpp>
 #include <algorithm>
 #include <deque>
@@ -30,7 +30,11 @@ class TunnelSession {
  public:
   TunnelSession(std::unique_ptr<core::Tunnel> tunnel, std::unique_ptr<http::WebSocket> socket,
                 asio::any_io_executor executor)
-      : tunnel_(std::move(tunnel)), socket_(std::move(socket)), executor_(executor), changed_(executor), over_(executor) {}
+      : tunnel_(std::move(tunnel)),
+        socket_(std::move(socket)),
+        executor_(executor),
+        changed_(executor),
+        over_(executor) {}
 
   asio::awaitable<void> run() {
     Scope pumps(executor_);
@@ -92,9 +96,11 @@ class TunnelSession {
     if (type == "eof") {
       client_eof_ = true;
     } else if (type == "credit" && fields.read("bytes", bytes, 0, kMostCredit)) {
-      credit_ = std::min(static_cast<std::uint64_t>(kMostCredit), credit_ + static_cast<std::uint64_t>(bytes));
+      credit_ = std::min(static_cast<std::uint64_t>(kMostCredit),
+                         credit_ + static_cast<std::uint64_t>(bytes));
     } else {
-      return invalid("bad_frame", "text frames are {\"type\":\"credit\",\"bytes\":N} and {\"type\":\"eof\"}");
+      return invalid("bad_frame",
+                     "text frames are {\"type\":\"credit\",\"bytes\":N} and {\"type\":\"eof\"}");
     }
     return {};
   }
@@ -127,7 +133,8 @@ class TunnelSession {
 
   asio::awaitable<void> down() {
     auto done = co_await pump_down();
-    if (!done && done.error().reason == "socket_closed") co_return;  // the reading side sees the end, after what the client had sent
+    if (!done && done.error().reason == "socket_closed")
+      co_return;  // the reading side sees the end, after what the client had sent
     if (!done) co_return fail(std::move(done).error());
     finished_one();
   }
@@ -139,7 +146,8 @@ class TunnelSession {
         while (credit_ == 0) {
           co_await changed_.wait();
         }
-        Bytes piece = bytes.substr(at, static_cast<std::size_t>(std::min<std::uint64_t>(credit_, bytes.size())));
+        Bytes piece = bytes.substr(
+            at, static_cast<std::size_t>(std::min<std::uint64_t>(credit_, bytes.size())));
         at += piece.size();
         credit_ -= piece.size();
         CAY_CO_CHECK(co_await socket_->send_binary(std::move(piece)));
@@ -161,12 +169,12 @@ class TunnelSession {
   std::unique_ptr<core::Tunnel> tunnel_;
   std::unique_ptr<http::WebSocket> socket_;
   asio::any_io_executor executor_;
-  std::deque<Bytes> inbox_;          // for the program inside
-  std::uint64_t window_ = kWindow;   // the client may send
-  std::uint64_t credit_ = kWindow;   // the client takes
+  std::deque<Bytes> inbox_;         // for the program inside
+  std::uint64_t window_ = kWindow;  // the client may send
+  std::uint64_t credit_ = kWindow;  // the client takes
   bool client_eof_ = false;
   bool client_gone_ = false;
-  int finished_ = 0;                 // directions told to their ends
+  int finished_ = 0;  // directions told to their ends
   std::optional<Error> failure_;
   Event changed_;
   Event over_;
@@ -178,18 +186,25 @@ std::string_view plain(std::string_view address) {
   return address.starts_with(kMapped) ? address.substr(kMapped.size()) : address;
 }
 
-// Bytes with no framing. A proxy in between could take the end of one direction for both, and TLS has no such ends: the
-// client names the address that it speaks from, and it has to be the one that is seen here.
+// Bytes with no framing. A proxy in between could take the end of one direction for both, and TLS
+// has no such ends: the client names the address that it speaks from, and it has to be the one that
+// is seen here.
 Result<void> check_direct(const http::RequestHead& head) {
   const auto from = head.headers.get("Cay-Tunnel-From");
-  if (!head.retold && head.scheme == "http" && from && !from->empty() && plain(*from) == plain(head.peer)) return {};
-  return invalid("tunnel_not_direct", "a tunnel without frames needs a direct connection without TLS, whose own address is sent as "
-                                      "Cay-Tunnel-From: connect with a WebSocket instead");
+  if (!head.retold && head.scheme == "http" && from && !from->empty() &&
+      plain(*from) == plain(head.peer))
+    return {};
+  return invalid(
+      "tunnel_not_direct",
+      "a tunnel without frames needs a direct connection without TLS, whose own address is sent as "
+      "Cay-Tunnel-From: connect with a WebSocket instead");
 }
 
-Task<void> tunnel_unframed(core::Cay& cay, ExchangePtr exchange, Principal who, std::string ref, std::uint16_t port) {
+Task<void> tunnel_unframed(core::Cay& cay, ExchangePtr exchange, Principal who, std::string ref,
+                           std::uint16_t port) {
   CAY_CO_CHECK(check_direct(exchange->head()));
-  CAY_CO_TRY(const auto connection, co_await cay.tunnels().open(std::move(who), std::move(ref), port));
+  CAY_CO_TRY(const auto connection,
+             co_await cay.tunnels().open(std::move(who), std::move(ref), port));
   http::Headers headers;
   headers.add("Upgrade", "cay-tunnel");
   CAY_CO_TRY(const auto client, co_await exchange->upgrade_raw(std::move(headers)));
@@ -215,11 +230,13 @@ Task<void> tunnel(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const auto port, query_number(*exchange, "port", 0, 1, 65535));
   exchange->note_subject("port " + std::to_string(port));
   if (exchange->head().wants_tunnel) {
-    auto served = co_await tunnel_unframed(cay, exchange, who, ref, static_cast<std::uint16_t>(port));
+    auto served =
+        co_await tunnel_unframed(cay, exchange, who, ref, static_cast<std::uint16_t>(port));
     co_return served;
   }
   // Before the upgrade: a connection that is refused is an ordinary answer.
-  CAY_CO_TRY(auto connection, co_await cay.tunnels().open(who, ref, static_cast<std::uint16_t>(port)));
+  CAY_CO_TRY(auto connection,
+             co_await cay.tunnels().open(who, ref, static_cast<std::uint16_t>(port)));
   auto socket = co_await exchange->upgrade(kMaxMessage);
   if (!socket) co_return std::move(socket).error();
   auto executor = co_await asio::this_coro::executor;

@@ -6,7 +6,10 @@ namespace {
 class NativeUsageTest : public NativeTest {
  protected:
   void make(const std::string& name, const std::string& team) {
-    EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"name":")" + name + R"(","labels":{"team":")" + team + R"("}})")->status, 201);
+    EXPECT_EQ(call("POST", "/api/v1/sandboxes",
+                   R"({"name":")" + name + R"(","labels":{"team":")" + team + R"("}})")
+                  ->status,
+              201);
   }
 };
 
@@ -47,12 +50,20 @@ TEST_F(NativeUsageTest, BatchDeleteByLabelAndAll) {
   const auto got = json(call("POST", "/api/v1/sandboxes/batch-delete", R"({"labels":["team=y"]})"));
   EXPECT_EQ(got.at("deleted").as_array().size(), 2u);
   EXPECT_TRUE(got.at("failed").as_array().empty());
-  for (const char* nothing : {"{}", R"({"labels":[]})", R"({"all":false})", R"({"all":true,"refs":["one"]})", R"({"labels":["=x"]})"}) {
+  for (const char* nothing : {"{}", R"({"labels":[]})", R"({"all":false})",
+                              R"({"all":true,"refs":["one"]})", R"({"labels":["=x"]})"}) {
     EXPECT_EQ(call("POST", "/api/v1/sandboxes/batch-delete", nothing)->status, 400) << nothing;
   }
   EXPECT_EQ(store.rows.size(), 1u);
-  EXPECT_TRUE(json(call("POST", "/api/v1/sandboxes/batch-delete", R"({"refs":[]})")).at("deleted").as_array().empty());
-  EXPECT_EQ(json(call("POST", "/api/v1/sandboxes/batch-delete", R"({"all":true})")).at("deleted").as_array().size(), 1u);
+  EXPECT_TRUE(json(call("POST", "/api/v1/sandboxes/batch-delete", R"({"refs":[]})"))
+                  .at("deleted")
+                  .as_array()
+                  .empty());
+  EXPECT_EQ(json(call("POST", "/api/v1/sandboxes/batch-delete", R"({"all":true})"))
+                .at("deleted")
+                .as_array()
+                .size(),
+            1u);
 }
 
 }  // namespace

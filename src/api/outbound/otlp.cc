@@ -13,11 +13,13 @@ namespace json = codec::json;
 namespace {
 
 constexpr const char* kDropped = "cay_trace_spans_dropped_total";
-constexpr const char* kDroppedHelp = "Spans dropped: the collector refused them, or did not take them in time.";
+constexpr const char* kDroppedHelp =
+    "Spans dropped: the collector refused them, or did not take them in time.";
 constexpr int kFirstSuccess = 200;
 constexpr int kPastSuccess = 300;
 constexpr int kFirstRefusal = 400, kPastRefusal = 500;
-constexpr int kTimeout = 408, kTooMany = 429;  // OTLP has senders repeat these, and what is not the sender's fault
+constexpr int kTimeout = 408,
+              kTooMany = 429;  // OTLP has senders repeat these, and what is not the sender's fault
 constexpr int kInternal = 1, kServer = 2;  // SpanKind
 constexpr int kStatusError = 2;            // Status.code
 
@@ -39,17 +41,20 @@ json::object span_json(const Span& span) {
                    {"endTimeUnixNano", nanos(std::max(span.begin, span.end))},
                    {"attributes", std::move(attributes)}};
   if (!span.parent_id.empty()) out["parentSpanId"] = span.parent_id;
-  if (!span.error.empty()) out["status"] = json::object{{"code", kStatusError}, {"message", codec::text(span.error)}};
+  if (!span.error.empty())
+    out["status"] = json::object{{"code", kStatusError}, {"message", codec::text(span.error)}};
   return out;
 }
 
 }  // namespace
 
-json::object otlp_request(const std::deque<Span>& spans, std::size_t count, const std::string& version) {
+json::object otlp_request(const std::deque<Span>& spans, std::size_t count,
+                          const std::string& version) {
   json::array list;
   for (std::size_t i = 0; i < count; ++i) list.emplace_back(span_json(spans[i]));
   json::array resource{attribute("service.name", "cay"), attribute("service.version", version)};
-  json::object scope{{"scope", json::object{{"name", "cay"}, {"version", version}}}, {"spans", std::move(list)}};
+  json::object scope{{"scope", json::object{{"name", "cay"}, {"version", version}}},
+                     {"spans", std::move(list)}};
   json::object of_resource{{"resource", json::object{{"attributes", std::move(resource)}}}};
   json::array scopes;
   scopes.emplace_back(std::move(scope));
@@ -59,7 +64,8 @@ json::object otlp_request(const std::deque<Span>& spans, std::size_t count, cons
   return {{"resourceSpans", std::move(resources)}};
 }
 
-Result<std::unique_ptr<OtlpExporter>> OtlpExporter::create(asio::any_io_executor loop, OtlpConfig config, Metrics& metrics) {
+Result<std::unique_ptr<OtlpExporter>> OtlpExporter::create(asio::any_io_executor loop,
+                                                           OtlpConfig config, Metrics& metrics) {
   while (config.endpoint.ends_with('/')) config.endpoint.pop_back();
   http::ClientOptions options;
   options.url = config.endpoint;
@@ -67,7 +73,8 @@ Result<std::unique_ptr<OtlpExporter>> OtlpExporter::create(asio::any_io_executor
   options.connect_timeout = config.answer_limit;
   auto client = http::Client::create(loop, std::move(options));
   if (!client) return std::move(client).error().while_doing("[tracing] otlp_endpoint");
-  return std::unique_ptr<OtlpExporter>(new OtlpExporter(std::move(loop), std::move(config), metrics, *std::move(client)));
+  return std::unique_ptr<OtlpExporter>(
+      new OtlpExporter(std::move(loop), std::move(config), metrics, *std::move(client)));
 }
 
 void OtlpExporter::add(Span span) {
@@ -87,19 +94,27 @@ Task<void> OtlpExporter::send(std::string body) {
   request.body = std::move(body);
   CAY_CO_TRY(const auto answer, co_await client_->send(std::move(request)));
   if (answer.status >= kFirstSuccess && answer.status < kPastSuccess) co_return Result<void>();
-  const bool for_good = answer.status >= kFirstRefusal && answer.status < kPastRefusal && answer.status != kTimeout && answer.status != kTooMany;
-  if (for_good) co_return Error{Code::kInvalidArgument, "collector_refused", "the collector answered " + std::to_string(answer.status), 0};
-  co_return Error{Code::kUnavailable, "collector_refused", "the collector answered " + std::to_string(answer.status), 0};
+  const bool for_good = answer.status >= kFirstRefusal && answer.status < kPastRefusal &&
+                        answer.status != kTimeout && answer.status != kTooMany;
+  if (for_good)
+    co_return Error{Code::kInvalidArgument, "collector_refused",
+                    "the collector answered " + std::to_string(answer.status), 0};
+  co_return Error{Code::kUnavailable, "collector_refused",
+                  "the collector answered " + std::to_string(answer.status), 0};
 }
 
-void OtlpExporter::drop(std::size_t count) { queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count)); }
+void OtlpExporter::drop(std::size_t count) {
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
+}
 
 asio::awaitable<bool> OtlpExporter::send_batch() {
   const std::size_t count = std::min(queue_.size(), config_.batch);
   if (count == 0) co_return true;
   auto sending = send(codec::write(otlp_request(queue_, count, config_.version)));
-  auto sent = co_await with_deadline(std::move(sending), config_.answer_limit, "the trace collector");
-  if (!sent && sent.error().reason == "collector_refused" && sent.error().code == Code::kInvalidArgument) {
+  auto sent =
+      co_await with_deadline(std::move(sending), config_.answer_limit, "the trace collector");
+  if (!sent && sent.error().reason == "collector_refused" &&
+      sent.error().code == Code::kInvalidArgument) {
     // It will never take these: what comes after them must not wait behind them for ever.
     drop(count);
     if (!refused_) spdlog::warn("traces: {}: its spans are dropped", sent.error().message);

@@ -1,6 +1,6 @@
-// OTLP: spans to a collector, by OTLP/HTTP in JSON (opentelemetry.io/docs/specs/otlp). They go in batches, from a bounded queue. While the
-// collector is away, spans wait until the queue is full, and then the newest are dropped and counted. Tracing never holds up what it
-// traces.
+// OTLP: spans to a collector, by OTLP/HTTP in JSON (opentelemetry.io/docs/specs/otlp). They go in
+// batches, from a bounded queue. While the collector is away, spans wait until the queue is full,
+// and then the newest are dropped and counted. Tracing never holds up what it traces.
 #pragma once
 #include <deque>
 #include <memory>
@@ -28,7 +28,8 @@ struct OtlpConfig {
 class OtlpExporter {
  public:
   // kInvalidArgument (bad_url).
-  static Result<std::unique_ptr<OtlpExporter>> create(asio::any_io_executor loop, OtlpConfig config, Metrics& metrics);
+  static Result<std::unique_ptr<OtlpExporter>> create(asio::any_io_executor loop, OtlpConfig config,
+                                                      Metrics& metrics);
 
   void add(Span span);
   // Sends until it is cancelled.
@@ -37,8 +38,12 @@ class OtlpExporter {
   asio::awaitable<void> flush(Millis limit);
 
  private:
-  OtlpExporter(asio::any_io_executor loop, OtlpConfig config, Metrics& metrics, std::unique_ptr<http::Client> client)
-      : config_(std::move(config)), metrics_(metrics), client_(std::move(client)), filled_(std::move(loop)) {}
+  OtlpExporter(asio::any_io_executor loop, OtlpConfig config, Metrics& metrics,
+               std::unique_ptr<http::Client> client)
+      : config_(std::move(config)),
+        metrics_(metrics),
+        client_(std::move(client)),
+        filled_(std::move(loop)) {}
   Task<void> send(std::string body);
   asio::awaitable<bool> send_batch();
   void drop(std::size_t count);
@@ -52,6 +57,7 @@ class OtlpExporter {
 };
 
 // {"resourceSpans": …}: one request's body.
-codec::json::object otlp_request(const std::deque<Span>& spans, std::size_t count, const std::string& version);
+codec::json::object otlp_request(const std::deque<Span>& spans, std::size_t count,
+                                 const std::string& version);
 
 }  // namespace cay::api

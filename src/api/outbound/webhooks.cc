@@ -26,10 +26,15 @@ Error bad(const std::string& name, const std::string& why) {
 
 class Sender final : public Webhook {
  public:
-  Sender(asio::any_io_executor loop, core::Cay& cay, core::Store& store, WebhookConfig config, WebhookTiming timing,
-         std::unique_ptr<http::Client> client, std::string target)
-      : loop_(std::move(loop)), cay_(cay), store_(store), config_(std::move(config)), timing_(timing),
-        client_(std::move(client)), target_(std::move(target)) {}
+  Sender(asio::any_io_executor loop, core::Cay& cay, core::Store& store, WebhookConfig config,
+         WebhookTiming timing, std::unique_ptr<http::Client> client, std::string target)
+      : loop_(std::move(loop)),
+        cay_(cay),
+        store_(store),
+        config_(std::move(config)),
+        timing_(timing),
+        client_(std::move(client)),
+        target_(std::move(target)) {}
 
   asio::awaitable<void> run() override {
     EventQuery query;
@@ -91,27 +96,35 @@ class Sender final : public Webhook {
 
   void acknowledge(std::uint64_t seq) {
     const auto kept = store_.put_meta(meta_key(), std::to_string(seq));
-    if (!kept) spdlog::warn("webhook {}: what was acknowledged is not written: {}", config_.name, kept.error().message);
+    if (!kept)
+      spdlog::warn("webhook {}: what was acknowledged is not written: {}", config_.name,
+                   kept.error().message);
   }
 
   // Tries until it is taken.
   asio::awaitable<void> deliver(EventRecord event, codec::json::value data) {
-    const std::string id = "cay-" + config_.name + "-" + std::to_string(event.seq) + (event.type == "gap" ? "-gap" : "");
+    const std::string id = "cay-" + config_.name + "-" + std::to_string(event.seq) +
+                           (event.type == "gap" ? "-gap" : "");
     const UnixMillis at = event.at != 0 ? event.at : system_clock().wall();
-    const codec::json::object message{{"type", event.type}, {"timestamp", codec::rfc3339(at)}, {"data", std::move(data)}};
+    const codec::json::object message{
+        {"type", event.type}, {"timestamp", codec::rfc3339(at)}, {"data", std::move(data)}};
     const std::string body = codec::write(message);
     Millis pause = timing_.first_pause;
     for (;;) {
       auto sending = attempt(id, body);
-      auto sent = co_await with_deadline(std::move(sending), timing_.answer_limit, "the webhook's receiver");
+      auto sent = co_await with_deadline(std::move(sending), timing_.answer_limit,
+                                         "the webhook's receiver");
       const Metrics::Labels labels{{"webhook", config_.name}};
       if (sent) {
-        cay_.metrics().count("cay_webhook_deliveries_total", "Events that a webhook's receiver took.", labels);
+        cay_.metrics().count("cay_webhook_deliveries_total",
+                             "Events that a webhook's receiver took.", labels);
         acknowledge(event.seq);
         co_return;
       }
-      cay_.metrics().count("cay_webhook_failures_total", "Attempts to deliver that failed.", labels);
-      spdlog::warn("webhook {}: event {} not taken, again in {} ms: {}", config_.name, event.seq, pause.count(), sent.error().message);
+      cay_.metrics().count("cay_webhook_failures_total", "Attempts to deliver that failed.",
+                           labels);
+      spdlog::warn("webhook {}: event {} not taken, again in {} ms: {}", config_.name, event.seq,
+                   pause.count(), sent.error().message);
       co_await sleep_for(pause);
       pause = std::min(pause * 2, timing_.longest_pause);
     }
@@ -119,7 +132,8 @@ class Sender final : public Webhook {
 
   Task<void> attempt(std::string id, std::string body) {
     constexpr std::int64_t kMillis = 1000;
-    const std::int64_t now = system_clock().wall() / kMillis;  // of this attempt: receivers refuse old ones
+    const std::int64_t now =
+        system_clock().wall() / kMillis;  // of this attempt: receivers refuse old ones
     http::ClientRequest request;
     request.method = "POST";
     request.target = target_;
@@ -129,13 +143,15 @@ class Sender final : public Webhook {
     request.headers.add("webhook-timestamp", std::to_string(now));
     request.headers.add("webhook-signature", webhook_signature(config_.key, id, now, body));
     request.body = std::move(body);
-    CAY_CO_TRY(const auto answer, co_await client_->send(std::move(request)));  // its body is of no interest
+    CAY_CO_TRY(const auto answer,
+               co_await client_->send(std::move(request)));  // its body is of no interest
     if (answer.status >= kFirstSuccess && answer.status < kFirstRedirect) co_return Result<void>();
     const bool redirect = answer.status >= kFirstRedirect && answer.status < kFirstRefusal;
-    co_return Error{Code::kUnavailable, "webhook_refused",
-                    redirect ? "it redirects elsewhere, which is not followed: give the final address as url"
-                             : "it answered " + std::to_string(answer.status),
-                    0};
+    co_return Error{
+        Code::kUnavailable, "webhook_refused",
+        redirect ? "it redirects elsewhere, which is not followed: give the final address as url"
+                 : "it answered " + std::to_string(answer.status),
+        0};
   }
 
   asio::any_io_executor loop_;
@@ -149,9 +165,11 @@ class Sender final : public Webhook {
 
 }  // namespace
 
-Result<std::unique_ptr<Webhook>> Webhook::create(asio::any_io_executor loop, core::Cay& cay, core::Store& store,
-                                                 WebhookConfig config, WebhookTiming timing) {
-  if (!is_valid_name(config.name)) return bad(config.name, "a name is 1 to 63 letters, digits, '.', '_' or '-'");
+Result<std::unique_ptr<Webhook>> Webhook::create(asio::any_io_executor loop, core::Cay& cay,
+                                                 core::Store& store, WebhookConfig config,
+                                                 WebhookTiming timing) {
+  if (!is_valid_name(config.name))
+    return bad(config.name, "a name is 1 to 63 letters, digits, '.', '_' or '-'");
   const auto scheme = config.url.find("://");
   if (!config.url.starts_with("http://") && !config.url.starts_with("https://")) {
     return bad(config.name, "its url must begin with https:// or http://");
@@ -162,10 +180,12 @@ Result<std::unique_ptr<Webhook>> Webhook::create(asio::any_io_executor loop, cor
   options.ca_file = config.ca_file;
   options.connect_timeout = timing.answer_limit;
   std::string target = slash == std::string::npos ? "/" : config.url.substr(slash);
-  if (target.find_first_of(" #\r\n") != std::string::npos) return bad(config.name, "its url has a blank or a '#'");
+  if (target.find_first_of(" #\r\n") != std::string::npos)
+    return bad(config.name, "its url has a blank or a '#'");
   auto client = http::Client::create(loop, std::move(options));
   if (!client) return bad(config.name, client.error().message);
-  return std::unique_ptr<Webhook>(std::make_unique<Sender>(std::move(loop), cay, store, std::move(config), timing,
+  return std::unique_ptr<Webhook>(std::make_unique<Sender>(std::move(loop), cay, store,
+                                                           std::move(config), timing,
                                                            *std::move(client), std::move(target)));
 }
 

@@ -31,7 +31,8 @@ class ApiTest : public ::testing::Test {
   }
   ~ApiTest() override { EXPECT_TRUE(core::testing::run(loop, cay->close(false))); }
 
-  ExchangeHandle exchange(const std::string& method, const std::string& target, std::string body = {}) {
+  ExchangeHandle exchange(const std::string& method, const std::string& target,
+                          std::string body = {}) {
     auto out = std::make_shared<FakeExchange>(loop.get_executor(), method, target);
     out->request_body = std::move(body);
     return out;

@@ -28,7 +28,9 @@ class Owned : public http::WebSocket {
   asio::awaitable<http::WsMessage> read() override { return inner_->read(); }
   Task<void> send_text(std::string text) override { return inner_->send_text(std::move(text)); }
   Task<void> send_binary(Bytes data) override { return inner_->send_binary(std::move(data)); }
-  asio::awaitable<void> close(int code, std::string reason) override { return inner_->close(code, std::move(reason)); }
+  asio::awaitable<void> close(int code, std::string reason) override {
+    return inner_->close(code, std::move(reason));
+  }
   void at_daemons_end(int code) override { inner_->at_daemons_end(code); }
 
  private:
@@ -68,7 +70,8 @@ asio::awaitable<http::WsMessage> FakeWebSocket::read() {
 }
 
 Task<void> FakeWebSocket::send(Sent message) {
-  if (client_gone_ || closed_with) co_return Error{Code::kCancelled, "connection_closed", "the peer is gone", 0};
+  if (client_gone_ || closed_with)
+    co_return Error{Code::kCancelled, "connection_closed", "the peer is gone", 0};
   largest = std::max(largest, message.data.size());
   sent.push_back(std::move(message));
   co_return Result<void>();
@@ -95,12 +98,15 @@ FakeExchange::FakeExchange(asio::any_io_executor loop, std::string method, std::
 
 Task<std::string> FakeExchange::read_body(std::size_t limit) {
   if (request_body.size() > limit) {
-    co_return Error{Code::kInvalidArgument, "body_too_large", "at most " + std::to_string(limit) + " bytes", 0};
+    co_return Error{Code::kInvalidArgument, "body_too_large",
+                    "at most " + std::to_string(limit) + " bytes", 0};
   }
   co_return request_body;
 }
 
-std::unique_ptr<ByteSource> FakeExchange::body() { return std::make_unique<Chunks>(request_body, chunk); }
+std::unique_ptr<ByteSource> FakeExchange::body() {
+  return std::make_unique<Chunks>(request_body, chunk);
+}
 
 asio::awaitable<void> FakeExchange::respond(http::Response response) {
   ++answers;
@@ -111,7 +117,8 @@ asio::awaitable<void> FakeExchange::respond(http::Response response) {
   co_return;
 }
 
-asio::awaitable<void> FakeExchange::respond_stream(int code, http::Headers head, std::optional<std::uint64_t> size,
+asio::awaitable<void> FakeExchange::respond_stream(int code, http::Headers head,
+                                                   std::optional<std::uint64_t> size,
                                                    std::unique_ptr<ByteSource> bytes) {
   ++answers;
   status = code;

@@ -59,13 +59,13 @@ class FakeExchange : public http::Exchange {
   int status = 0;
   http::Headers headers;
   std::string answer_body;
-  std::shared_ptr<void> holds;             // of an answer that is still being sent
-  std::optional<std::uint64_t> length;     // of a streamed answer
+  std::shared_ptr<void> holds;          // of an answer that is still being sent
+  std::optional<std::uint64_t> length;  // of a streamed answer
   std::optional<std::string> broken_off;
   std::string subject;
-  std::size_t max_message = 0;             // of the upgrade
-  std::optional<Error> broken;             // the streamed body failed: the connection broke
-  std::shared_ptr<FakeWebSocket> socket;   // the upgraded one, and the test's handle on it
+  std::size_t max_message = 0;            // of the upgrade
+  std::optional<Error> broken;            // the streamed body failed: the connection broke
+  std::shared_ptr<FakeWebSocket> socket;  // the upgraded one, and the test's handle on it
 
   const http::RequestHead& head() const override { return request; }
   const Principal& principal() const override { return who; }
@@ -79,7 +79,8 @@ class FakeExchange : public http::Exchange {
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(http::Response response) override;
-  asio::awaitable<void> respond_stream(int code, http::Headers head, std::optional<std::uint64_t> size,
+  asio::awaitable<void> respond_stream(int code, http::Headers head,
+                                       std::optional<std::uint64_t> size,
                                        std::unique_ptr<ByteSource> bytes) override;
   Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override;
   Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers head) override;

@@ -5,7 +5,8 @@
 #include <cstddef>
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
 #define CAY_SANITIZED_MEMORY
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes();  // NOLINT: its name
 #endif

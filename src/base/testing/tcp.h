@@ -30,13 +30,16 @@ class Listener {
     four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     auto* address = v6 ? reinterpret_cast<sockaddr*>(&six) : reinterpret_cast<sockaddr*>(&four);
     socklen_t size = v6 ? sizeof six : sizeof four;
-    if (::bind(fd_.get(), address, size) != 0 || ::listen(fd_.get(), backlog) != 0) throw std::runtime_error("listen");
+    if (::bind(fd_.get(), address, size) != 0 || ::listen(fd_.get(), backlog) != 0)
+      throw std::runtime_error("listen");
     ::getsockname(fd_.get(), address, &size);
     port_ = ntohs(v6 ? six.sin6_port : four.sin_port);
   }
   std::uint16_t port() const { return port_; }
   // The next connection, waited for; `flags` may be SOCK_NONBLOCK.
-  UniqueFd accept(int flags = 0) const { return UniqueFd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | flags)); }
+  UniqueFd accept(int flags = 0) const {
+    return UniqueFd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | flags));
+  }
   // The same if it is there, else none.
   UniqueFd accept_now(int flags = 0) const {
     pollfd at{fd_.get(), POLLIN, 0};
@@ -47,7 +50,8 @@ class Listener {
     socklen_t size = sizeof at;
     ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&at), &size);
     UniqueFd out(::socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&at), size) != 0) throw std::runtime_error("connect");
+    if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&at), size) != 0)
+      throw std::runtime_error("connect");
     return out;
   }
 

@@ -1,4 +1,5 @@
-// TempDir: a fresh directory below the system's temporary one. Destroying it removes it with all that is in it. For tests.
+// TempDir: a fresh directory below the system's temporary one. Destroying it removes it with all
+// that is in it. For tests.
 #pragma once
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,13 +19,15 @@ namespace cay::testing {
 class TempDir {
  public:
   // Throws when it cannot be made.
-  explicit TempDir(mode_t mode = 0700) : path_((std::filesystem::temp_directory_path() / "cay-test-XXXXXX").string()) {
+  explicit TempDir(mode_t mode = 0700)
+      : path_((std::filesystem::temp_directory_path() / "cay-test-XXXXXX").string()) {
     if (::mkdtemp(path_.data()) == nullptr || ::chmod(path_.c_str(), mode) != 0) fail("make");
   }
   ~TempDir() {
     std::error_code error;
     std::filesystem::remove_all(path_, error);
-    if (error) std::fprintf(stderr, "cannot remove %s: %s\n", path_.c_str(), error.message().c_str());
+    if (error)
+      std::fprintf(stderr, "cannot remove %s: %s\n", path_.c_str(), error.message().c_str());
   }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
@@ -39,7 +42,8 @@ class TempDir {
 
  private:
   [[noreturn]] void fail(const char* what) const {
-    throw std::system_error(errno, std::generic_category(), std::string("cannot ") + what + " " + path_);
+    throw std::system_error(errno, std::generic_category(),
+                            std::string("cannot ") + what + " " + path_);
   }
   std::string path_;
 };

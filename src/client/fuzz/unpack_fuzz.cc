@@ -1,5 +1,5 @@
-// A sandbox's archive, unpacked on the user's machine. Nothing comes to lie outside its directory. Nothing inside leads out of it or is more
-// than a file, a directory or a link.
+// A sandbox's archive, unpacked on the user's machine. Nothing comes to lie outside its directory.
+// Nothing inside leads out of it or is more than a file, a directory or a link.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,9 +33,11 @@ void expect_inside(const fs::path& target) {
     struct stat info{};
     CAY_ASSERT(::lstat(entry.path().c_str(), &info) == 0);
     CAY_ASSERT(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode) || S_ISLNK(info.st_mode));
-    CAY_ASSERT((info.st_mode & (S_ISUID | S_ISGID | S_ISVTX)) == 0 && (!S_ISREG(info.st_mode) || info.st_nlink == 1));
+    CAY_ASSERT((info.st_mode & (S_ISUID | S_ISGID | S_ISVTX)) == 0 &&
+               (!S_ISREG(info.st_mode) || info.st_nlink == 1));
     if (!S_ISLNK(info.st_mode)) continue;
-    const fs::path led = (entry.path().parent_path() / fs::read_symlink(entry.path())).lexically_normal();
+    const fs::path led =
+        (entry.path().parent_path() / fs::read_symlink(entry.path())).lexically_normal();
     CAY_ASSERT((led / "").native().starts_with((target / "").native()));
   }
 }
@@ -50,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const fs::path target = place.root / "in";
   cay::client::UnpackOptions options;
   options.max_entries = 20;
-  const auto pull = [pieces = cay::fuzz::Pieces(mended, data[0])]() mutable -> cay::Result<std::string> {
+  const auto pull = [pieces =
+                         cay::fuzz::Pieces(mended, data[0])]() mutable -> cay::Result<std::string> {
     return std::string(pieces.next());
   };
   static_cast<void>(cay::client::unpack_tar(target.native(), pull, options));

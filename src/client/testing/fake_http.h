@@ -18,9 +18,11 @@ inline http::WsMessage text_frame(std::string text) {
 inline http::WsMessage closed_frame(int code) { return {http::WsMessage::Kind::kClosed, {}, code}; }
 
 // u8 stream | u8 flags | u64 offset, little-endian | bytes
-inline http::WsMessage output_frame(int stream, std::uint64_t offset, const std::string& bytes, int flags = 0) {
+inline http::WsMessage output_frame(int stream, std::uint64_t offset, const std::string& bytes,
+                                    int flags = 0) {
   std::string data{static_cast<char>(stream), static_cast<char>(flags)};
-  for (int shift = 0; shift < 64; shift += 8) data.push_back(static_cast<char>((offset >> shift) & 0xff));
+  for (int shift = 0; shift < 64; shift += 8)
+    data.push_back(static_cast<char>((offset >> shift) & 0xff));
   return {http::WsMessage::Kind::kBinary, data + bytes, 0};
 }
 
@@ -88,14 +90,16 @@ class FakeHttp : public http::Client {
     co_return http::Response{200, {}, "{}"};
   }
 
-  Task<http::ClientTunnel> tunnel(std::string /*target*/, std::string /*protocol*/,
-                                  std::function<http::Headers(const std::string&)> /*headers*/) override {
+  Task<http::ClientTunnel> tunnel(
+      std::string /*target*/, std::string /*protocol*/,
+      std::function<http::Headers(const std::string&)> /*headers*/) override {
     co_return Error{Code::kUnavailable, "connect_failed", "nobody listens", 0};
   }
   Task<http::ClientUpgrade> websocket(std::string target, http::Headers /*headers*/,
                                       std::size_t /*max_message*/) override {
     log_->targets.push_back(std::move(target));
-    if (log_->sockets.empty()) co_return Error{Code::kUnavailable, "connect_failed", "nobody listens", 0};
+    if (log_->sockets.empty())
+      co_return Error{Code::kUnavailable, "connect_failed", "nobody listens", 0};
     auto script = std::move(log_->sockets.front());
     log_->sockets.pop_front();
     if (!script) co_return std::move(script).error();

@@ -1,5 +1,5 @@
-// The journal port: events in order, kept for a while. It is part of the store, so that an event is written in
-// the same transaction as its change of state.
+// The journal port: events in order, kept for a while. It is part of the store, so that an event is
+// written in the same transaction as its change of state.
 #pragma once
 #include <functional>
 #include <map>
@@ -25,8 +25,8 @@ class Journal {
   // Commands with a started and no ended event, of all tenants.
   virtual Result<std::vector<OpenCommand>> open_commands() = 0;
   // Whether the journal knows, or may have known before it pruned, that the command started then.
-  virtual Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
-                                     UnixMillis started_at) = 0;
+  virtual Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox,
+                                     const CommandId& command, UnixMillis started_at) = 0;
   // Returns the last note of each sandbox that is on record. All before it are on record, too.
   virtual Result<std::map<SandboxId, NoteMark>> note_marks() = 0;
   // When the newest event of all tenants happened; 0: none.

@@ -1,4 +1,5 @@
-// The link port: rights that survive the daemon. Part of the store; a link goes with its sandbox's row.
+// The link port: rights that survive the daemon. Part of the store; a link goes with its sandbox's
+// row.
 #pragma once
 #include <vector>
 

@@ -23,9 +23,9 @@ struct OutputData {
   Stream stream = Stream::kStdout;
   std::uint64_t offset = 0;  // of the first byte, in the raw stream
   Bytes bytes;
-  bool after_end = false;    // written after the leader's end, by children left
+  bool after_end = false;  // written after the leader's end, by children left
 };
-struct OutputGap {           // bytes the spool dropped: [offset, offset+length)
+struct OutputGap {  // bytes the spool dropped: [offset, offset+length)
   Stream stream = Stream::kStdout;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
@@ -42,7 +42,7 @@ class CommandReader {
  public:
   virtual ~CommandReader() = default;
   virtual const Command& command() const = 0;  // as of the attach
-  virtual Task<OutputEvent> next() = 0;         // one caller at a time; kLost if the keeper is gone
+  virtual Task<OutputEvent> next() = 0;        // one caller at a time; kLost if the keeper is gone
 };
 
 struct OutputOffsets {
@@ -52,9 +52,9 @@ struct OutputOffsets {
 
 struct WriteOptions {
   FileAs as;
-  std::uint32_t mode = 0644;       // of a new file
+  std::uint32_t mode = 0644;  // of a new file
   bool create_parents = true;
-  bool keep_mode = true;           // an existing file keeps its mode
+  bool keep_mode = true;  // an existing file keeps its mode
 };
 
 struct ReadRange {
@@ -103,8 +103,9 @@ class LiveSandbox {
   virtual Task<Command> start(CommandSpec spec) = 0;
   virtual Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) = 0;
   // Completes when the keeper took the bytes (it buffers at most 1 MiB). kNotReady: stdin closed.
-  // `more`: there is more of it behind this; a keeper that loses us before that comes ends the command as lost, for it would take a part for the
-  // whole, or wait for ever. Without data it is said alone.
+  // `more`: there is more of it behind this; a keeper that loses us before that comes ends the
+  // command as lost, for it would take a part for the whole, or wait for ever. Without data it is
+  // said alone.
   virtual Task<void> write_stdin(CommandId id, Bytes data, bool more) = 0;
   virtual Task<void> close_stdin(CommandId id) = 0;
   // signal 0: SIGKILL to the whole tree (state kKilled by `by`). Others go to the leader's group.
@@ -117,12 +118,13 @@ class LiveSandbox {
   struct CommandHandlers {
     // A command ended. A hint that may be lost: commands() tells for certain.
     std::function<void(const Command&)> ended;
-    // A command started (it is running) or ended; comes before start() returns, in the order of numbers, again on
-    // each connection, also a later daemon's, until it is noted().
+    // A command started (it is running) or ended; comes before start() returns, in the order of
+    // numbers, again on each connection, also a later daemon's, until it is noted().
     std::function<void(NoteMark, const Command&)> note;
   };
   virtual void on_commands(CommandHandlers /*handlers*/) {}
-  // Whether all starts and ends come as notes, and none as a hint. Known once anything was answered.
+  // Whether all starts and ends come as notes, and none as a hint. Known once anything was
+  // answered.
   virtual bool keeps_notes() const { return false; }
   // All notes up to this one are on record.
   virtual Task<void> noted(NoteMark /*through*/) { co_return Result<void>(); }
@@ -130,14 +132,17 @@ class LiveSandbox {
   virtual Task<FileInfo> stat(std::string path, FileAs as, bool follow) = 0;
   virtual Task<FileStream> read(std::string path, FileAs as, ReadRange range) = 0;
   // Writes to a temporary file beside `path` and renames: a reader sees the old or the new file.
-  virtual Task<FileInfo> write(std::string path, WriteOptions options, std::unique_ptr<ByteSource> data) = 0;
+  virtual Task<FileInfo> write(std::string path, WriteOptions options,
+                               std::unique_ptr<ByteSource> data) = 0;
   virtual Task<std::vector<FileInfo>> list(std::string path, FileAs as) = 0;
-  virtual Task<void> make_directory(std::string path, FileAs as, std::uint32_t mode) = 0;  // parents too
+  virtual Task<void> make_directory(std::string path, FileAs as,
+                                    std::uint32_t mode) = 0;  // parents too
   virtual Task<void> remove(std::string path, FileAs as, bool recursive) = 0;
   virtual Task<void> rename(std::string from, std::string to, FileAs as) = 0;
-  virtual Task<GlobResult> glob(std::string root, std::string pattern, FileAs as, std::uint32_t limit) = 0;
-  virtual Task<GrepResult> grep(std::string root, std::string text, std::string file_glob, FileAs as,
+  virtual Task<GlobResult> glob(std::string root, std::string pattern, FileAs as,
                                 std::uint32_t limit) = 0;
+  virtual Task<GrepResult> grep(std::string root, std::string text, std::string file_glob,
+                                FileAs as, std::uint32_t limit) = 0;
   virtual Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) = 0;
   virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
 
@@ -149,24 +154,25 @@ class LiveSandbox {
   // kDeadlineExceeded (pause_timeout): it runs on.
   virtual Task<void> pause() = 0;
   virtual Task<void> resume() = 0;
-  // Connects to 127.0.0.1:port inside, else to [::1]:port. Fails kNotReady (connect_refused) nothing
-  // listens there; kDeadlineExceeded (connect_timed_out); kExhausted (too_many_tunnels).
+  // Connects to 127.0.0.1:port inside, else to [::1]:port. Fails kNotReady (connect_refused)
+  // nothing listens there; kDeadlineExceeded (connect_timed_out); kExhausted (too_many_tunnels).
   virtual Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) = 0;
 };
 
 struct BootSpec {
   SandboxId id;
-  std::string hostname;   // from the sandbox's name
+  std::string hostname;  // from the sandbox's name
   SnapshotId snapshot;
-  Limits limits;          // no zeros
-  RunConfig run;          // image < snapshot < sandbox, layered; for every command
-  bool record_programs = false;  // kUnsupported (programs_unsupported) where the host cannot
-  Profile profile = Profile::kDefault;  // kUnsupported (profile_unsupported) where it cannot be had: never a weaker one
-  TmpfsMounts tmpfs{};  // kUnsupported (tmpfs_unsupported), kInvalidArgument (invalid_tmpfs)
-  std::string policy{};          // off: no way out
-  std::string rules{};           // of the policy "rules"
-  // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it comes up without, and
-  // LiveSandbox::network() says so.
+  Limits limits;                        // no zeros
+  RunConfig run;                        // image < snapshot < sandbox, layered; for every command
+  bool record_programs = false;         // kUnsupported (programs_unsupported) where the host cannot
+  Profile profile = Profile::kDefault;  // kUnsupported (profile_unsupported) where it cannot be
+                                        // had: never a weaker one
+  TmpfsMounts tmpfs{};   // kUnsupported (tmpfs_unsupported), kInvalidArgument (invalid_tmpfs)
+  std::string policy{};  // off: no way out
+  std::string rules{};   // of the policy "rules"
+  // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it
+  // comes up without, and LiveSandbox::network() says so.
   bool network_required = false;
 };
 
@@ -177,7 +183,7 @@ struct SandboxDeath {
 };
 
 struct Feature {
-  std::string name;      // "cgroup", "idmapped mounts", "disk quota", ...
+  std::string name;  // "cgroup", "idmapped mounts", "disk quota", ...
   bool ok = false;
   std::string found;     // what the host has
   std::string fallback;  // what is used instead, or what is lost
@@ -186,10 +192,10 @@ struct Feature {
 
 // How the runtime itself is, without asking anybody.
 struct RuntimeHealth {
-  bool reachable = true;             // what makes and ends sandboxes answers
-  std::uint64_t reconnects = 0;      // to it, since this daemon started: it was restarted so often
-  bool gate_serves = true;           // sandboxes' way out
-  bool broker_serves = true;         // who keeps secrets
+  bool reachable = true;         // what makes and ends sandboxes answers
+  std::uint64_t reconnects = 0;  // to it, since this daemon started: it was restarted so often
+  bool gate_serves = true;       // sandboxes' way out
+  bool broker_serves = true;     // who keeps secrets
 };
 
 class Runtime {
@@ -217,35 +223,39 @@ class Runtime {
   virtual Task<std::unique_ptr<CommandReader>> stopped_reader(SandboxId id, CommandId command,
                                                               OutputOffsets from) = 0;
 
-  // The program record, from `offset` of an earlier page on (0: from its beginning); of one that runs and of
-  // one that is stopped. kInvalidArgument (bad_offset): no record begins there.
+  // The program record, from `offset` of an earlier page on (0: from its beginning); of one that
+  // runs and of one that is stopped. kInvalidArgument (bad_offset): no record begins there.
   virtual Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) = 0;
 
-  // What a sandbox that lives, or is being booted, may reach from now on: new connections and names at once, and what is open and would not be let
-  // through any more is reset before this returns. Outlives whoever decides. One that was booted without a way out gets none by it.
-  // kUnavailable (policy_not_in_force): it is kept, and it is not certain that it is gone by yet.
+  // What a sandbox that lives, or is being booted, may reach from now on: new connections and names
+  // at once, and what is open and would not be let through any more is reset before this returns.
+  // Outlives whoever decides. One that was booted without a way out gets none by it. kUnavailable
+  // (policy_not_in_force): it is kept, and it is not certain that it is gone by yet.
   virtual Task<void> set_policy(SandboxId id, std::string policy, std::string rules) = 0;
 
   // What it tried to reach, of any state; nothing yet: no lines.
   virtual Task<NetworkReport> network(SandboxId id) = 0;
-  // The log of it, of any state. kOutOfRange (decision_ahead): `after` is a number that was not given yet.
+  // The log of it, of any state. kOutOfRange (decision_ahead): `after` is a number that was not
+  // given yet.
   virtual Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) = 0;
 
   // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
-  virtual Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) = 0;
+  virtual Task<SnapshotInfo> prepare_default_snapshot(
+      std::function<void(std::string)> progress) = 0;
 
   // Another one than before means that the host was restarted: what ran then ended with it.
   virtual std::string host_boot_id() const = 0;
 
-  // Calls `on_death` (on the daemon's loop) for every sandbox that ends unasked; at once for those that did
-  // since adopt().
+  // Calls `on_death` (on the daemon's loop) for every sandbox that ends unasked; at once for those
+  // that did since adopt().
   virtual void watch(std::function<void(SandboxDeath)> on_death) = 0;
 
   virtual Task<std::vector<Feature>> features() = 0;  // for doctor
   virtual RuntimeHealth health() const { return {}; }
 
-  // The daemon is about to end. Readers that go from now on go with it and not by their clients' wish: keepers are not told that they went, and
-  // give them the time to come back that they give readers of a daemon that was killed.
+  // The daemon is about to end. Readers that go from now on go with it and not by their clients'
+  // wish: keepers are not told that they went, and give them the time to come back that they give
+  // readers of a daemon that was killed.
   virtual void part() {}
 };
 

@@ -14,8 +14,9 @@ class SecretStore {
 
   // A new one, or another value, version and hosts of one that is there.
   virtual Result<void> put_secret(const StoredSecret& secret) = 0;
-  virtual Result<void> erase_secret(const TenantId& tenant, const std::string& name) = 0;  // idempotent
-  virtual Result<std::vector<StoredSecret>> secrets() = 0;  // every tenant's, by name
+  virtual Result<void> erase_secret(const TenantId& tenant,
+                                    const std::string& name) = 0;  // idempotent
+  virtual Result<std::vector<StoredSecret>> secrets() = 0;         // every tenant's, by name
 };
 
 }  // namespace cay::core

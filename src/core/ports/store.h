@@ -19,14 +19,15 @@ class Store : public Journal, public UsageStore, public LinkStore, public Secret
  public:
   // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
   virtual Result<void> insert(const Sandbox& sandbox) = 0;
-  // Replaces the row with this id. Fails kNotFound, kAlreadyExists (name_in_use). `by` is the name of the key
-  // that requested it, for the event. Empty: nobody did, or the event does not name it.
+  // Replaces the row with this id. Fails kNotFound, kAlreadyExists (name_in_use). `by` is the name
+  // of the key that requested it, for the event. Empty: nobody did, or the event does not name it.
   virtual Result<void> update(const Sandbox& sandbox, const std::string& by) = 0;
   virtual Result<void> erase(const SandboxId& id, const std::string& by) = 0;  // idempotent
   Result<void> update(const Sandbox& sandbox) { return update(sandbox, {}); }
   Result<void> erase(const SandboxId& id) { return erase(id, {}); }
   virtual Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) = 0;
-  virtual Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) = 0;
+  virtual Result<std::optional<Sandbox>> by_name(const TenantId& tenant,
+                                                 const std::string& name) = 0;
   virtual Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) = 0;
   virtual Result<std::vector<Sandbox>> all() = 0;  // every tenant, at start
 

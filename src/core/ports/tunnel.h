@@ -4,8 +4,9 @@
 
 namespace cay::core {
 
-// A connection into a sandbox. Errors: kCancelled (connection_reset) the program inside broke the connection;
-// kLost the sandbox or its keeper is gone; kUnavailable (link_lost) the daemon's connection to the keeper is.
+// A connection into a sandbox. Errors: kCancelled (connection_reset) the program inside broke the
+// connection; kLost the sandbox or its keeper is gone; kUnavailable (link_lost) the daemon's
+// connection to the keeper is.
 class Tunnel : public ByteStream {
  public:
   // Now: what waits in it, and every later call, fails with `why`.

@@ -67,7 +67,8 @@ class FakeReader : public CommandReader {
     const auto found = commands_->table.find(command_.id);
     if (ended_) return Error{Code::kOutOfRange, "stream_ended", "the command's output has ended"};
     if (found == commands_->table.end()) {
-      return Error{Code::kNotFound, "unknown_command", "command " + command_.id.get() + " was forgotten"};
+      return Error{Code::kNotFound, "unknown_command",
+                   "command " + command_.id.get() + " was forgotten"};
     }
     const FakeCommand& command = found->second;
     while (piece_ < command.pieces.size()) {
@@ -87,8 +88,10 @@ class FakeReader : public CommandReader {
       data.stream = piece.stream;
       data.offset = from;
       data.bytes = piece.bytes.substr(skip, kChunk);
-      const StreamExtent& whole = piece.stream == Stream::kStdout ? command.state.out : command.state.err;
-      data.after_end = command.state.end.state != CommandState::kRunning && from >= whole.end_offset;
+      const StreamExtent& whole =
+          piece.stream == Stream::kStdout ? command.state.out : command.state.err;
+      data.after_end =
+          command.state.end.state != CommandState::kRunning && from >= whole.end_offset;
       from += data.bytes.size();
       return Maybe(std::move(data));
     }
@@ -121,7 +124,8 @@ Result<void> FakeCommands::alive() const {
 Result<FakeCommand*> FakeCommands::find(const CommandId& id) {
   CAY_CHECK(alive());
   const auto found = table.find(id);
-  if (found == table.end()) return Error{Code::kNotFound, "unknown_command", "no command " + id.get()};
+  if (found == table.end())
+    return Error{Code::kNotFound, "unknown_command", "no command " + id.get()};
   return &found->second;
 }
 
@@ -173,7 +177,8 @@ void FakeCommands::tell(const Command& command) {
   }
 }
 
-void FakeCommands::listen(std::function<void(const Command&)> end, std::function<void(NoteMark, const Command&)> note) {
+void FakeCommands::listen(std::function<void(const Command&)> end,
+                          std::function<void(NoteMark, const Command&)> note) {
   on_end = std::move(end);
   on_note = std::move(note);
   for (const auto& [mark, command] : std::vector(notes)) on_note(mark, command);
@@ -234,12 +239,15 @@ Result<Command> FakeCommands::start(CommandSpec spec) {
   return table.at(id).state;
 }
 
-Result<std::unique_ptr<CommandReader>> FakeCommands::attach(const CommandId& id, OutputOffsets from) {
+Result<std::unique_ptr<CommandReader>> FakeCommands::attach(const CommandId& id,
+                                                            OutputOffsets from) {
   CAY_TRY(FakeCommand * command, find(id));
   if (from.out > command->state.out.bytes || from.err > command->state.err.bytes) {
-    return Error{Code::kOutOfRange, "offset_past_end", "the output is shorter than the offset asked for"};
+    return Error{Code::kOutOfRange, "offset_past_end",
+                 "the output is shorter than the offset asked for"};
   }
-  return std::unique_ptr<CommandReader>(std::make_unique<FakeReader>(shared_from_this(), *command, from));
+  return std::unique_ptr<CommandReader>(
+      std::make_unique<FakeReader>(shared_from_this(), *command, from));
 }
 
 Result<void> FakeCommands::write_stdin(const CommandId& id, Bytes data) {
@@ -277,7 +285,8 @@ Result<void> FakeCommands::kill(const CommandId& id, int signal, const std::stri
 
 Result<void> FakeCommands::resize(const CommandId& id, PtySize size) {
   CAY_TRY(FakeCommand * command, find(id));
-  if (!command->state.pty) return Error{Code::kInvalidArgument, "not_a_pty", "the command has no terminal"};
+  if (!command->state.pty)
+    return Error{Code::kInvalidArgument, "not_a_pty", "the command has no terminal"};
   command->size = size;
   return {};
 }
@@ -285,7 +294,8 @@ Result<void> FakeCommands::resize(const CommandId& id, PtySize size) {
 Result<Command> FakeCommands::get(const CommandId& id) const {
   CAY_CHECK(alive());
   const auto found = table.find(id);
-  if (found == table.end()) return Error{Code::kNotFound, "unknown_command", "no command " + id.get()};
+  if (found == table.end())
+    return Error{Code::kNotFound, "unknown_command", "no command " + id.get()};
   return found->second.state;
 }
 

@@ -1,4 +1,5 @@
-// FakeCommands: the commands of one fake sandbox. Tests set a program's output and its end beforehand
+// FakeCommands: the commands of one fake sandbox. Tests set a program's output and its end
+// beforehand
 // (`program`) or while it runs (emit, end).
 #pragma once
 #include <functional>
@@ -23,11 +24,11 @@ struct FakeProgram {
     Stream stream = Stream::kStdout;
     Bytes bytes;
   };
-  std::vector<Chunk> output;       // written at once, in this order
-  std::optional<CommandEnd> end;   // absent: runs on until emit/end/kill
-  std::optional<Error> refuse;     // start() fails with it
-  bool echo_stdin = false;         // like cat: stdin comes back on stdout; exits 0 at its end
-  bool ignores_signals = false;    // only kill(0) ends it
+  std::vector<Chunk> output;           // written at once, in this order
+  std::optional<CommandEnd> end;       // absent: runs on until emit/end/kill
+  std::optional<Error> refuse;         // start() fails with it
+  bool echo_stdin = false;             // like cat: stdin comes back on stdout; exits 0 at its end
+  bool ignores_signals = false;        // only kill(0) ends it
   std::optional<Error> stdin_error{};  // what is written to it fails with it
 };
 
@@ -37,18 +38,18 @@ struct FakeCommand {
     Stream stream = Stream::kStdout;
     std::uint64_t offset = 0;
     Bytes bytes;
-    bool gap = false;         // `length` bytes were dropped
+    bool gap = false;  // `length` bytes were dropped
     std::uint64_t length = 0;
   };
   CommandSpec spec;
   FakeProgram program;
   Command state;
-  std::vector<Piece> pieces;       // the whole output, in order of writing
+  std::vector<Piece> pieces;  // the whole output, in order of writing
   Bytes stdin_bytes;
   bool stdin_closed = false;
-  std::vector<int> signals;        // sent by kill()
-  std::optional<PtySize> size;     // last resize
-  int readers = 0;                 // attached now
+  std::vector<int> signals;     // sent by kill()
+  std::optional<PtySize> size;  // last resize
+  int readers = 0;              // attached now
 };
 
 class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
@@ -59,12 +60,13 @@ class FakeCommands : public std::enable_shared_from_this<FakeCommands> {
   std::function<FakeProgram(const CommandSpec&)> program;
   std::function<void(const Command&)> on_end;  // LiveSandbox::CommandHandlers, as is on_note
   std::function<void(NoteMark, const Command&)> on_note;
-  bool keeps_notes = false;  // then notes are sent instead of ends
-  std::uint64_t life = 7;    // of its keeper
+  bool keeps_notes = false;                         // then notes are sent instead of ends
+  std::uint64_t life = 7;                           // of its keeper
   std::vector<std::pair<NoteMark, Command>> notes;  // not noted() yet
   void count_anew() { told_ = 0; }
   // Connects: notes without a confirmation are sent again.
-  void listen(std::function<void(const Command&)> end, std::function<void(NoteMark, const Command&)> note);
+  void listen(std::function<void(const Command&)> end,
+              std::function<void(NoteMark, const Command&)> note);
   std::vector<CommandSpec> started;  // every start() that made a command
   std::map<CommandId, FakeCommand> table;
 

@@ -19,18 +19,22 @@ std::string absolute(const std::string& path, const FileAs& as) {
   return out;
 }
 
-std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+std::string parent_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
 
 // Path below `root`, without a leading slash; nothing for the root itself and for others.
 std::string below(const std::string& root, const std::string& path) {
   const std::string prefix = root == "/" ? "/" : root + "/";
-  return path.size() > prefix.size() && path.starts_with(prefix) ? path.substr(prefix.size()) : std::string();
+  return path.size() > prefix.size() && path.starts_with(prefix) ? path.substr(prefix.size())
+                                                                 : std::string();
 }
 
 bool glob_match(const std::string& pattern, const std::string& relative) {
   // "**/" also stands for no directory at all.
   if (pattern.starts_with("**/") && glob_match(pattern.substr(3), relative)) return true;
-  const int flags = pattern.find("**") == std::string::npos ? FNM_PATHNAME | FNM_PERIOD : FNM_PERIOD;
+  const int flags =
+      pattern.find("**") == std::string::npos ? FNM_PATHNAME | FNM_PERIOD : FNM_PERIOD;
   return ::fnmatch(pattern.c_str(), relative.c_str(), flags) == 0;
 }
 
@@ -44,7 +48,8 @@ Error not_a_directory(const std::string& path) {
   return {Code::kInvalidArgument, "not_a_directory", path + ": Not a directory"};
 }
 Error disk_is_full(const std::string& path) {
-  return {Code::kExhausted, "disk_full", path + ": No space left on device: remove files or raise the disk limit"};
+  return {Code::kExhausted, "disk_full",
+          path + ": No space left on device: remove files or raise the disk limit"};
 }
 
 class VectorBytes : public ByteSource {
@@ -95,7 +100,8 @@ FakeFiles::FakeFiles(std::function<UnixMillis()> now) : now_(std::move(now)) {
 }
 
 FakeFiles::Node& FakeFiles::add(const std::string& path, FileKind kind, std::uint32_t mode) {
-  if (path != "/" && !tree.contains(parent_of(path))) add(parent_of(path), FileKind::kDirectory, 0755);
+  if (path != "/" && !tree.contains(parent_of(path)))
+    add(parent_of(path), FileKind::kDirectory, 0755);
   Node& node = tree[path];
   node.info.path = path;
   node.info.kind = kind;
@@ -136,16 +142,19 @@ Result<FileStream> FakeFiles::read(const std::string& path, const FileAs& as, Re
   CAY_TRY(Node * node, find(absolute(path, as)));
   if (node->info.kind == FileKind::kDirectory) return is_a_directory(path);
   if (range.offset > node->bytes.size()) {
-    return Error{Code::kOutOfRange, "offset_past_end", path + " has " + std::to_string(node->bytes.size()) + " bytes"};
+    return Error{Code::kOutOfRange, "offset_past_end",
+                 path + " has " + std::to_string(node->bytes.size()) + " bytes"};
   }
   FileStream stream;
   stream.info = node->info;
-  const std::size_t length = range.length < 0 ? Bytes::npos : static_cast<std::size_t>(range.length);
+  const std::size_t length =
+      range.length < 0 ? Bytes::npos : static_cast<std::size_t>(range.length);
   stream.bytes = bytes_source(node->bytes.substr(range.offset, length));
   return stream;
 }
 
-Task<FileInfo> FakeFiles::write(std::string path, WriteOptions options, std::unique_ptr<ByteSource> data) {
+Task<FileInfo> FakeFiles::write(std::string path, WriteOptions options,
+                                std::unique_ptr<ByteSource> data) {
   const std::string target = absolute(path, options.as);
   Bytes bytes;
   for (;;) {
@@ -156,9 +165,12 @@ Task<FileInfo> FakeFiles::write(std::string path, WriteOptions options, std::uni
   }
   if (disk_full) co_return disk_is_full(path);
   const auto old = tree.find(target);
-  if (old != tree.end() && old->second.info.kind == FileKind::kDirectory) co_return is_a_directory(path);
-  if (!options.create_parents && !tree.contains(parent_of(target))) co_return no_such_file(parent_of(target));
-  const std::uint32_t mode = old != tree.end() && options.keep_mode ? old->second.info.mode : options.mode;
+  if (old != tree.end() && old->second.info.kind == FileKind::kDirectory)
+    co_return is_a_directory(path);
+  if (!options.create_parents && !tree.contains(parent_of(target)))
+    co_return no_such_file(parent_of(target));
+  const std::uint32_t mode =
+      old != tree.end() && options.keep_mode ? old->second.info.mode : options.mode;
   put(target, std::move(bytes), mode);
   co_return tree.at(target).info;
 }
@@ -175,7 +187,8 @@ Result<std::vector<FileInfo>> FakeFiles::list(const std::string& path, const Fil
   return out;
 }
 
-Result<void> FakeFiles::make_directory(const std::string& path, const FileAs& as, std::uint32_t mode) {
+Result<void> FakeFiles::make_directory(const std::string& path, const FileAs& as,
+                                       std::uint32_t mode) {
   if (disk_full) return disk_is_full(path);
   const std::string target = absolute(path, as);
   const auto found = tree.find(target);
@@ -190,10 +203,12 @@ Result<void> FakeFiles::make_directory(const std::string& path, const FileAs& as
 Result<void> FakeFiles::remove(const std::string& path, const FileAs& as, bool recursive) {
   const std::string root = absolute(path, as);
   CAY_TRY(Node * node, find(root));
-  const bool has_children = std::any_of(tree.begin(), tree.end(),
-                                        [&](const auto& entry) { return !below(root, entry.first).empty(); });
+  const bool has_children = std::any_of(tree.begin(), tree.end(), [&](const auto& entry) {
+    return !below(root, entry.first).empty();
+  });
   if (node->info.kind == FileKind::kDirectory && has_children && !recursive) {
-    return Error{Code::kInvalidArgument, "directory_not_empty", path + ": Directory not empty: remove recursively"};
+    return Error{Code::kInvalidArgument, "directory_not_empty",
+                 path + ": Directory not empty: remove recursively"};
   }
   std::erase_if(tree, [&](const auto& entry) {
     return entry.first == root || !below(root, entry.first).empty();
@@ -218,8 +233,8 @@ Result<void> FakeFiles::rename(const std::string& from, const std::string& to, c
   return {};
 }
 
-Result<GlobResult> FakeFiles::glob(const std::string& root, const std::string& pattern, const FileAs& as,
-                                   std::uint32_t limit) {
+Result<GlobResult> FakeFiles::glob(const std::string& root, const std::string& pattern,
+                                   const FileAs& as, std::uint32_t limit) {
   const std::string top = absolute(root, as);
   CAY_CHECK(find(top));
   GlobResult out;
@@ -236,14 +251,17 @@ Result<GlobResult> FakeFiles::glob(const std::string& root, const std::string& p
 }
 
 Result<GrepResult> FakeFiles::grep(const std::string& root, const std::string& text,
-                                   const std::string& file_glob, const FileAs& as, std::uint32_t limit) {
+                                   const std::string& file_glob, const FileAs& as,
+                                   std::uint32_t limit) {
   const std::string top = absolute(root, as);
   CAY_CHECK(find(top));
   GrepResult out;
   for (const auto& [name, node] : tree) {
     if (node.info.kind != FileKind::kFile || (name != top && below(top, name).empty())) continue;
     const std::string base = std::filesystem::path(name).filename().string();
-    if (!file_glob.empty() && !glob_match(file_glob, file_glob.find('/') == std::string::npos ? base : below(top, name))) {
+    if (!file_glob.empty() &&
+        !glob_match(file_glob,
+                    file_glob.find('/') == std::string::npos ? base : below(top, name))) {
       continue;
     }
     std::uint64_t number = 0;
@@ -263,7 +281,8 @@ Result<GrepResult> FakeFiles::grep(const std::string& root, const std::string& t
   return out;
 }
 
-Result<std::unique_ptr<TreeSource>> FakeFiles::read_tree(const std::string& path, const FileAs& as) {
+Result<std::unique_ptr<TreeSource>> FakeFiles::read_tree(const std::string& path,
+                                                         const FileAs& as) {
   const std::string root = absolute(path, as);
   CAY_CHECK(find(root));
   std::vector<TreeEvent> events;
@@ -274,7 +293,8 @@ Result<std::unique_ptr<TreeSource>> FakeFiles::read_tree(const std::string& path
     entry.info.path = relative;
     events.emplace_back(entry);
     if (node.info.kind != FileKind::kFile) continue;
-    for (std::size_t at = 0; at < node.bytes.size(); at += kChunk) events.emplace_back(node.bytes.substr(at, kChunk));
+    for (std::size_t at = 0; at < node.bytes.size(); at += kChunk)
+      events.emplace_back(node.bytes.substr(at, kChunk));
   }
   return tree_source(std::move(events));
 }

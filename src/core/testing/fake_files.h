@@ -14,7 +14,8 @@ namespace cay::core::testing {
 
 // A ByteSource over bytes, cut in chunks; `fail_after` chunks it fails with kCancelled (a client
 // that goes away in the middle).
-std::unique_ptr<ByteSource> bytes_source(Bytes bytes, std::size_t chunk = 64 * 1024, int fail_after = -1);
+std::unique_ptr<ByteSource> bytes_source(Bytes bytes, std::size_t chunk = 64 * 1024,
+                                         int fail_after = -1);
 // A TreeSource over prepared events.
 std::unique_ptr<TreeSource> tree_source(std::vector<TreeEvent> events);
 
@@ -43,8 +44,8 @@ class FakeFiles {
   Result<void> rename(const std::string& from, const std::string& to, const FileAs& as);
   Result<GlobResult> glob(const std::string& root, const std::string& pattern, const FileAs& as,
                           std::uint32_t limit);
-  Result<GrepResult> grep(const std::string& root, const std::string& text, const std::string& file_glob,
-                          const FileAs& as, std::uint32_t limit);
+  Result<GrepResult> grep(const std::string& root, const std::string& text,
+                          const std::string& file_glob, const FileAs& as, std::uint32_t limit);
   Result<std::unique_ptr<TreeSource>> read_tree(const std::string& path, const FileAs& as);
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> source);
 

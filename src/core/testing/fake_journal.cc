@@ -19,9 +19,9 @@ Result<void> FakeStore::flush_events() {
 void FakeStore::tell(EventRecord event) {
   held_.push_back(std::move(event));
   for (auto& held : held_) {
-    held.seq = 1 + static_cast<std::uint64_t>(std::count_if(journal.begin(), journal.end(), [&](const EventRecord& other) {
-      return other.tenant == held.tenant;
-    }));
+    held.seq = 1 + static_cast<std::uint64_t>(std::count_if(
+                       journal.begin(), journal.end(),
+                       [&](const EventRecord& other) { return other.tenant == held.tenant; }));
     journal.push_back(std::move(held));
   }
   held_.clear();
@@ -46,10 +46,14 @@ Result<EventPage> FakeStore::events(const TenantId& tenant, const EventQuery& qu
   page.next_after = page.last;
   for (const auto& event : journal) {
     if (event.tenant != tenant || event.seq <= after) continue;
-    if (!query.sandbox.empty() && event.sandbox != query.sandbox && event.sandbox_id.get() != query.sandbox) continue;
-    const bool wanted = query.types.empty() || std::any_of(query.types.begin(), query.types.end(), [&](const auto& type) {
-      return type.ends_with('.') ? event.type.starts_with(type) : event.type == type;
-    });
+    if (!query.sandbox.empty() && event.sandbox != query.sandbox &&
+        event.sandbox_id.get() != query.sandbox)
+      continue;
+    const bool wanted =
+        query.types.empty() ||
+        std::any_of(query.types.begin(), query.types.end(), [&](const auto& type) {
+          return type.ends_with('.') ? event.type.starts_with(type) : event.type == type;
+        });
     if (!wanted) continue;
     page.items.push_back(event);
     if (page.items.size() == query.limit) {
@@ -67,9 +71,11 @@ Result<std::vector<OpenCommand>> FakeStore::open_commands() {
     const auto same = [&](const OpenCommand& open) {
       return open.sandbox_id == event.sandbox_id && open.command_id == event.command_id;
     };
-    if (event.type == "command.started") out.push_back({event.sandbox_id, event.command_id, event.at, event.trace});
+    if (event.type == "command.started")
+      out.push_back({event.sandbox_id, event.command_id, event.at, event.trace});
     if (event.type == "command.ended") std::erase_if(out, same);
-    if (event.type == "sandbox.deleted") std::erase_if(out, [&](const auto& open) { return open.sandbox_id == event.sandbox_id; });
+    if (event.type == "sandbox.deleted")
+      std::erase_if(out, [&](const auto& open) { return open.sandbox_id == event.sandbox_id; });
   }
   return out;
 }
@@ -82,11 +88,14 @@ Result<std::map<SandboxId, NoteMark>> FakeStore::note_marks() {
   return out;
 }
 
-Result<bool> FakeStore::knows_command(const TenantId& /*tenant*/, const SandboxId& sandbox, const CommandId& command,
-                                      UnixMillis /*started_at*/) {
+Result<bool> FakeStore::knows_command(const TenantId& /*tenant*/, const SandboxId& sandbox,
+                                      const CommandId& command, UnixMillis /*started_at*/) {
   CAY_CHECK(readable());
-  const auto tells = [&](const EventRecord& event) { return event.sandbox_id == sandbox && event.command_id == command; };
-  return std::any_of(journal.begin(), journal.end(), tells) || std::any_of(held_.begin(), held_.end(), tells);
+  const auto tells = [&](const EventRecord& event) {
+    return event.sandbox_id == sandbox && event.command_id == command;
+  };
+  return std::any_of(journal.begin(), journal.end(), tells) ||
+         std::any_of(held_.begin(), held_.end(), tells);
 }
 
 Result<UnixMillis> FakeStore::newest_event() { return journal.empty() ? 0 : journal.back().at; }

@@ -89,8 +89,8 @@ Task<GlobResult> FakeLiveSandbox::glob(std::string root, std::string pattern, Fi
   CAY_CO_CHECK(answers());
   co_return disk_.files->glob(root, pattern, as, limit);
 }
-Task<GrepResult> FakeLiveSandbox::grep(std::string root, std::string text, std::string file_glob, FileAs as,
-                                       std::uint32_t limit) {
+Task<GrepResult> FakeLiveSandbox::grep(std::string root, std::string text, std::string file_glob,
+                                       FileAs as, std::uint32_t limit) {
   CAY_CO_CHECK(answers());
   co_return disk_.files->grep(root, text, file_glob, as, limit);
 }
@@ -98,7 +98,8 @@ Task<std::unique_ptr<TreeSource>> FakeLiveSandbox::read_tree(std::string path, F
   CAY_CO_CHECK(answers());
   co_return disk_.files->read_tree(path, as);
 }
-Task<void> FakeLiveSandbox::write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) {
+Task<void> FakeLiveSandbox::write_tree(std::string path, FileAs as,
+                                       std::unique_ptr<TreeSource> tree) {
   CAY_CO_CHECK(answers());
   auto written = co_await disk_.files->write_tree(std::move(path), std::move(as), std::move(tree));
   co_return written;

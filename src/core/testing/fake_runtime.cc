@@ -97,7 +97,9 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
   if (program) disk.commands->program = program;
   auto live = std::make_shared<FakeLiveSandbox>(spec, disk);
   live->way_out = SandboxNetwork{};
-  if (wants_out) live->way_out = SandboxNetwork{no_network.empty() ? NetworkState::kOn : NetworkState::kUnavailable, no_network};
+  if (wants_out)
+    live->way_out = SandboxNetwork{
+        no_network.empty() ? NetworkState::kOn : NetworkState::kUnavailable, no_network};
   alive[spec.id] = live;
   in_force[spec.id] = {spec.policy, spec.rules};
   co_return std::shared_ptr<LiveSandbox>(live);
@@ -166,7 +168,8 @@ Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::ui
   if (record_error) co_return *record_error;
   ProgramPage page;
   page.next_offset = offset;
-  for (; page.next_offset < recorded_programs.size() && page.items.size() < limit; ++page.next_offset) {
+  for (; page.next_offset < recorded_programs.size() && page.items.size() < limit;
+       ++page.next_offset) {
     page.items.push_back(recorded_programs[page.next_offset]);
   }
   co_return page;
@@ -191,20 +194,25 @@ Task<DecidedPage> FakeRuntime::decisions(SandboxId, DecidedQuery query) {
   page.last = decided.empty() ? 0 : decided.back().number;
   page.next_after = query.from_now ? page.last : query.from_oldest ? 0 : query.after;
   for (const Decided& one : decided) {
-    if (one.number <= page.next_after || page.items.size() >= query.limit || query.seen == page.mark) continue;
+    if (one.number <= page.next_after || page.items.size() >= query.limit ||
+        query.seen == page.mark)
+      continue;
     page.items.push_back(one);
   }
   if (!page.items.empty()) page.next_after = page.items.back().number;
   co_return page;
 }
 
-Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
+Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(
+    std::function<void(std::string)> progress) {
   if (prepare_error) co_return *prepare_error;
   if (progress) progress("preparing the default snapshot");
   co_return default_snapshot;
 }
 
-void FakeRuntime::watch(std::function<void(SandboxDeath)> on_death) { on_death_ = std::move(on_death); }
+void FakeRuntime::watch(std::function<void(SandboxDeath)> on_death) {
+  on_death_ = std::move(on_death);
+}
 
 Task<std::vector<Feature>> FakeRuntime::features() {
   Feature feature;

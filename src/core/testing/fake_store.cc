@@ -31,13 +31,15 @@ int compare(const Sandbox& a, const Sandbox& b, SandboxSort sort) {
     case SandboxSort::kState: return three_way(to_string(a.state), to_string(b.state));
     case SandboxSort::kStoppedAt: return three_way(a.stopped_at, b.stopped_at);
     case SandboxSort::kIdleTtl: return three_way(a.idle_ttl_s, b.idle_ttl_s);
-    case SandboxSort::kDeleteAfterStop: return three_way(a.delete_after_stop_s, b.delete_after_stop_s);
+    case SandboxSort::kDeleteAfterStop:
+      return three_way(a.delete_after_stop_s, b.delete_after_stop_s);
   }
   return 0;
 }
 
 Error name_in_use(const std::string& name) {
-  return {Code::kAlreadyExists, "name_in_use", "a sandbox named '" + name + "' exists: choose another name"};
+  return {Code::kAlreadyExists, "name_in_use",
+          "a sandbox named '" + name + "' exists: choose another name"};
 }
 
 }  // namespace
@@ -58,7 +60,8 @@ Result<void> FakeStore::readable() const {
 
 bool FakeStore::name_taken(const Sandbox& sandbox) const {
   return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
-    return row.first != sandbox.id && row.second.tenant == sandbox.tenant && row.second.name == sandbox.name;
+    return row.first != sandbox.id && row.second.tenant == sandbox.tenant &&
+           row.second.name == sandbox.name;
   });
 }
 
@@ -118,8 +121,9 @@ Result<SandboxPage> FakeStore::list(const TenantId& tenant, const SandboxQuery& 
   });
   SandboxPage page;
   const std::size_t begin = std::min<std::size_t>(query.offset, found.size());
-  const std::size_t length = query.limit == 0 ? found.size() - begin
-                                              : std::min<std::size_t>(query.limit, found.size() - begin);
+  const std::size_t length = query.limit == 0
+                                 ? found.size() - begin
+                                 : std::min<std::size_t>(query.limit, found.size() - begin);
   page.more = begin + length < found.size();
   for (std::size_t i = begin; i < begin + length; ++i) page.items.push_back(std::move(found[i]));
   return page;
@@ -147,7 +151,8 @@ Result<std::vector<SnapshotInfo>> FakeStore::snapshots() {
 
 Result<void> FakeStore::put_link(const Link& link) {
   CAY_CHECK(writable());
-  if (!rows.contains(link.sandbox)) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + link.sandbox.get(), 0};
+  if (!rows.contains(link.sandbox))
+    return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + link.sandbox.get(), 0};
   link_rows[link.id] = link;
   return {};
 }

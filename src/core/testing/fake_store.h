@@ -49,8 +49,8 @@ class FakeStore : public Store {
   Result<void> flush_events() override;
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
   Result<std::vector<OpenCommand>> open_commands() override;
-  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox, const CommandId& command,
-                             UnixMillis started_at) override;
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox,
+                             const CommandId& command, UnixMillis started_at) override;
   Result<std::map<SandboxId, NoteMark>> note_marks() override;
   Result<UnixMillis> newest_event() override;
   void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
@@ -60,8 +60,8 @@ class FakeStore : public Store {
   std::vector<UsageRow> retired;
   std::map<LinkId, Link> link_rows;
   std::map<std::pair<TenantId, std::string>, StoredSecret> secret_rows;
-  std::vector<EventRecord> journal;                        // of all tenants, in order
-  std::map<TenantId, std::uint64_t> pruned_through;        // tests set it; the fake prunes nothing itself
+  std::vector<EventRecord> journal;                  // of all tenants, in order
+  std::map<TenantId, std::uint64_t> pruned_through;  // tests set it; the fake prunes nothing itself
   // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.
   std::vector<std::string> told() const;
   // Drops what was not written, as a kill of the daemon does.

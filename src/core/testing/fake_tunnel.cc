@@ -10,7 +10,10 @@ namespace {
 
 class EchoTunnel : public Tunnel {
  public:
-  EchoTunnel(asio::any_io_executor loop, FakeLiveSandbox& box) : box_(box), changed_(std::move(loop)) { ++box_.tunnels; }
+  EchoTunnel(asio::any_io_executor loop, FakeLiveSandbox& box)
+      : box_(box), changed_(std::move(loop)) {
+    ++box_.tunnels;
+  }
   ~EchoTunnel() override { --box_.tunnels; }
 
   Task<Bytes> read() override {
@@ -63,7 +66,8 @@ Task<std::unique_ptr<Tunnel>> FakeLiveSandbox::open_tunnel(std::uint16_t port) {
   CAY_CO_CHECK(answers());
   if (const auto found = programs.find(port); found != programs.end()) co_return found->second();
   if (!echo_ports.contains(port)) {
-    co_return Error{Code::kNotReady, "connect_refused", "nothing listens on port " + std::to_string(port), 0};
+    co_return Error{Code::kNotReady, "connect_refused",
+                    "nothing listens on port " + std::to_string(port), 0};
   }
   auto loop = co_await asio::this_coro::executor;
   co_return std::unique_ptr<Tunnel>(std::make_unique<EchoTunnel>(loop, *this));

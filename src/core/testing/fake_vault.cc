@@ -16,14 +16,17 @@ Task<std::string> FakeVault::seal(SecretInfo about, std::string box) {
 
 Task<Granted> FakeVault::grant(ProxyGrant grant) {
   CAY_CO_CHECK(able());
-  if (refused.contains(grant.sandbox)) co_return Error{refused_as, "vault_unavailable", "its grant cannot be written", 0};
+  if (refused.contains(grant.sandbox))
+    co_return Error{refused_as, "vault_unavailable", "its grant cannot be written", 0};
   Granted out;
   for (const auto& [rule, secret] : grant.rules) {
     if (rule.is_fence() || rule.gone) continue;
-    if (secret.info.version < least[rule.secret]) co_return Error{Code::kConflict, "secret_withdrawn", "withdrawn", 0};
+    if (secret.info.version < least[rule.secret])
+      co_return Error{Code::kConflict, "secret_withdrawn", "withdrawn", 0};
     if (torn.contains(secret.info.name)) out.unusable.push_back(rule.name);
   }
-  const bool tls = std::ranges::any_of(grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
+  const bool tls = std::ranges::any_of(
+      grant.rules, [](const auto& one) { return one.first.way != ProxyWay::kBaseUrl; });
   granted[grant.sandbox] = std::move(grant);
   if (tls) out.certificate = certificate;
   co_return out;
@@ -48,7 +51,9 @@ Task<void> FakeVault::withdraw(TenantId, std::string name, std::uint64_t from) {
 
 Task<void> FakeVault::keep_only(std::vector<ProxyGrant> all) {
   CAY_CO_CHECK(able());
-  std::erase_if(granted, [&](const auto& one) { return std::ranges::find(all, one.first, &ProxyGrant::sandbox) == all.end(); });
+  std::erase_if(granted, [&](const auto& one) {
+    return std::ranges::find(all, one.first, &ProxyGrant::sandbox) == all.end();
+  });
   co_return Result<void>();
 }
 

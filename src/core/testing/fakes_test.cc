@@ -30,7 +30,8 @@ class FakesTest : public ::testing::Test {
 
 TEST_F(FakesTest, ReaderGetsOutputInOrderThenTheEnd) {
   runtime.program = [](const CommandSpec&) {
-    return FakeProgram{{{Stream::kStdout, "a"}, {Stream::kStderr, "b"}}, exited(3), {}, false, false};
+    return FakeProgram{
+        {{Stream::kStdout, "a"}, {Stream::kStderr, "b"}}, exited(3), {}, false, false};
   };
   LiveSandbox& live = booted();
   ASSERT_TRUE(run(loop, live.start(spec_of("c"))));
@@ -52,7 +53,8 @@ TEST_F(FakesTest, ReaderWaitsForOutputAndForTheEnd) {
   ASSERT_TRUE(run(loop, live.write_stdin(CommandId("c"), "hi", false)));
   EXPECT_EQ(std::get<OutputData>(*finish(loop, *pending)).bytes, "hi");
   ASSERT_TRUE(run(loop, live.close_stdin(CommandId("c"))));
-  EXPECT_EQ(std::get<OutputEnd>(*run(loop, (*reader)->next())).command.end.state, CommandState::kExited);
+  EXPECT_EQ(std::get<OutputEnd>(*run(loop, (*reader)->next())).command.end.state,
+            CommandState::kExited);
 }
 
 TEST_F(FakesTest, AttachAtAnOffsetSkipsWhatWasRead) {

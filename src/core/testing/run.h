@@ -1,5 +1,5 @@
-// run(loop, task): drives a loop until the task is done, and returns its result. drain(loop) runs all ready
-// handlers. start(loop, task) begins a task whose end the test looks at later.
+// run(loop, task): drives a loop until the task is done, and returns its result. drain(loop) runs
+// all ready handlers. start(loop, task) begins a task whose end the test looks at later.
 #pragma once
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -34,15 +34,16 @@ inline void drain(asio::io_context& loop) {
 template <class T>
 std::shared_ptr<Started<T>> start(asio::io_context& loop, Task<T> task) {
   auto started = std::make_shared<Started<T>>();
-  asio::co_spawn(loop, std::move(task),
-                 asio::bind_cancellation_slot(
-                     started->signal.slot(), [started](std::exception_ptr thrown, Result<T> result) {
-                       if (thrown) {
-                         started->thrown = thrown;
-                       } else {
-                         started->result = std::move(result);
-                       }
-                     }));
+  asio::co_spawn(
+      loop, std::move(task),
+      asio::bind_cancellation_slot(started->signal.slot(),
+                                   [started](std::exception_ptr thrown, Result<T> result) {
+                                     if (thrown) {
+                                       started->thrown = thrown;
+                                     } else {
+                                       started->result = std::move(result);
+                                     }
+                                   }));
   drain(loop);
   return started;
 }
@@ -51,7 +52,8 @@ std::shared_ptr<Started<T>> start(asio::io_context& loop, Task<T> task) {
 template <class T>
 Result<T> finish(asio::io_context& loop, Started<T>& started) {
   loop.restart();
-  while (!started.done()) CAY_ASSERT(loop.run_one() > 0);  // nothing left to run: it would never end
+  while (!started.done())
+    CAY_ASSERT(loop.run_one() > 0);  // nothing left to run: it would never end
   drain(loop);
   if (started.thrown) std::rethrow_exception(started.thrown);
   return *std::move(started.result);

@@ -47,14 +47,27 @@ struct Seen {
 
 // The request, and the part of its body that goes with its head.
 struct Form {
-  enum class Body { kNone, kClose, kCounted, kCountedLater, kTooLong, kChunked, kChunkedLater, kUpgrade };
+  enum class Body {
+    kNone,
+    kClose,
+    kCounted,
+    kCountedLater,
+    kTooLong,
+    kChunked,
+    kChunkedLater,
+    kUpgrade
+  };
   bool head = false;
   Body body = Body::kNone;
   std::string_view said;
 
   bool chunked() const { return body == Body::kChunked || body == Body::kChunkedLater; }
-  bool counted() const { return body == Body::kCounted || body == Body::kCountedLater || body == Body::kTooLong; }
-  bool later() const { return body == Body::kCountedLater || body == Body::kChunkedLater || body == Body::kTooLong; }
+  bool counted() const {
+    return body == Body::kCounted || body == Body::kCountedLater || body == Body::kTooLong;
+  }
+  bool later() const {
+    return body == Body::kCountedLater || body == Body::kChunkedLater || body == Body::kTooLong;
+  }
 };
 
 void expect_sent(const Form& form, const std::string& sent) {
@@ -67,7 +80,9 @@ void expect_sent(const Form& form, const std::string& sent) {
   CAY_ASSERT(parser.is_done() == (form.body != Form::Body::kTooLong || form.said.empty()));
   const bool has_body = form.chunked() || form.counted();
   const std::string& body = parser.get().body();
-  CAY_ASSERT(form.body == Form::Body::kTooLong ? body.empty() : body == (has_body ? form.said : std::string_view()));
+  CAY_ASSERT(form.body == Form::Body::kTooLong
+                 ? body.empty()
+                 : body == (has_body ? form.said : std::string_view()));
 }
 
 boost::asio::awaitable<void> send(Upstream& upstream, Service& service, Form form) {
@@ -84,7 +99,8 @@ boost::asio::awaitable<void> send(Upstream& upstream, Service& service, Form for
   CAY_ASSERT(asked && !upstream.can_send_piped());
   if (form.later()) {
     const std::size_t half = form.said.size() / 2;
-    std::string pieces[] = {std::string(form.said.substr(0, half)), std::string(form.said.substr(half)), std::string()};
+    std::string pieces[] = {std::string(form.said.substr(0, half)),
+                            std::string(form.said.substr(half)), std::string()};
     if (form.body == Form::Body::kTooLong) {
       std::string more = std::string(form.said) + "x";
       auto refused = co_await upstream.send(std::move(more));
@@ -121,7 +137,8 @@ boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, Form form, Seen& seen)
     auto ended = co_await stream->shut_write();
     CAY_ASSERT(said && ended && service.got == form.said && service.shut);
     auto* piped = dynamic_cast<cay::PipedStream*>(stream.get());
-    CAY_ASSERT(piped != nullptr && !piped->can_splice() && !piped->is_quiet() && !piped->has_gone());
+    CAY_ASSERT(piped != nullptr && !piped->can_splice() && !piped->is_quiet() &&
+               !piped->has_gone());
     co_return;
   }
   for (bool at_once = false;; at_once = !at_once) {
@@ -135,7 +152,9 @@ boost::asio::awaitable<void> ask(cay::fuzz::Pieces bytes, Form form, Seen& seen)
   }
   seen.whole = true;
   CAY_ASSERT(!upstream.can_splice());
-  if (upstream.can_ask_again()) CAY_ASSERT(!upstream.is_unanswered() && (form.body == Form::Body::kNone || (form.counted() && form.said.empty())));
+  if (upstream.can_ask_again())
+    CAY_ASSERT(!upstream.is_unanswered() &&
+               (form.body == Form::Body::kNone || (form.counted() && form.said.empty())));
   co_return;
 }
 
@@ -154,12 +173,13 @@ Seen seen_of(cay::fuzz::Pieces bytes, const Form& form) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  // The first byte chooses the method, an upgrade and the cuts of the response. The last byte, which
-  // is also the response's, chooses how much of the request's body is sent.
+  // The first byte chooses the method, an upgrade and the cuts of the response. The last byte,
+  // which is also the response's, chooses how much of the request's body is sent.
   constexpr std::size_t kMostSaid = 40;
   constexpr unsigned kKinds = 7;
   Form form{.head = (data[0] & 1) != 0, .said = bytes.substr(0, kMostSaid)};
-  form.body = (data[0] & 2) != 0 ? Form::Body::kUpgrade : static_cast<Form::Body>(data[size - 1] % kKinds);
+  form.body =
+      (data[0] & 2) != 0 ? Form::Body::kUpgrade : static_cast<Form::Body>(data[size - 1] % kKinds);
   const Seen all = seen_of(cay::fuzz::Pieces(bytes), form);
   if (all.has_head) {
     CAY_ASSERT(all.answer.status >= 200 || all.answer.status == 101);
@@ -167,8 +187,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& [name, value] : all.answer.headers.items()) {
       CAY_ASSERT(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
     }
-    const bool bare =
-        form.head || all.answer.status == 204 || all.answer.status == 304 || all.answer.status == 101;
+    const bool bare = form.head || all.answer.status == 204 || all.answer.status == 304 ||
+                      all.answer.status == 101;
     if (all.whole && all.answer.length && !bare) CAY_ASSERT(all.body.size() == *all.answer.length);
   }
   const Seen cut = seen_of(cay::fuzz::Pieces(bytes, data[0]), form);

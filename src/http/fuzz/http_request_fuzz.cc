@@ -1,5 +1,5 @@
-// A connection's request, head and body, as the listener has it parsed. However the bytes are cut, it is the same request, and
-// one whose length could be read in two ways is none.
+// A connection's request, head and body, as the listener has it parsed. However the bytes are cut,
+// it is the same request, and one whose length could be read in two ways is none.
 #include <boost/asio/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -79,8 +79,12 @@ void expect_sound(const RequestHead& head) {
   CAY_ASSERT(head.target.find_first_of(std::string_view("\r\n\0 ", 4)) == std::string::npos);
   int lengths = 0;
   for (const auto& [name, value] : head.headers.items()) {
-    CAY_ASSERT(is_token(name) && value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
-    lengths += equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding") ? 1 : 0;
+    CAY_ASSERT(is_token(name) &&
+               value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
+    lengths += equals_ignoring_case(name, "Content-Length") ||
+                       equals_ignoring_case(name, "Transfer-Encoding")
+                   ? 1
+                   : 0;
   }
   CAY_ASSERT(lengths <= 1);
   if (head.upgrades()) CAY_ASSERT(head.method == "GET" && !head.headers.get("Transfer-Encoding"));

@@ -12,7 +12,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cay::http;
   const std::string_view in(reinterpret_cast<const char*>(data), size);
-  for (const auto member : split_list(in)) CAY_ASSERT(!member.empty() && list_has(in, member) && trim(member) == member);
+  for (const auto member : split_list(in))
+    CAY_ASSERT(!member.empty() && list_has(in, member) && trim(member) == member);
   if (is_token(in)) CAY_ASSERT(in.find_first_of(" \t\r\n:,") == std::string_view::npos);
   const auto parts = split_target(in);
   if (!parts) return 0;

@@ -1,5 +1,5 @@
-// Frames of a WebSocket's client, read as the daemon reads them: messages within their limit, text that is UTF-8, and one end with
-// a code and at most as much of a reason as fits into its frame.
+// Frames of a WebSocket's client, read as the daemon reads them: messages within their limit, text
+// that is UTF-8, and one end with a code and at most as much of a reason as fits into its frame.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -52,21 +52,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   int ends[2];
   CAY_ASSERT(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
   {
-    Transport transport(boost::asio::generic::stream_protocol::socket(loop, boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[0]));
+    Transport transport(boost::asio::generic::stream_protocol::socket(
+        loop, boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[0]));
     BeastSocket stream{TolerantTransport(Channel(std::move(transport)))};
     prepare(stream);
     ErrorCode error;
-    boost::asio::co_spawn(loop, accept_websocket(stream, opening()), [&error](const std::exception_ptr& failure, ErrorCode failed) {
-      CAY_ASSERT(failure == nullptr);
-      error = failed;
-    });
-    CAY_ASSERT(::write(ends[1], data, size) == static_cast<ssize_t>(size) && ::shutdown(ends[1], SHUT_WR) == 0);
+    boost::asio::co_spawn(loop, accept_websocket(stream, opening()),
+                          [&error](const std::exception_ptr& failure, ErrorCode failed) {
+                            CAY_ASSERT(failure == nullptr);
+                            error = failed;
+                          });
+    CAY_ASSERT(::write(ends[1], data, size) == static_cast<ssize_t>(size) &&
+               ::shutdown(ends[1], SHUT_WR) == 0);
     loop.restart();
-    while (loop.poll() > 0) {}
+    while (loop.poll() > 0) {
+    }
     CAY_ASSERT(!error);
     auto core = std::make_shared<SocketCore>(std::move(stream), SocketCore::Side::kServer, kMost);
-    boost::asio::co_spawn(loop, read_all(std::move(core)),
-                          [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
+    boost::asio::co_spawn(loop, read_all(std::move(core)), [](const std::exception_ptr& failure) {
+      CAY_ASSERT(failure == nullptr);
+    });
     loop.restart();
     loop.run();
   }

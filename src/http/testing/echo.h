@@ -31,7 +31,9 @@ inline std::string ask(std::uint16_t port, const std::string& bytes) {
   return client.read_to_end();
 }
 
-inline std::string status_line(const std::string& answer) { return answer.substr(0, answer.find("\r\n")); }
+inline std::string status_line(const std::string& answer) {
+  return answer.substr(0, answer.find("\r\n"));
+}
 inline std::string body_of(const std::string& answer) {
   const auto at = answer.find("\r\n\r\n");
   return at == std::string::npos ? "" : answer.substr(at + 4);

@@ -1,5 +1,5 @@
-// LoopThread: an event loop on a thread of its own, with a Listener on it, so that a test can use plain
-// blocking calls.
+// LoopThread: an event loop on a thread of its own, with a Listener on it, so that a test can use
+// plain blocking calls.
 #pragma once
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -48,7 +48,8 @@ class TestServer {
  public:
   explicit TestServer(Handler handler, ListenerConfig options = {}) {
     auto make = [&] {
-      server_ = std::make_unique<Listener>(thread_.loop().get_executor(), std::move(options), std::move(handler));
+      server_ = std::make_unique<Listener>(thread_.loop().get_executor(), std::move(options),
+                                           std::move(handler));
       return server_->start();
     };
     auto port = thread_.call(make);

@@ -17,7 +17,8 @@ namespace cay::http::testing {
 
 class RawClient {
  public:
-  explicit RawClient(std::uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit RawClient(std::uint16_t port, int receive_buffer = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
     if (receive_buffer > 0) {
       ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     }
@@ -26,7 +27,8 @@ class RawClient {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     void* raw = &address;
-    if (::connect(fd_.get(), static_cast<sockaddr*>(raw), sizeof address) != 0) throw std::runtime_error("connect");
+    if (::connect(fd_.get(), static_cast<sockaddr*>(raw), sizeof address) != 0)
+      throw std::runtime_error("connect");
   }
 
   // false: the peer has gone.

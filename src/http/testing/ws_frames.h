@@ -5,7 +5,14 @@
 
 namespace cay::http::testing {
 
-enum class WsOpcode { kContinuation = 0, kText = 1, kBinary = 2, kClose = 8, kPing = 9, kPong = 10 };
+enum class WsOpcode {
+  kContinuation = 0,
+  kText = 1,
+  kBinary = 2,
+  kClose = 8,
+  kPing = 9,
+  kPong = 10
+};
 enum class WsRole { kClient, kServer };  // a client masks
 
 inline std::string encode_frame(WsRole role, WsOpcode opcode, std::string_view payload) {
@@ -19,12 +26,14 @@ inline std::string encode_frame(WsRole role, WsOpcode opcode, std::string_view p
   if (mask == 0) return out + std::string(payload);
   constexpr std::string_view kKey = "\x11\x22\x33\x44";
   out += kKey;
-  for (std::size_t i = 0; i < size; ++i) out.push_back(static_cast<char>(payload[i] ^ kKey[i % kKey.size()]));
+  for (std::size_t i = 0; i < size; ++i)
+    out.push_back(static_cast<char>(payload[i] ^ kKey[i % kKey.size()]));
   return out;
 }
 
 inline std::string close_payload(int code, std::string_view reason) {
-  return std::string{static_cast<char>(code >> 8), static_cast<char>(code & 0xff)} + std::string(reason);
+  return std::string{static_cast<char>(code >> 8), static_cast<char>(code & 0xff)} +
+         std::string(reason);
 }
 
 }  // namespace cay::http::testing

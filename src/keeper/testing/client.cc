@@ -71,7 +71,8 @@ wire::Hello Client::hello(bool takes_notes) {
 
 wire::CommandMsg Client::start(const wire::StartCommand& request) {
   const wire::Frame answer = call(wire::Type::kStart, request);
-  if (type_of(answer) != wire::Type::kCommand) throw std::runtime_error("start: " + error_of(answer).message);
+  if (type_of(answer) != wire::Type::kCommand)
+    throw std::runtime_error("start: " + error_of(answer).message);
   return wire::decode<wire::CommandMsg>(answer.payload).value();
 }
 
@@ -89,7 +90,9 @@ Output Client::collect(std::uint32_t channel, std::uint64_t most) {
         send(wire::Type::kCredit, channel, wire::Credit{data.bytes.size()});
         break;
       }
-      case wire::Type::kGap: output.gaps.push_back(wire::decode<wire::GapMsg>(frame.payload).value()); break;
+      case wire::Type::kGap:
+        output.gaps.push_back(wire::decode<wire::GapMsg>(frame.payload).value());
+        break;
       case wire::Type::kEnd:
         output.end = wire::decode<wire::CommandMsg>(frame.payload).value();
         output.ended = true;

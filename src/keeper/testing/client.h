@@ -14,12 +14,12 @@ namespace cay::keeper::testing {
 
 // The result of an attach.
 struct Output {
-  std::string out, err;                  // bytes up to the end; gaps left out
-  std::uint64_t after_end = 0;           // bytes marked as after the end
+  std::string out, err;         // bytes up to the end; gaps left out
+  std::uint64_t after_end = 0;  // bytes marked as after the end
   std::vector<wire::GapMsg> gaps;
   wire::CommandMsg end;
   bool ended = false;
-  wire::ErrorMsg error;                  // code 0: none
+  wire::ErrorMsg error;  // code 0: none
 };
 
 class Client {

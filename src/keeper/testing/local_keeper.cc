@@ -41,7 +41,8 @@ UniqueFd listen_tcp(int& port) {
   socklen_t size = sizeof address;
   require(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "bind");
   require(::listen(fd.get(), 8) == 0, "listen");
-  require(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
+  require(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0,
+          "getsockname");
   port = ntohs(address.sin_port);
   return fd;
 }
@@ -94,7 +95,8 @@ UniqueFd LocalKeeper::connect() const {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<std::uint16_t>(port_));
-    require(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "connect");
+    require(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0,
+            "connect");
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return fd;
@@ -103,7 +105,8 @@ UniqueFd LocalKeeper::connect() const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   address_.copy(address.sun_path, sizeof address.sun_path - 1);
-  require(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "connect");
+  require(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0,
+          "connect");
   return fd;
 }
 

@@ -1,5 +1,6 @@
-// LocalKeeper: a real keeper in a forked child, without a sandbox: commands run where the test runs.
-// Over a UNIX or a TCP socket, with a spool directory of its own. Destroying it ends the keeper.
+// LocalKeeper: a real keeper in a forked child, without a sandbox: commands run where the test
+// runs. Over a UNIX or a TCP socket, with a spool directory of its own. Destroying it ends the
+// keeper.
 #pragma once
 #include <sys/types.h>
 
@@ -31,7 +32,8 @@ class LocalKeeper {
  public:
   // `change` may adjust the context before the keeper starts; `inside` runs in the keeper's process
   // just before it becomes one.
-  explicit LocalKeeper(Transport transport = Transport::kUnix, const std::function<void(Context&)>& change = {},
+  explicit LocalKeeper(Transport transport = Transport::kUnix,
+                       const std::function<void(Context&)>& change = {},
                        const std::function<void(Context&)>& inside = {});
   ~LocalKeeper();
   LocalKeeper(const LocalKeeper&) = delete;
@@ -41,8 +43,10 @@ class LocalKeeper {
   // Returns a connection that has sent HELLO.
   Client client() const;
   pid_t pid() const { return pid_; }
-  const std::string& spool() const { return spool_; }       // the spool directory
-  const std::string& home() const { return home_.path(); }  // a temporary directory of the test's own
+  const std::string& spool() const { return spool_; }  // the spool directory
+  const std::string& home() const {
+    return home_.path();
+  }  // a temporary directory of the test's own
   // Resident memory now, and the most it ever was, in KiB.
   long rss_kib() const;
   long peak_kib() const;

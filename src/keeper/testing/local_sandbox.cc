@@ -48,7 +48,9 @@ std::string unified_root() {
   return {};
 }
 
-void own(const std::string& path, uid_t uid) { [[maybe_unused]] const int done = ::chown(path.c_str(), uid, uid); }
+void own(const std::string& path, uid_t uid) {
+  [[maybe_unused]] const int done = ::chown(path.c_str(), uid, uid);
+}
 
 UniqueFd open_dir(const std::string& path) {
   return UniqueFd(path.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -123,7 +125,9 @@ void LocalSandbox::enter(Context& context) {
   put(top + "/keeper/cgroup.procs", "0");
   UniqueFd unified = open_dir(unified_), memory = open_dir(memory_), pids = open_dir(pids_);
   int lifeline[2], mapped[2], told[2];
-  must(::pipe2(lifeline, O_CLOEXEC) == 0 && ::pipe2(mapped, O_CLOEXEC) == 0 && ::pipe2(told, O_CLOEXEC) == 0, "pipe");
+  must(::pipe2(lifeline, O_CLOEXEC) == 0 && ::pipe2(mapped, O_CLOEXEC) == 0 &&
+           ::pipe2(told, O_CLOEXEC) == 0,
+       "pipe");
   // A root helper writes the maps once the keeper, no longer root, has made init.
   const pid_t mapper = ::fork();
   must(mapper >= 0, "fork");
@@ -137,11 +141,12 @@ void LocalSandbox::enter(Context& context) {
     ::_exit(::write(mapped[1], "x", 1) == 1 ? 0 : 1);
   }
   must(::setgroups(0, nullptr) == 0 && ::setresgid(kKeeperUid, kKeeperUid, kKeeperUid) == 0 &&
-           ::setresuid(kKeeperUid, kKeeperUid, kKeeperUid) == 0, "drop");
+           ::setresuid(kKeeperUid, kKeeperUid, kKeeperUid) == 0,
+       "drop");
   int pidfd = -1;
   clone_args args{};
-  args.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC |
-               CLONE_NEWCGROUP | CLONE_PIDFD;
+  args.flags = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS |
+               CLONE_NEWIPC | CLONE_NEWCGROUP | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
   args.exit_signal = SIGCHLD;
   const auto init = static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
@@ -154,7 +159,8 @@ void LocalSandbox::enter(Context& context) {
     must(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "private");
     must(::mount("proc", "/proc", "proc", 0, nullptr) == 0, "proc");
     must(::mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0, "shm");
-    must(::mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666,gid=5") == 0, "devpts");
+    must(::mount("devpts", "/dev/pts", "devpts", 0, "newinstance,mode=620,ptmxmode=666,gid=5") == 0,
+         "devpts");
     const UniqueFd any(::socket(AF_INET, SOCK_DGRAM, 0));
     ifreq loopback{};
     std::strcpy(loopback.ifr_name, "lo");
@@ -179,7 +185,8 @@ void LocalSandbox::enter(Context& context) {
   const std::string terminals = "/proc/" + std::to_string(init) + "/root/dev/pts";
   context.devpts_fd = ::open(terminals.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   must(context.devpts_fd >= 0, "open devpts");
-  const UniqueFd root(::open(("/proc/" + std::to_string(init) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd root(::open(("/proc/" + std::to_string(init) + "/root").c_str(),
+                             O_PATH | O_DIRECTORY | O_CLOEXEC));
   context.tmpfs_fds = open_tmpfs(root.get());
   context.init_pidfd = pidfd;
   context.lifeline_fd = lifeline[1];

@@ -1,6 +1,6 @@
-// LocalSandbox: the parts of a real sandbox that a keeper needs, made by root with the host's own file tree: user, pid, mount
-// and other namespaces with an init, and delegated cgroups. For tests of entering, of ends that the kernel reports, and of a
-// hostile root inside.
+// LocalSandbox: the parts of a real sandbox that a keeper needs, made by root with the host's own
+// file tree: user, pid, mount and other namespaces with an init, and delegated cgroups. For tests
+// of entering, of ends that the kernel reports, and of a hostile root inside.
 #pragma once
 #include <sys/types.h>
 
@@ -24,8 +24,8 @@ class LocalSandbox {
   LocalSandbox(const LocalSandbox&) = delete;
   LocalSandbox& operator=(const LocalSandbox&) = delete;
 
-  // In the process that becomes the keeper, as root: drops to the keeper's uid, makes init, and fills
-  // the context. Does not return on failure.
+  // In the process that becomes the keeper, as root: drops to the keeper's uid, makes init, and
+  // fills the context. Does not return on failure.
   void enter(Context& context);
   uid_t keeper_uid() const { return kKeeperUid; }
 

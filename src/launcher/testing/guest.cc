@@ -1,5 +1,5 @@
-// The program inside the sandbox of the launcher's tests (static; the layer holds little else). Prints
-// "name=value" lines of what it sees and of what it is refused.
+// The program inside the sandbox of the launcher's tests (static; the layer holds little else).
+// Prints "name=value" lines of what it sees and of what it is refused.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -25,7 +25,9 @@
 
 namespace {
 
-void say(const std::string& name, const std::string& value) { std::printf("%s=%s\n", name.c_str(), value.c_str()); }
+void say(const std::string& name, const std::string& value) {
+  std::printf("%s=%s\n", name.c_str(), value.c_str());
+}
 void say_call(const std::string& name, bool ok) { say(name, ok ? "ok" : std::strerror(errno)); }
 
 std::string slurp(const char* path) {
@@ -33,7 +35,8 @@ std::string slurp(const char* path) {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::string("!") + std::strerror(errno);
   char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;)
+    out.append(buffer, static_cast<std::size_t>(n));
   ::close(fd);
   return out;
 }
@@ -71,7 +74,8 @@ bool loopback_works() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(listener, any, size) != 0 || ::listen(listener, 1) != 0 || ::getsockname(listener, any, &size) != 0)
+  if (::bind(listener, any, size) != 0 || ::listen(listener, 1) != 0 ||
+      ::getsockname(listener, any, &size) != 0)
     return false;
   return ::connect(::socket(AF_INET, SOCK_STREAM, 0), any, size) == 0;
 }
@@ -103,8 +107,10 @@ int facts() {
   say("clocks_namespace", clocks);
   say("uptime", slurp("/proc/uptime"));
   say("boot_id", slurp("/proc/sys/kernel/random/boot_id"));
-  say("session_keyring", std::to_string(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0)));
-  for (const std::string state : {"tcp_timeout_syn_sent", "tcp_timeout_fin_wait", "tcp_timeout_time_wait", "udp_timeout_stream"}) {
+  say("session_keyring",
+      std::to_string(::syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0)));
+  for (const std::string state : {"tcp_timeout_syn_sent", "tcp_timeout_fin_wait",
+                                  "tcp_timeout_time_wait", "udp_timeout_stream"}) {
     say(state.c_str(), slurp(("/proc/sys/net/netfilter/nf_conntrack_" + state).c_str()));
   }
   return 0;
@@ -134,8 +140,10 @@ int attack_init() {
   for (const uid_t uid : {65534U, 65535U}) {
     if (::fork() == 0) {
       if (::setuid(uid) == 0) {
-        say_call("ptrace_as_" + std::to_string(uid), ::ptrace(PTRACE_SEIZE, 1, nullptr, nullptr) == 0);
-        say_call("prlimit_as_" + std::to_string(uid), ::prlimit(1, RLIMIT_CPU, &limit, nullptr) == 0);
+        say_call("ptrace_as_" + std::to_string(uid),
+                 ::ptrace(PTRACE_SEIZE, 1, nullptr, nullptr) == 0);
+        say_call("prlimit_as_" + std::to_string(uid),
+                 ::prlimit(1, RLIMIT_CPU, &limit, nullptr) == 0);
       }
       std::fflush(stdout);
       ::_exit(0);
@@ -188,7 +196,8 @@ void say_apart(const std::string& name, Body body) {
   ::waitpid(child, nullptr, 0);
 }
 
-// As root of a container's own user, mount and pid namespaces. False: they cannot be made, or `body` fails.
+// As root of a container's own user, mount and pid namespaces. False: they cannot be made, or
+// `body` fails.
 template <class Body>
 bool contained(Body body) {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0) return false;
@@ -203,7 +212,8 @@ bool contained(Body body) {
   return status == 0;
 }
 
-// How many mount namespaces this user can have at once; -1: not even a user namespace to make them in.
+// How many mount namespaces this user can have at once; -1: not even a user namespace to make them
+// in.
 int most_mount_namespaces() {
   if (::unshare(CLONE_NEWUSER) != 0) return -1;
   for (int made = 0;; ++made) {
@@ -214,18 +224,39 @@ int most_mount_namespaces() {
 
 int namespaces() {
   say_apart("users", [] { return ::unshare(CLONE_NEWUSER) == 0; });
-  say_apart("own_proc", [] { return contained([] { return ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0; }); });
-  say_apart("own_tmpfs", [] { return contained([] { return ::mount("none", "/tmp", "tmpfs", 0, nullptr) == 0; }); });
-  say_apart("own_sysfs", [] { return contained([] { return ::unshare(CLONE_NEWNET) == 0 && ::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0; }); });
+  say_apart("own_proc", [] {
+    return contained([] {
+      return ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0;
+    });
+  });
+  say_apart("own_tmpfs", [] {
+    return contained([] { return ::mount("none", "/tmp", "tmpfs", 0, nullptr) == 0; });
+  });
+  say_apart("own_sysfs", [] {
+    return contained([] {
+      return ::unshare(CLONE_NEWNET) == 0 && ::mount("sysfs", "/sys", "sysfs", 0, nullptr) == 0;
+    });
+  });
   say_apart("own_network", [] { return contained([] { return ::unshare(CLONE_NEWNET) == 0; }); });
   for (const char* cover : {"/proc", "/proc/keys", "/proc/sys", "/dev/.nested"}) {
-    say_apart(std::string("uncover:") + cover, [cover] { return contained([cover] { return ::umount2(cover, MNT_DETACH) == 0; }); });
+    say_apart(std::string("uncover:") + cover,
+              [cover] { return contained([cover] { return ::umount2(cover, MNT_DETACH) == 0; }); });
   }
-  say_apart("write_sysctl", [] { return contained([] { return opens("/proc/sys/kernel/core_pattern", O_WRONLY); }); });
-  say_apart("write_own_sysctl", [] {
-    return contained([] { return ::mount("proc", "/proc", "proc", 0, nullptr) == 0 && opens("/proc/sys/kernel/core_pattern", O_WRONLY); });
+  say_apart("write_sysctl", [] {
+    return contained([] { return opens("/proc/sys/kernel/core_pattern", O_WRONLY); });
   });
-  say_apart("sysrq", [] { return contained([] { return ::mount("proc", "/proc", "proc", 0, nullptr) == 0 && opens("/proc/sysrq-trigger", O_WRONLY); }); });
+  say_apart("write_own_sysctl", [] {
+    return contained([] {
+      return ::mount("proc", "/proc", "proc", 0, nullptr) == 0 &&
+             opens("/proc/sys/kernel/core_pattern", O_WRONLY);
+    });
+  });
+  say_apart("sysrq", [] {
+    return contained([] {
+      return ::mount("proc", "/proc", "proc", 0, nullptr) == 0 &&
+             opens("/proc/sysrq-trigger", O_WRONLY);
+    });
+  });
   say("hidden", names_in("/dev/.nested"));
   std::fflush(stdout);
   if (::fork() == 0) {

@@ -1,5 +1,6 @@
-// A keeper for the launcher's own tests. For each connection it runs one program inside (argv, one word a line, until the peer shuts
-// its side down), sends its output back and closes. It ends when init ends.
+// A keeper for the launcher's own tests. For each connection it runs one program inside (argv, one
+// word a line, until the peer shuts its side down), sends its output back and closes. It ends when
+// init ends.
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
@@ -24,7 +25,8 @@ namespace {
 std::vector<std::string> read_words(int fd) {
   std::string text;
   char buffer[4096];
-  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
   std::vector<std::string> words;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -55,8 +57,9 @@ void join_groups(const Context& context) {
 
 [[noreturn]] void run_inside(const Context& context, int out, std::vector<std::string> words) {
   join_groups(context);
-  if (::setns(context.init_pidfd, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS |
-                                      CLONE_NEWIPC | CLONE_NEWCGROUP | (context.own_clocks ? CLONE_NEWTIME : 0)) != 0) {
+  if (::setns(context.init_pidfd, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
+                                      CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP |
+                                      (context.own_clocks ? CLONE_NEWTIME : 0)) != 0) {
     ::_exit(121);
   }
   const pid_t pid = ::fork();
@@ -98,7 +101,8 @@ std::vector<int> open_tmpfs(int, const std::vector<std::string>&) { return {}; }
     if (pid == 0) run_inside(context, peer.get(), std::move(words));
     int status = 0;
     ::waitpid(pid, &status, 0);
-    const std::string end = "exit " + std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : -1) + "\n";
+    const std::string end =
+        "exit " + std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : -1) + "\n";
     (void)!::write(peer.get(), end.data(), end.size());
   }
 }

@@ -1,5 +1,5 @@
-// RunningLauncher: a real launcher on a temporary data directory, a client for its socket, and counts of
-// everything that it could leave behind.
+// RunningLauncher: a real launcher on a temporary data directory, a client for its socket, and
+// counts of everything that it could leave behind.
 #pragma once
 #include <fcntl.h>
 #include <signal.h>
@@ -47,17 +47,20 @@ class Client {
     std::memcpy(address.sun_path, path.c_str(), std::min(path.size(), sizeof address.sun_path - 1));
     const timeval limit{60, 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd_.reset();
+    if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      fd_.reset();
   }
   bool connected() const { return static_cast<bool>(fd_); }
   int fd() const { return fd_.get(); }
 
   template <class M>
   bool send(wire::Type type, std::uint32_t channel, const M& message) {
-    return send_raw(wire::encode_frame({static_cast<std::uint16_t>(type), 0, channel, wire::encode(message)}));
+    return send_raw(
+        wire::encode_frame({static_cast<std::uint16_t>(type), 0, channel, wire::encode(message)}));
   }
   bool send_raw(const std::string& bytes) {
-    return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+    return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
   }
   std::optional<wire::Frame> next() {
     for (;;) {
@@ -135,7 +138,8 @@ class RunningLauncher {
       }
       end();
     }
-    for (const std::string& tree : cgroup_roots()) ::rmdir((tree + options_.cgroup_parent + "/cay-" + instance).c_str());
+    for (const std::string& tree : cgroup_roots())
+      ::rmdir((tree + options_.cgroup_parent + "/cay-" + instance).c_str());
   }
 
   void start() {
@@ -198,10 +202,13 @@ class RunningLauncher {
     return out;
   }
 
-  void set_cgroup_parent(std::string parent) { options_.cgroup_parent = std::move(parent); }  // of the next start
+  void set_cgroup_parent(std::string parent) {
+    options_.cgroup_parent = std::move(parent);
+  }  // of the next start
 
   pid_t worker() const {
-    const std::string path = "/proc/" + std::to_string(guardian) + "/task/" + std::to_string(guardian) + "/children";
+    const std::string path =
+        "/proc/" + std::to_string(guardian) + "/task/" + std::to_string(guardian) + "/children";
     std::ifstream in(path);
     for (pid_t pid = 0; in >> pid;) {
       std::ifstream comm("/proc/" + std::to_string(pid) + "/comm");
@@ -215,7 +222,8 @@ class RunningLauncher {
     const auto text = os::read_file(AT_FDCWD, "/proc/self/mountinfo", 4 << 20);
     const auto layout = os::cgroup_layout_of(*text);
     std::vector<std::string> roots;
-    for (const std::string& mount : {layout.v2, layout.memory, layout.cpu, layout.cpuacct, layout.pids}) {
+    for (const std::string& mount :
+         {layout.v2, layout.memory, layout.cpu, layout.cpuacct, layout.pids}) {
       if (!mount.empty()) roots.push_back(mount);
     }
     return roots;
@@ -232,7 +240,8 @@ class RunningLauncher {
         if (name.size() >= 36 && name[0] == '1') found[kind].push_back(name);
       }
     };
-    for (const std::string& root : cgroup_roots()) uuids_in("cgroup", root + options_.cgroup_parent + "/cay-" + instance);
+    for (const std::string& root : cgroup_roots())
+      uuids_in("cgroup", root + options_.cgroup_parent + "/cay-" + instance);
     uuids_in("record", data + "/sandboxes");
     uuids_in("spool", data + "/spool");
     uuids_in("socket", data + "/run");
@@ -250,7 +259,8 @@ class RunningLauncher {
       // Not by a stream: its iterator throws when the process is gone between open and read.
       const auto groups = os::read_file(AT_FDCWD, "/proc/" + name + "/cgroup", 1 << 16);
       const std::string all = groups ? *groups : "";
-      if (!zombie && uid >= kKeeperBase && uid < kRangeEnd && all.find(instance) != std::string::npos)
+      if (!zombie && uid >= kKeeperBase && uid < kRangeEnd &&
+          all.find(instance) != std::string::npos)
         found["process"].push_back(name);
     }
     return found;
@@ -262,15 +272,17 @@ class RunningLauncher {
 
   const cay::testing::TempDir home{0711};
   const std::string& data = home.path();
-  const std::string instance = "test-" + std::to_string(::getpid()) + "-" + std::to_string(++count_);
+  const std::string instance =
+      "test-" + std::to_string(::getpid()) + "-" + std::to_string(++count_);
   pid_t guardian = 0;
   bool is_ready = false;
 
  private:
   void make_layer() {
     const std::string root = data + "/layers/" + kSnapshot + "/root";
-    for (const std::string& dir : {data + "/layers", data + "/layers/" + kSnapshot, root, root + "/bin", root + "/etc",
-                                   root + "/proc", root + "/sys", root + "/dev", root + "/tmp", root + "/run"}) {
+    for (const std::string& dir :
+         {data + "/layers", data + "/layers/" + kSnapshot, root, root + "/bin", root + "/etc",
+          root + "/proc", root + "/sys", root + "/dev", root + "/tmp", root + "/run"}) {
       ::mkdir(dir.c_str(), 0755);
       ::chmod(dir.c_str(), 0755);
     }
@@ -281,7 +293,8 @@ class RunningLauncher {
     out.close();
     ::chmod((root + "/bin/guest").c_str(), 0755);
     std::ofstream(root + "/etc/hostname") << "of-the-snapshot\n";
-    std::ofstream(root + "/etc/resolv.conf") << "nameserver 127.0.0.1\n";  // as snapshots had it before there was a way out
+    std::ofstream(root + "/etc/resolv.conf")
+        << "nameserver 127.0.0.1\n";  // as snapshots had it before there was a way out
   }
 
   Config options_;

@@ -1,5 +1,5 @@
-// The rules of a policy, as clients and operators write them. Accepted rules have one spelling with the same meaning, and a decision by
-// them ends soon.
+// The rules of a policy, as clients and operators write them. Accepted rules have one spelling with
+// the same meaning, and a decision by them ends soon.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!extent_of(*rules).check()) std::abort();
   const std::string spelled = rules->text();
   const auto again = parse_rules(spelled);
-  if (!again || again->text() != spelled || again->rules.size() != rules->rules.size()) std::abort();
+  if (!again || again->text() != spelled || again->rules.size() != rules->rules.size())
+    std::abort();
   const auto choice = catalogue.choose(*rules);
   if (!choice) return 0;
   const auto policy = catalogue.policy_of(*choice);
@@ -28,7 +29,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& name : names) {
     static_cast<void>(policy->may_resolve(name));
     for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{443}, std::uint16_t{8443}}) {
-      const Meant meant{.names = {&name, 1}, .shown = name, .address = *cay::IpAddress::parse("192.0.2.7"), .port = port};
+      const Meant meant{.names = {&name, 1},
+                        .shown = name,
+                        .address = *cay::IpAddress::parse("192.0.2.7"),
+                        .port = port};
       const Verdict verdict = policy->decide(meant);
       if (verdict.says == Verdict::Says::kShow) std::abort();
       // A set within another lets nothing through that the other does not.

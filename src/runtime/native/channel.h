@@ -1,5 +1,5 @@
-// Channel: one request on a Link and its answers. Destroying an unfinished one sends the peer kCancel,
-// so a cancelled coroutine gives its request up by unwinding.
+// Channel: one request on a Link and its answers. Destroying an unfinished one sends the peer
+// kCancel, so a cancelled coroutine gives its request up by unwinding.
 #pragma once
 #include <memory>
 #include <optional>
@@ -37,8 +37,8 @@ class Channel {
   // A frame that has come already. Errors as next().
   Result<std::optional<wire::Frame>> poll();
 
-  // Returns when something may have come, or the link was lost: look with poll(). For those who share
-  // a channel; every one of them is woken.
+  // Returns when something may have come, or the link was lost: look with poll(). For those who
+  // share a channel; every one of them is woken.
   asio::awaitable<void> changed();
   void wake();  // those who wait there
 
@@ -71,6 +71,8 @@ Result<M> decode_as(const wire::Frame& frame, wire::Type type, std::string_view 
   return std::move(*message);
 }
 
-inline bool is(const wire::Frame& frame, wire::Type type) { return frame.type == static_cast<std::uint16_t>(type); }
+inline bool is(const wire::Frame& frame, wire::Type type) {
+  return frame.type == static_cast<std::uint16_t>(type);
+}
 
 }  // namespace cay::runtime

@@ -87,7 +87,8 @@ Task<void> LiveReader::attach() {
     auto first = co_await channel->next(deadline);
     if (!first && link_lost(first.error()) && tries < kTries) continue;
     CAY_CO_TRY(const auto frame, std::move(first));
-    CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
+    CAY_CO_TRY(const auto message,
+               decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
     if (command_.id.get().empty()) command_ = to_model(message);
     channel_ = std::move(channel);
     co_return Result<void>{};
@@ -99,7 +100,8 @@ Task<wire::Frame> LiveReader::next_frame() {
     if (!channel_) {
       CAY_CO_CHECK(co_await attach());
     }
-    // A quiet command has no deadline; the loss of its keeper, and the caller's cancellation, end it.
+    // A quiet command has no deadline; the loss of its keeper, and the caller's cancellation, end
+    // it.
     auto frame = co_await channel_->next(Deadline::max());
     if (frame) co_return std::move(frame);
     channel_.reset();
@@ -130,7 +132,9 @@ core::OutputEvent LiveReader::ended(core::OutputEnd end) {
 }
 
 Task<core::OutputEvent> LiveReader::next() {
-  if (ended_) co_return Error{Code::kInternal, "reader_ended", "this reader has already given the command's end", 0};
+  if (ended_)
+    co_return Error{Code::kInternal, "reader_ended",
+                    "this reader has already given the command's end", 0};
   if (rest_) {
     auto event = co_await next_kept();
     co_return event;
@@ -172,15 +176,17 @@ Result<std::optional<core::OutputEvent>> LiveReader::take_data(const wire::Frame
   if (!data || data->stream < 1 || data->stream > 2) return breach("data of no stream");
   std::uint64_t& expected = offset_of(data->stream);
   if (data->offset != expected) {
-    return breach("output at offset " + std::to_string(data->offset) + " instead of " + std::to_string(expected));
+    return breach("output at offset " + std::to_string(data->offset) + " instead of " +
+                  std::to_string(expected));
   }
   if (data->bytes.empty()) return std::optional<core::OutputEvent>();
   expected += data->bytes.size();
   owed_ += data->bytes.size();
-  return std::optional<core::OutputEvent>(core::OutputData{.stream = static_cast<Stream>(data->stream),
-                                                           .offset = data->offset,
-                                                           .bytes = Bytes(data->bytes),
-                                                           .after_end = data->after_end});
+  return std::optional<core::OutputEvent>(
+      core::OutputData{.stream = static_cast<Stream>(data->stream),
+                       .offset = data->offset,
+                       .bytes = Bytes(data->bytes),
+                       .after_end = data->after_end});
 }
 
 Result<std::optional<core::OutputEvent>> LiveReader::take_gap(const wire::Frame& frame) {
@@ -188,7 +194,8 @@ Result<std::optional<core::OutputEvent>> LiveReader::take_gap(const wire::Frame&
   if (!gap || gap->stream < 1 || gap->stream > 2) return breach("a gap of no stream");
   std::uint64_t& expected = offset_of(gap->stream);
   if (gap->offset != expected || gap->length > UINT64_MAX - expected) {
-    return breach("a gap at offset " + std::to_string(gap->offset) + " instead of " + std::to_string(expected));
+    return breach("a gap at offset " + std::to_string(gap->offset) + " instead of " +
+                  std::to_string(expected));
   }
   expected += gap->length;
   return std::optional<core::OutputEvent>(core::OutputGap{

@@ -70,7 +70,9 @@ class LiveReader final : public core::CommandReader {
   Result<std::optional<core::OutputEvent>> take_data(const wire::Frame& frame);
   Result<std::optional<core::OutputEvent>> take_gap(const wire::Frame& frame);
   Error breach(const std::string& what);
-  std::uint64_t& offset_of(std::uint8_t stream) { return stream == 1 ? offsets_.out : offsets_.err; }
+  std::uint64_t& offset_of(std::uint8_t stream) {
+    return stream == 1 ? offsets_.out : offsets_.err;
+  }
   void leave();
 
   std::shared_ptr<PersistentLink> line_;
@@ -78,7 +80,7 @@ class LiveReader final : public core::CommandReader {
   CommandId id_;
   core::OutputOffsets offsets_;  // of the next byte to deliver
   std::unique_ptr<Channel> channel_;
-  std::uint64_t owed_ = 0;       // delivered and not granted again yet
+  std::uint64_t owed_ = 0;  // delivered and not granted again yet
   Command command_;
   std::optional<KeptCommand> kept_;  // what its spool had when its keeper ended
   bool unended_ = false;             // its end is not on record

@@ -29,7 +29,8 @@ class ReaderTest : public ::testing::Test {
  protected:
   asio::io_context loop_;
   const TempDir temp_;
-  std::unique_ptr<FakeHost> host_ = std::make_unique<FakeHost>(loop_.get_executor(), temp_.path() + "/k.sock");
+  std::unique_ptr<FakeHost> host_ =
+      std::make_unique<FakeHost>(loop_.get_executor(), temp_.path() + "/k.sock");
   std::shared_ptr<PersistentLink> line_;
   std::vector<std::string> deaths_;
 
@@ -46,7 +47,8 @@ class ReaderTest : public ::testing::Test {
   }
 
   void play(asio::awaitable<void> keeper, asio::awaitable<void> ours) {
-    auto both = [this](asio::awaitable<void> theirs, asio::awaitable<void> mine) -> asio::awaitable<void> {
+    auto both = [this](asio::awaitable<void> theirs,
+                       asio::awaitable<void> mine) -> asio::awaitable<void> {
       Scope scope(loop_.get_executor());
       scope.spawn(std::move(theirs));
       co_await std::move(mine);

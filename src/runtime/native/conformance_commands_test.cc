@@ -18,7 +18,8 @@ namespace {
 using keeper::testing::Transport;
 
 class CommandsTest : public ConformanceTest {};
-INSTANTIATE_TEST_SUITE_P(Over, CommandsTest, ::testing::Values(Transport::kUnix, Transport::kTcp), transport_name);
+INSTANTIATE_TEST_SUITE_P(Over, CommandsTest, ::testing::Values(Transport::kUnix, Transport::kTcp),
+                         transport_name);
 
 TEST_P(CommandsTest, RunsAndTellsCodeAndBothStreams) {
   play([this]() -> asio::awaitable<void> {
@@ -37,7 +38,8 @@ TEST_P(CommandsTest, RunsAndTellsCodeAndBothStreams) {
 
 TEST_P(CommandsTest, WhatTheDaemonKeepsWithACommandIsToldAgain) {
   play([this]() -> asio::awaitable<void> {
-    const std::vector<std::pair<std::string, std::string>> kept{{"a word", "a trace"}, {"", "a trace"}, {"a word", ""}, {"", ""}};
+    const std::vector<std::pair<std::string, std::string>> kept{
+        {"a word", "a trace"}, {"", "a trace"}, {"a word", ""}, {"", ""}};
     for (std::size_t i = 0; i < kept.size(); ++i) {
       auto spec = shell("kept-" + std::to_string(i), "true");
       spec.mark = kept[i].first;
@@ -203,7 +205,8 @@ TEST_P(CommandsTest, ManySmallCutsHurtNoCall) {
   connect(cutter.dialer());
   play([&, this]() -> asio::awaitable<void> {
     for (int i = 0; i < 12; ++i) {
-      auto seen = co_await run_command(shell("c" + std::to_string(i), "echo one >> " + path("ran") + "; echo hi"));
+      auto seen = co_await run_command(
+          shell("c" + std::to_string(i), "echo one >> " + path("ran") + "; echo hi"));
       EXPECT_TRUE(seen) << seen.error().message;
       if (!seen) co_return;
       EXPECT_EQ(seen->out, "hi\n");
@@ -290,7 +293,8 @@ class SpoolTest : public ::testing::Test {
   // Runs commands in a keeper whose spool is root_/kSandbox, until `script` has ended.
   void with_keeper(bool polite) {
     UniqueFd spool(::open((root_ / kSandbox).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    keeper::testing::LocalKeeper keeper(Transport::kUnix, [&](keeper::Context& context) { context.spool_fd = spool.get(); });
+    keeper::testing::LocalKeeper keeper(
+        Transport::kUnix, [&](keeper::Context& context) { context.spool_fd = spool.get(); });
     asio::io_context loop;
     wire::Hello hello;
     auto line = keeper_line(loop.get_executor(), straight(keeper), hello, kSandbox, "test");
@@ -424,8 +428,8 @@ TEST_F(SpoolTest, WithoutDescriptorsThereIsAnErrorAndNoWrongAnswer) {
     held.resize(held.size() - std::min(free, held.size()));
     return held;
   };
-  // UBSan looks at an unknown type through a pipe of its own, which it could not open later. It meets
-  // all types before.
+  // UBSan looks at an unknown type through a pipe of its own, which it could not open later. It
+  // meets all types before.
   EXPECT_EQ(Error::from_errno(EMFILE, "out of descriptors").os_errno, EMFILE);
   EXPECT_TRUE(list());
   read("open");

@@ -32,14 +32,16 @@ class FilesTest : public ConformanceTest {
     co_return all;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Over, FilesTest, ::testing::Values(Transport::kUnix, Transport::kTcp), transport_name);
+INSTANTIATE_TEST_SUITE_P(Over, FilesTest, ::testing::Values(Transport::kUnix, Transport::kTcp),
+                         transport_name);
 
 TEST_P(FilesTest, WhatIsWrittenIsReadBack) {
   play([this]() -> asio::awaitable<void> {
     std::string text;
     for (int i = 0; i < 700'000; ++i) text += std::to_string(i) + " ";
     std::vector<Bytes> chunks;
-    for (std::size_t at = 0; at < text.size(); at += 200'000) chunks.push_back(text.substr(at, 200'000));
+    for (std::size_t at = 0; at < text.size(); at += 200'000)
+      chunks.push_back(text.substr(at, 200'000));
     auto info = co_await put(path("deep/er/file"), std::move(chunks));
     EXPECT_TRUE(info) << info.error().message;
     if (info) EXPECT_EQ(info->size, text.size());

@@ -1,4 +1,5 @@
-// Starts and ends of commands as notes, through a real keeper: all of them, in order, over cut links.
+// Starts and ends of commands as notes, through a real keeper: all of them, in order, over cut
+// links.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@ class NotesTest : public ConformanceTest {
   void listen() {
     core::LiveSandbox::CommandHandlers handlers;
     handlers.ended = [](const Command&) { ADD_FAILURE() << "a hint beside the notes"; };
-    handlers.note = [this](NoteMark mark, const Command& command) { told_.emplace_back(mark, command); };
+    handlers.note = [this](NoteMark mark, const Command& command) {
+      told_.emplace_back(mark, command);
+    };
     box_->on_commands(std::move(handlers));
   }
   // Until so many different notes came.
@@ -30,7 +33,9 @@ class NotesTest : public ConformanceTest {
   }
   Told told_;
 };
-INSTANTIATE_TEST_SUITE_P(Over, NotesTest, ::testing::Values(keeper::testing::Transport::kUnix, keeper::testing::Transport::kTcp),
+INSTANTIATE_TEST_SUITE_P(Over, NotesTest,
+                         ::testing::Values(keeper::testing::Transport::kUnix,
+                                           keeper::testing::Transport::kTcp),
                          transport_name);
 
 TEST_P(NotesTest, ComeBeforeTheAnswerAlsoIfNobodyListenedYet) {
@@ -39,7 +44,8 @@ TEST_P(NotesTest, ComeBeforeTheAnswerAlsoIfNobodyListenedYet) {
     EXPECT_TRUE(started && box_->keeps_notes());
     EXPECT_TRUE(told_.empty());
     listen();
-    EXPECT_EQ(told_.empty() ? CommandState::kLost : told_.front().second.end.state, CommandState::kRunning);
+    EXPECT_EQ(told_.empty() ? CommandState::kLost : told_.front().second.end.state,
+              CommandState::kRunning);
     co_await wait_for(2);
     EXPECT_EQ(told_.size(), 2U);
     EXPECT_EQ(told_.back().second.end.exit_code, 3);
@@ -52,7 +58,8 @@ TEST_P(NotesTest, OverCutLinksNoneIsMissing) {
   listen();
   play([this]() -> asio::awaitable<void> {
     for (int i = 0; i < 40; ++i) {
-      auto started = co_await box_->start(shell("c" + std::to_string(i), "exit " + std::to_string(i)));
+      auto started =
+          co_await box_->start(shell("c" + std::to_string(i), "exit " + std::to_string(i)));
       EXPECT_TRUE(started) << i << ": " << (started ? "" : started.error().message);
       // As a daemon does. A connection that is cut again and again would repeat only earlier notes.
       if (i % 4 == 3) {
@@ -67,7 +74,8 @@ TEST_P(NotesTest, OverCutLinksNoneIsMissing) {
   std::uint64_t known = 0;
   for (const auto& [mark, command] : told_) {
     EXPECT_EQ(mark.life, told_.front().first.life);
-    // A repetition after a cut stops short where the acknowledgement of what follows arrives meanwhile.
+    // A repetition after a cut stops short where the acknowledgement of what follows arrives
+    // meanwhile.
     EXPECT_LE(mark.number, known + 1) << "one was left out";
     known = std::max(known, mark.number);
     const auto [at, fresh] = by_number.try_emplace(mark.number, command);

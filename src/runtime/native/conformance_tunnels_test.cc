@@ -28,7 +28,8 @@ class TunnelsTest : public ConformanceTest {
     return out;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Over, TunnelsTest, ::testing::Values(Transport::kUnix, Transport::kTcp), transport_name);
+INSTANTIATE_TEST_SUITE_P(Over, TunnelsTest, ::testing::Values(Transport::kUnix, Transport::kTcp),
+                         transport_name);
 
 asio::awaitable<void> write_all(core::Tunnel& tunnel, std::string bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += 100'000) {
@@ -118,7 +119,8 @@ TEST_P(TunnelsTest, WhatWasWrittenArrivesAfterBothEnded) {
     {
       Scope filling(loop_.get_executor());
       filling.spawn(fill(**tunnel));
-      co_await filling.until(until_full());  // now the keeper holds what the kernel's buffers do not
+      co_await filling.until(
+          until_full());  // now the keeper holds what the kernel's buffers do not
     }
     auto shut = co_await (*tunnel)->shut_write();
     EXPECT_TRUE(shut);
@@ -131,12 +133,15 @@ TEST_P(TunnelsTest, WhatWasWrittenArrivesAfterBothEnded) {
   program.join();
   EXPECT_GT(written, keeper::Tunnels::kWindow);
   EXPECT_GE(arrived.size(), written);
-  EXPECT_LT(arrived.size(), written + piece.size());  // of the last piece, what there was credit for
+  EXPECT_LT(arrived.size(),
+            written + piece.size());  // of the last piece, what there was credit for
 }
 
 TEST_P(TunnelsTest, RefusalsAndResetsAreTyped) {
   std::uint16_t nobody = 0;
-  { nobody = Listener().port(); }
+  {
+    nobody = Listener().port();
+  }
   const Listener listener;
   play([&]() -> asio::awaitable<void> {
     auto refused = co_await box_->open_tunnel(nobody);

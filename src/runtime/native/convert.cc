@@ -19,7 +19,8 @@ constexpr const char* kDefaultLang = "C.UTF-8";
 std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned length = 0;
-  const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  const int done =
+      EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
   CAY_ASSERT(done == 1);
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out;
@@ -31,8 +32,10 @@ std::string sha256_hex(std::string_view bytes) {
 }
 
 StreamExtent to_model(const wire::ExtentMsg& extent) {
-  return StreamExtent{
-      .bytes = extent.bytes, .end_offset = extent.end_offset, .gap_begin = extent.gap_begin, .gap_end = extent.gap_end};
+  return StreamExtent{.bytes = extent.bytes,
+                      .end_offset = extent.end_offset,
+                      .gap_begin = extent.gap_begin,
+                      .gap_end = extent.gap_end};
 }
 
 CommandState state_of(std::uint8_t raw) {
@@ -42,8 +45,8 @@ CommandState state_of(std::uint8_t raw) {
 }
 
 FileKind kind_of(std::uint8_t raw) {
-  const bool known =
-      raw >= static_cast<std::uint8_t>(FileKind::kFile) && raw <= static_cast<std::uint8_t>(FileKind::kOther);
+  const bool known = raw >= static_cast<std::uint8_t>(FileKind::kFile) &&
+                     raw <= static_cast<std::uint8_t>(FileKind::kOther);
   return known ? static_cast<FileKind>(raw) : FileKind::kOther;
 }
 
@@ -51,13 +54,16 @@ FileKind kind_of(std::uint8_t raw) {
 
 bool is_plausible(const wire::CommandMsg& message) {
   constexpr std::size_t kLongestWords = 16 * 1024;  // a path is at most 4 KiB
-  constexpr std::size_t kLongestArgv = 64 * 1024;   // keepers shorten them to 16 KiB (keeper/long_arguments.h)
+  constexpr std::size_t kLongestArgv =
+      64 * 1024;  // keepers shorten them to 16 KiB (keeper/long_arguments.h)
   if (!is_valid_command_id(message.command_id)) return false;
   std::size_t argv = 0;
   for (const std::string& argument : message.argv) argv += sizeof(std::string) + argument.size();
   if (argv > kLongestArgv) return false;
   const auto is_short = [](const std::string* text) { return text->size() <= kLongestWords; };
-  return std::ranges::all_of(std::array{&message.cwd, &message.user, &message.mark, &message.by, &message.reason, &message.witness}, is_short);
+  return std::ranges::all_of(std::array{&message.cwd, &message.user, &message.mark, &message.by,
+                                        &message.reason, &message.witness},
+                             is_short);
 }
 
 Command to_model(const wire::CommandMsg& message) {
@@ -81,7 +87,8 @@ Command to_model(const wire::CommandMsg& message) {
   end.signal = static_cast<int>(message.signal);
   end.by = message.by;
   end.reason = message.reason;
-  if (end.state == CommandState::kLost && end.reason.empty()) end.reason = "unknown state " + std::to_string(message.state);
+  if (end.state == CommandState::kLost && end.reason.empty())
+    end.reason = "unknown state " + std::to_string(message.state);
   end.oom_kills = message.oom_kills;
   end.tmpfs_bytes = message.tmpfs_bytes;
   if (!message.witness.empty()) end.witness = message.witness;
@@ -151,10 +158,12 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   wire::StartCommand start;
   // Every other member, the frame's own heads and the two variables added below.
   constexpr std::size_t kRest = 64 * 1024;
-  static_assert(kMaxCommandBytes + kRest <= wire::kMaxStartPayload, "what the core lets through fits into a frame");
+  static_assert(kMaxCommandBytes + kRest <= wire::kMaxStartPayload,
+                "what the core lets through fits into a frame");
   start.argv = spec.argv;
   start.shell_line = spec.shell_line;
-  for (const auto& [key, value] : spec.run.env) start.env.push_back(key + "=" + value);  // a map: sorted
+  for (const auto& [key, value] : spec.run.env)
+    start.env.push_back(key + "=" + value);  // a map: sorted
   start.cwd = spec.run.workdir.value_or("");
   start.user = spec.run.user.value_or("");
   start.pty = spec.pty.has_value();

@@ -20,9 +20,9 @@ core::SandboxStats to_model(const wire::StatsMsg& message);
 core::Feature to_model(const wire::FeatureMsg& message);
 SnapshotInfo to_model(const wire::SnapshotMsg& message);
 
-// Makes the frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256, in
-// hex, of the encoded request without id, digest, ignore_mismatch and those two defaults. So it is the
-// digest of the caller's request alone.
+// Makes the frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256,
+// in hex, of the encoded request without id, digest, ignore_mismatch and those two defaults. So it
+// is the digest of the caller's request alone.
 wire::StartCommand to_wire(const CommandSpec& spec);
 
 }  // namespace cay::runtime

@@ -15,7 +15,9 @@
 namespace cay::runtime {
 namespace {
 
-Error damaged() { return Error{Code::kLost, "decisions_damaged", "the gate's log of the sandbox cannot be read", 0}; }
+Error damaged() {
+  return Error{Code::kLost, "decisions_damaged", "the gate's log of the sandbox cannot be read", 0};
+}
 
 struct File {
   UniqueFd fd;
@@ -27,7 +29,8 @@ Result<std::optional<File>> open_log(const std::string& path) {
   File out;
   out.fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!out.fd && errno == ENOENT) return std::optional<File>();
-  if (!out.fd || ::fstat(out.fd.get(), &out.facts) != 0 || !S_ISREG(out.facts.st_mode)) return damaged();
+  if (!out.fd || ::fstat(out.fd.get(), &out.facts) != 0 || !S_ISREG(out.facts.st_mode))
+    return damaged();
   if (out.facts.st_size > static_cast<off_t>(wire::kMostDecisionLog)) return damaged();
   return std::optional<File>(std::move(out));
 }
@@ -36,7 +39,8 @@ std::string text_of(const std::optional<File>& file) {
   std::string out(file ? static_cast<std::size_t>(file->facts.st_size) : 0, '\0');
   std::size_t size = 0;
   while (size < out.size()) {
-    const ssize_t got = ::pread(file->fd.get(), out.data() + size, out.size() - size, static_cast<off_t>(size));
+    const ssize_t got =
+        ::pread(file->fd.get(), out.data() + size, out.size() - size, static_cast<off_t>(size));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;  // shorter than it was: what is there is read
     size += static_cast<std::size_t>(got);
@@ -45,8 +49,8 @@ std::string text_of(const std::optional<File>& file) {
   return out;
 }
 
-// Another one wherever something was written. Against waste alone: a gate that forges it has its log looked at too
-// often, or its news too late.
+// Another one wherever something was written. Against waste alone: a gate that forges it has its
+// log looked at too often, or its news too late.
 std::uint64_t mark_of(const std::optional<File>& newest, const std::optional<File>& older) {
   std::uint64_t sum = 0xcbf29ce484222325;
   const auto mix = [&](std::uint64_t value) { sum = (sum ^ value) * 0x100000001b3; };
@@ -94,8 +98,10 @@ Decided to_model(wire::DecidedMsg&& one) {
 
 }  // namespace
 
-Result<DecidedPage> read_decision_log(const std::string& directory, const SandboxId& id, const DecidedQuery& query) {
-  if (!is_uuid(id.get())) return Error{Code::kInvalidArgument, "bad_id", "a sandbox id is a UUID", 0};
+Result<DecidedPage> read_decision_log(const std::string& directory, const SandboxId& id,
+                                      const DecidedQuery& query) {
+  if (!is_uuid(id.get()))
+    return Error{Code::kInvalidArgument, "bad_id", "a sandbox id is a UUID", 0};
   // The newest first: one that becomes the older one meanwhile is read twice, and none is skipped.
   CAY_TRY(const auto newest, open_log(directory + "/" + id.get() + wire::kDecisionLog));
   CAY_TRY(const auto older, open_log(directory + "/" + id.get() + wire::kOldDecisionLog));
@@ -105,7 +111,8 @@ Result<DecidedPage> read_decision_log(const std::string& directory, const Sandbo
   if (query.seen == page.mark) return page;
   const std::uint64_t from = query.from_oldest || query.from_now ? 0 : query.after;
   auto old = wire::read_decided(text_of(older), from, query.limit);
-  auto young = wire::read_decided(text_of(newest), std::max(from, old.last), query.limit - old.items.size());
+  auto young =
+      wire::read_decided(text_of(newest), std::max(from, old.last), query.limit - old.items.size());
   page.oldest = old.oldest != 0 ? old.oldest : young.oldest;
   page.last = std::max(old.last, young.last);
   if (query.from_now) {
@@ -113,10 +120,12 @@ Result<DecidedPage> read_decision_log(const std::string& directory, const Sandbo
     return page;
   }
   if (from > page.last) {
-    return Error{Code::kOutOfRange, "decision_ahead",
-                 "decision " + std::to_string(from) + " was not made: the newest is " + std::to_string(page.last) +
-                     ". The data directory is another one, or was restored: begin anew without after=",
-                 0};
+    return Error{
+        Code::kOutOfRange, "decision_ahead",
+        "decision " + std::to_string(from) + " was not made: the newest is " +
+            std::to_string(page.last) +
+            ". The data directory is another one, or was restored: begin anew without after=",
+        0};
   }
   std::vector<wire::DecidedMsg> all = std::move(old.items);
   std::ranges::move(young.items, std::back_inserter(all));

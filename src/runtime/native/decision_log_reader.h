@@ -1,5 +1,6 @@
-// Pages of the gate's log of one sandbox: DATA/gate/ID.log and ID.log.old (wire/decision_log.h). The gate speaks with
-// hostile peers, so its files are believed in their length, their form and their numbers no more than a keeper's.
+// Pages of the gate's log of one sandbox: DATA/gate/ID.log and ID.log.old (wire/decision_log.h).
+// The gate speaks with hostile peers, so its files are believed in their length, their form and
+// their numbers no more than a keeper's.
 #pragma once
 #include <string>
 
@@ -9,8 +10,9 @@
 
 namespace cay::runtime {
 
-// No file: nothing was decided yet. kOutOfRange (decision_ahead): `after` is a number that was not given yet. kLost
-// (decisions_damaged).
-Result<DecidedPage> read_decision_log(const std::string& directory, const SandboxId& id, const DecidedQuery& query);
+// No file: nothing was decided yet. kOutOfRange (decision_ahead): `after` is a number that was not
+// given yet. kLost (decisions_damaged).
+Result<DecidedPage> read_decision_log(const std::string& directory, const SandboxId& id,
+                                      const DecidedQuery& query);
 
 }  // namespace cay::runtime

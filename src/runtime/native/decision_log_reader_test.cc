@@ -16,8 +16,11 @@ const SandboxId kBox("0b4c1c2e-5f7a-4d53-9d0e-6a1f2b3c4d5e");
 
 class DecisionLogReaderTest : public ::testing::Test {
  protected:
-  std::string path(const char* kind = wire::kDecisionLog) const { return temp_.path() + "/" + kBox.get() + kind; }
-  static std::string frame(std::uint64_t number, wire::DecidedKind kind = wire::DecidedKind::kConnection) {
+  std::string path(const char* kind = wire::kDecisionLog) const {
+    return temp_.path() + "/" + kBox.get() + kind;
+  }
+  static std::string frame(std::uint64_t number,
+                           wire::DecidedKind kind = wire::DecidedKind::kConnection) {
     wire::DecidedMsg one;
     one.number = number;
     one.kind = static_cast<std::uint8_t>(kind);
@@ -32,8 +35,12 @@ class DecisionLogReaderTest : public ::testing::Test {
     for (std::uint64_t number = first; number <= last; ++number) out += frame(number);
     return out;
   }
-  void write(const std::string& bytes, const char* kind = wire::kDecisionLog) const { std::ofstream(path(kind), std::ios::binary) << bytes; }
-  Result<DecidedPage> read(const DecidedQuery& query) const { return read_decision_log(temp_.path(), kBox, query); }
+  void write(const std::string& bytes, const char* kind = wire::kDecisionLog) const {
+    std::ofstream(path(kind), std::ios::binary) << bytes;
+  }
+  Result<DecidedPage> read(const DecidedQuery& query) const {
+    return read_decision_log(temp_.path(), kBox, query);
+  }
   DecidedPage after(std::uint64_t number, std::uint32_t limit = 1000) const {
     auto page = read({.after = number, .limit = limit});
     EXPECT_TRUE(page) << page.error().message;
@@ -82,7 +89,8 @@ TEST_F(DecisionLogReaderTest, WhatIsNoLongerKeptIsCounted) {
   EXPECT_EQ(after(40).missed, 60U);
   EXPECT_EQ(after(40).items.front().number, 101U);
   EXPECT_EQ(after(100).missed, 0U);
-  EXPECT_EQ(read({.from_oldest = true})->missed, 0U) << "from what is kept: nothing was asked for that is not";
+  EXPECT_EQ(read({.from_oldest = true})->missed, 0U)
+      << "from what is kept: nothing was asked for that is not";
 }
 
 TEST_F(DecisionLogReaderTest, AHoleEndsAPageAndIsToldWithTheNext) {
@@ -97,7 +105,8 @@ TEST_F(DecisionLogReaderTest, AHoleEndsAPageAndIsToldWithTheNext) {
 }
 
 TEST_F(DecisionLogReaderTest, ARestartSaysItselfThatNobodyKnows) {
-  write(file(1, 2) + frame(3 + wire::kDecidedStep, wire::DecidedKind::kRestart) + frame(4 + wire::kDecidedStep));
+  write(file(1, 2) + frame(3 + wire::kDecidedStep, wire::DecidedKind::kRestart) +
+        frame(4 + wire::kDecidedStep));
   const auto page = after(0);
   ASSERT_EQ(page.items.size(), 4U);
   EXPECT_EQ(page.missed, 0U);

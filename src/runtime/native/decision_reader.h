@@ -1,5 +1,5 @@
-// The gate's decisions about one sandbox: DATA/gate/ID.net. The gate talks with hostile peers. So the
-// length, form and owner of its file are checked as those of a keeper's file are.
+// The gate's decisions about one sandbox: DATA/gate/ID.net. The gate talks with hostile peers. So
+// the length, form and owner of its file are checked as those of a keeper's file are.
 #pragma once
 #include <string>
 

@@ -22,8 +22,10 @@ constexpr Millis kConnectLimit{3000};
 Error cannot_connect(const std::string& to, const boost::system::error_code& failed) {
   const bool nobody = failed == boost::system::errc::connection_refused ||
                       failed == boost::system::errc::no_such_file_or_directory;
-  return Error{nobody ? Code::kNotFound : Code::kUnavailable, "connect_failed",
-               "connect to " + std::filesystem::path(to).filename().string() + ": " + failed.message(), failed.value()};
+  return Error{
+      nobody ? Code::kNotFound : Code::kUnavailable, "connect_failed",
+      "connect to " + std::filesystem::path(to).filename().string() + ": " + failed.message(),
+      failed.value()};
 }
 
 Task<StreamSocket> dial_unix(std::string path) {
@@ -34,14 +36,16 @@ Task<StreamSocket> dial_unix(std::string path) {
     co_return cannot_connect(path, failed);
   }
   // sockaddr_un holds 107 bytes; data directories may be deeper.
-  const std::string shortened = "/proc/self/fd/" + std::to_string(directory.get()) + "/" + whole.filename().string();
+  const std::string shortened =
+      "/proc/self/fd/" + std::to_string(directory.get()) + "/" + whole.filename().string();
   auto executor = co_await asio::this_coro::executor;
   StreamSocket socket(executor);
   const asio::local::stream_protocol::endpoint endpoint(shortened);
   boost::system::error_code failed;
   socket.open(asio::local::stream_protocol(), failed);
   if (!failed) socket.non_blocking(true, failed);
-  // A UNIX connect never waits when it is non-blocking: a full backlog is EAGAIN, tried again later.
+  // A UNIX connect never waits when it is non-blocking: a full backlog is EAGAIN, tried again
+  // later.
   if (!failed) socket.connect(endpoint, failed);
   if (failed) co_return cannot_connect(path, failed);
   co_return std::move(socket);
@@ -51,7 +55,8 @@ Task<StreamSocket> dial_tcp(std::string host, std::uint16_t port) {
   const std::string name = host + ":" + std::to_string(port);
   boost::system::error_code failed;
   const auto address = asio::ip::make_address(host, failed);
-  if (failed) co_return Error{Code::kInvalidArgument, "bad_address", "not a numeric address: " + host, 0};
+  if (failed)
+    co_return Error{Code::kInvalidArgument, "bad_address", "not a numeric address: " + host, 0};
   auto executor = co_await asio::this_coro::executor;
   asio::ip::tcp::socket socket(executor);
   const asio::ip::tcp::endpoint endpoint(address, port);

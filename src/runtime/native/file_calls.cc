@@ -12,7 +12,8 @@ constexpr std::uint64_t kReadWindow = 512 * 1024;
 // The content of one file, from the keeper, under credit.
 class FileBytes final : public ByteSource {
  public:
-  FileBytes(std::unique_ptr<Channel> channel, std::uint64_t offset) : channel_(std::move(channel)), offset_(offset) {}
+  FileBytes(std::unique_ptr<Channel> channel, std::uint64_t offset)
+      : channel_(std::move(channel)), offset_(offset) {}
 
   Task<Bytes> next() override {
     if (!channel_) co_return Bytes();
@@ -28,7 +29,8 @@ class FileBytes final : public ByteSource {
         channel_.reset();
         co_return Bytes();
       }
-      const auto data = is(frame, wire::Type::kData) ? wire::decode_data(frame.payload) : std::nullopt;
+      const auto data =
+          is(frame, wire::Type::kData) ? wire::decode_data(frame.payload) : std::nullopt;
       if (!data) co_return unexpected_frame(frame, "file content");
       if (data->offset != offset_) co_return unexpected_frame(frame, "the next byte of the file");
       if (data->bytes.empty()) continue;
@@ -52,7 +54,9 @@ class Collected {
     bytes_ += frame.payload.size();
     if (entries_ <= kMaxEntries && bytes_ <= kMaxEntryBytes) return {};
     return Error{Code::kExhausted, "listing_too_large",
-                 "more than " + std::to_string(kMaxEntries) + " entries: ask for a smaller part, or set a limit", 0};
+                 "more than " + std::to_string(kMaxEntries) +
+                     " entries: ask for a smaller part, or set a limit",
+                 0};
   }
 
  private:
@@ -60,9 +64,11 @@ class Collected {
   std::size_t bytes_ = 0;
 };
 
-// Collects `Message` frames until EOF. Returns true if the keeper reports that it cut the answer short.
+// Collects `Message` frames until EOF. Returns true if the keeper reports that it cut the answer
+// short.
 template <class Message, class Add>
-Task<bool> collect(std::shared_ptr<PersistentLink> line, wire::FileOp op, wire::Type type, Add add) {
+Task<bool> collect(std::shared_ptr<PersistentLink> line, wire::FileOp op, wire::Type type,
+                   Add add) {
   auto payload = wire::encode(op);
   CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kFileOp, std::move(payload)));
   Collected collected;
@@ -93,16 +99,18 @@ wire::FileOp file_op(wire::FileVerb verb, const std::string& path, const FileAs&
 
 Task<FileInfo> file_stat(std::shared_ptr<PersistentLink> line, wire::FileOp op) {
   auto payload = wire::encode(op);
-  CAY_CO_TRY(const auto frame,
-             co_await call(std::move(line), wire::Type::kFileOp, std::move(payload), Repeat::kSafe, kFileLimit));
-  CAY_CO_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "file facts"));
+  CAY_CO_TRY(const auto frame, co_await call(std::move(line), wire::Type::kFileOp,
+                                             std::move(payload), Repeat::kSafe, kFileLimit));
+  CAY_CO_TRY(const auto info,
+             decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "file facts"));
   co_return to_model(info);
 }
 
 Task<void> file_change(std::shared_ptr<PersistentLink> line, wire::FileOp op, bool repeatable) {
   auto payload = wire::encode(op);
   const Repeat repeat = repeatable ? Repeat::kSafe : Repeat::kUnsafe;
-  auto done = co_await call_ok(std::move(line), wire::Type::kFileOp, std::move(payload), repeat, kFileLimit);
+  auto done = co_await call_ok(std::move(line), wire::Type::kFileOp, std::move(payload), repeat,
+                               kFileLimit);
   co_return done;
 }
 
@@ -113,14 +121,16 @@ Task<core::FileStream> file_read(std::shared_ptr<PersistentLink> line, wire::Fil
   channel->grant(kReadWindow, Channel::Announce::kNo);
   const Deadline deadline = after(kFileLimit);
   CAY_CO_TRY(const auto frame, co_await channel->next(deadline));
-  CAY_CO_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "file facts"));
+  CAY_CO_TRY(const auto info,
+             decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "file facts"));
   core::FileStream stream;
   stream.info = to_model(info);
   stream.bytes = std::make_unique<FileBytes>(std::move(channel), op.offset);
   co_return std::move(stream);
 }
 
-Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op, std::unique_ptr<ByteSource> data) {
+Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
+                          std::unique_ptr<ByteSource> data) {
   auto payload = wire::encode(op);
   CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kFileOp, std::move(payload)));
   FileSender sender(std::move(channel));
@@ -133,7 +143,8 @@ Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
     offset += size;
   }
   CAY_CO_TRY(const auto frame, co_await sender.finish());
-  CAY_CO_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "facts of the file written"));
+  CAY_CO_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo,
+                                                           "facts of the file written"));
   const Deadline deadline = after(kFileLimit);
   CAY_CO_TRY(const auto last, co_await sender.channel().next(deadline));
   if (!is(last, wire::Type::kOk)) co_return unexpected_frame(last, "ok");
@@ -154,7 +165,8 @@ Task<GrepResult> file_grep(std::shared_ptr<PersistentLink> line, wire::FileOp op
   auto add = [&result](const wire::GrepMatchMsg& match) {
     result.matches.push_back(GrepMatch{.path = match.path, .line = match.line, .text = match.text});
   };
-  auto all = collect<wire::GrepMatchMsg>(std::move(line), std::move(op), wire::Type::kGrepMatch, add);
+  auto all =
+      collect<wire::GrepMatchMsg>(std::move(line), std::move(op), wire::Type::kGrepMatch, add);
   CAY_CO_TRY(result.truncated, co_await std::move(all));
   co_return std::move(result);
 }

@@ -19,10 +19,14 @@ wire::FileOp file_op(wire::FileVerb verb, const std::string& path, const FileAs&
 Task<FileInfo> file_stat(std::shared_ptr<PersistentLink> line, wire::FileOp op);
 Task<void> file_change(std::shared_ptr<PersistentLink> line, wire::FileOp op, bool repeatable);
 Task<core::FileStream> file_read(std::shared_ptr<PersistentLink> line, wire::FileOp op);
-Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op, std::unique_ptr<ByteSource> data);
-Task<GlobResult> file_entries(std::shared_ptr<PersistentLink> line, wire::FileOp op);  // list and glob
+Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
+                          std::unique_ptr<ByteSource> data);
+Task<GlobResult> file_entries(std::shared_ptr<PersistentLink> line,
+                              wire::FileOp op);  // list and glob
 Task<GrepResult> file_grep(std::shared_ptr<PersistentLink> line, wire::FileOp op);
-Task<std::unique_ptr<core::TreeSource>> tree_read(std::shared_ptr<PersistentLink> line, wire::FileOp op);
-Task<void> tree_write(std::shared_ptr<PersistentLink> line, wire::FileOp op, std::unique_ptr<core::TreeSource> tree);
+Task<std::unique_ptr<core::TreeSource>> tree_read(std::shared_ptr<PersistentLink> line,
+                                                  wire::FileOp op);
+Task<void> tree_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
+                      std::unique_ptr<core::TreeSource> tree);
 
 }  // namespace cay::runtime

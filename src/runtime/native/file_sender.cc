@@ -31,9 +31,13 @@ Task<void> FileSender::send(std::uint64_t offset, Bytes bytes) {
       continue;
     }
     CAY_CO_CHECK(co_await channel_->room(kFileLimit));
-    const std::size_t size = std::min({bytes.size() - sent, std::size_t{wire::kDataChunk},
-                                       static_cast<std::size_t>(std::min<std::uint64_t>(allowed_, wire::kDataChunk))});
-    const wire::Data data{.stream = 0, .after_end = false, .offset = offset + sent, .bytes = std::string_view(bytes).substr(sent, size)};
+    const std::size_t size =
+        std::min({bytes.size() - sent, std::size_t{wire::kDataChunk},
+                  static_cast<std::size_t>(std::min<std::uint64_t>(allowed_, wire::kDataChunk))});
+    const wire::Data data{.stream = 0,
+                          .after_end = false,
+                          .offset = offset + sent,
+                          .bytes = std::string_view(bytes).substr(sent, size)};
     channel_->send(wire::Type::kData, wire::encode_data(data));
     sent += size;
     allowed_ -= size;
@@ -46,7 +50,8 @@ Task<void> FileSender::announce(wire::FileInfoMsg info) {
   CAY_CO_CHECK(co_await channel_->room(kFileLimit));
   auto payload = wire::encode(info);
   if (payload.size() > wire::kDataChunk) {
-    co_return Error{Code::kInvalidArgument, "bad_path", "a path or link target in the tree is too long", 0};
+    co_return Error{Code::kInvalidArgument, "bad_path",
+                    "a path or link target in the tree is too long", 0};
   }
   // Entries take credit as content does: many names are held by nobody.
   while (allowed_ < payload.size()) {

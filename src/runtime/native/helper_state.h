@@ -10,7 +10,8 @@ namespace cay::runtime {
 bool gate_serves(const std::string& data);
 bool broker_serves(const std::string& data);
 
-// For `cay doctor`: whether a gate serves this data directory with the identity `wanted` (empty: any).
+// For `cay doctor`: whether a gate serves this data directory with the identity `wanted` (empty:
+// any).
 core::Feature gate_feature(const std::string& data, const std::string& wanted);
 // ... and whether a broker does, which keeps secrets.
 core::Feature vault_feature(const std::string& data);

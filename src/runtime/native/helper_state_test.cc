@@ -32,8 +32,10 @@ TEST(HelperStateTest, AFullBacklogIsAnAnswerAndNobodyIsNone) {
     int err = 0;
     while (err == 0 && waiting.size() < 16) {
       auto one = os::connect_unix(data + "/gate/gate.sock", SOCK_NONBLOCK);
-      if (one) waiting.push_back(*std::move(one));
-      else err = one.error().os_errno;
+      if (one)
+        waiting.push_back(*std::move(one));
+      else
+        err = one.error().os_errno;
     }
     ASSERT_EQ(err, EAGAIN);
     EXPECT_TRUE(gate_serves(data));
@@ -50,9 +52,11 @@ TEST(HelperStateTest, TheVaultsBrokerIsToldOfByWhatItShows) {
   EXPECT_FALSE(broker_serves(data));
   EXPECT_FALSE(vault_feature(data).ok);
   std::ofstream(data + "/vault/refused") << "the vault's keys cannot be opened: by nothing\nmore\n";
-  EXPECT_EQ(vault_feature(data).found, "the vault's keys cannot be opened: by nothing (vault_locked)");
+  EXPECT_EQ(vault_feature(data).found,
+            "the vault's keys cannot be opened: by nothing (vault_locked)");
   std::ofstream(data + "/vault/refused") << "\033[2J\n";
-  EXPECT_TRUE(vault_feature(data).found.starts_with("its broker does not answer")) << "what it leaves is another user's";
+  EXPECT_TRUE(vault_feature(data).found.starts_with("its broker does not answer"))
+      << "what it leaves is another user's";
   std::ofstream(data + "/vault/refused") << "of yesterday\n";
   const UniqueFd directory(::open((data + "/vault").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto broker = os::listen_unix(directory.get(), "daemon.sock", ::geteuid(), ::getegid());

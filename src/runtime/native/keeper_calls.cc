@@ -1,8 +1,10 @@
 #include "runtime/native/keeper_calls.h"
 
 namespace cay::runtime {
-Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload) {
-  const std::uint32_t most = type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload;
+Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type,
+                                   std::string payload) {
+  const std::uint32_t most =
+      type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload;
   if (payload.size() > most) {
     co_return Error{Code::kInvalidArgument, "request_too_large",
                     "the request takes " + std::to_string(payload.size()) + " bytes, at most " +
@@ -15,8 +17,8 @@ Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::T
   co_return std::move(channel);
 }
 
-Task<wire::Frame> call(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload, Repeat repeat,
-                       Millis limit) {
+Task<wire::Frame> call(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload,
+                       Repeat repeat, Millis limit) {
   const Deadline deadline = after(limit);
   for (int tries = 1;; ++tries) {
     std::string copy = payload;
@@ -31,9 +33,10 @@ Task<wire::Frame> call(std::shared_ptr<PersistentLink> line, wire::Type type, st
   }
 }
 
-Task<void> call_ok(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload, Repeat repeat,
-                   Millis limit) {
-  CAY_CO_TRY(const auto answer, co_await call(std::move(line), type, std::move(payload), repeat, limit));
+Task<void> call_ok(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload,
+                   Repeat repeat, Millis limit) {
+  CAY_CO_TRY(const auto answer,
+             co_await call(std::move(line), type, std::move(payload), repeat, limit));
   if (!is(answer, wire::Type::kOk)) co_return unexpected_frame(answer, "ok");
   co_return Result<void>{};
 }

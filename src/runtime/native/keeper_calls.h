@@ -22,17 +22,20 @@ enum class Repeat { kSafe, kUnsafe };  // may it be repeated if the link was los
 
 // An open channel on which `type` was sent. kInvalidArgument (request_too_large) if the payload
 // does not fit a frame; nothing is then sent.
-Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload);
+Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type,
+                                   std::string payload);
 
 // Sends, and returns the first frame of the answer, the channel finished.
-Task<wire::Frame> call(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload, Repeat repeat,
-                       Millis limit = kAnswerLimit);
+Task<wire::Frame> call(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload,
+                       Repeat repeat, Millis limit = kAnswerLimit);
 
 // call(), expecting kOk.
-Task<void> call_ok(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload, Repeat repeat,
-                   Millis limit = kAnswerLimit);
+Task<void> call_ok(std::shared_ptr<PersistentLink> line, wire::Type type, std::string payload,
+                   Repeat repeat, Millis limit = kAnswerLimit);
 
 // Whether the link went (and not the peer's answer, nor the peer itself).
-inline bool link_lost(const Error& error) { return error.code == Code::kUnavailable && error.reason == "link_lost"; }
+inline bool link_lost(const Error& error) {
+  return error.code == Code::kUnavailable && error.reason == "link_lost";
+}
 
 }  // namespace cay::runtime

@@ -17,24 +17,31 @@ PersistentLink::Config line_config(const LauncherClient::Config& from) {
   config.dial = from.dial;
   config.hello = from.hello;
   config.mortal = false;
-  config.unreachable = Error{Code::kUnavailable, "launcher_unavailable",
-                             "the launcher does not answer; sandboxes that run go on, but none can be made or ended: " +
-                                 from.start_hint, 0};
+  config.unreachable = Error{
+      Code::kUnavailable, "launcher_unavailable",
+      "the launcher does not answer; sandboxes that run go on, but none can be made or ended: " +
+          from.start_hint,
+      0};
   config.check = [instance = from.instance](const wire::Hello& theirs) -> Result<void> {
     if (theirs.role == "launcher" && (instance.empty() || theirs.instance == instance)) return {};
     return Error{Code::kConflict, "wrong_launcher",
-                 "the launcher's socket is held by " + theirs.role + " of instance " + theirs.instance + ", not " +
-                     instance + ": end it, and start the launcher of this data directory", 0};
+                 "the launcher's socket is held by " + theirs.role + " of instance " +
+                     theirs.instance + ", not " + instance +
+                     ": end it, and start the launcher of this data directory",
+                 0};
   };
   return config;
 }
 
-bool lost(const Error& error) { return error.code == Code::kUnavailable && error.reason == "link_lost"; }
+bool lost(const Error& error) {
+  return error.code == Code::kUnavailable && error.reason == "link_lost";
+}
 
 }  // namespace
 
 LauncherClient::LauncherClient(asio::any_io_executor loop, Config config)
-    : line_(PersistentLink::create(std::move(loop), line_config(config))), connect_limit_(config.connect_limit) {
+    : line_(PersistentLink::create(std::move(loop), line_config(config))),
+      connect_limit_(config.connect_limit) {
   line_->on_event([this](const wire::Frame& frame) {
     if (!is(frame, wire::Type::kDied) || !on_died_) return;
     const auto entry = wire::decode<wire::SandboxEntry>(frame.payload);
@@ -65,7 +72,8 @@ Task<void> LauncherClient::converse(wire::Type type, std::string payload, Millis
         again = lost(frame.error()) && tries < kTries;
         if (again) break;
         if (lost(frame.error())) {
-          co_return Error{Code::kUnavailable, "launcher_unavailable", "the launcher ended again and again: see its log", 0};
+          co_return Error{Code::kUnavailable, "launcher_unavailable",
+                          "the launcher ended again and again: see its log", 0};
         }
         co_return std::move(frame).error();
       }
@@ -82,12 +90,14 @@ Task<wire::Created> LauncherClient::create(wire::CreateSandbox request) {
   wire::Created created;
   auto begin = [&created]() -> Take {
     return [&created](const wire::Frame& frame) -> Result<bool> {
-      CAY_TRY(created, decode_as<wire::Created>(frame, wire::Type::kCreated, "the created sandbox"));
+      CAY_TRY(created,
+              decode_as<wire::Created>(frame, wire::Type::kCreated, "the created sandbox"));
       return true;
     };
   };
   auto payload = wire::encode(request);
-  CAY_CO_CHECK(co_await converse(wire::Type::kCreate, std::move(payload), kCreateLimit, std::move(begin)));
+  CAY_CO_CHECK(
+      co_await converse(wire::Type::kCreate, std::move(payload), kCreateLimit, std::move(begin)));
   co_return created;
 }
 
@@ -108,7 +118,8 @@ Task<void> LauncherClient::stop(std::string sandbox_id) {
 Task<void> LauncherClient::destroy(std::string sandbox_id) {
   auto payload = wire::encode(wire::SandboxRef{.sandbox_id = std::move(sandbox_id)});
   auto begin = []() -> Take { return expect_ok; };
-  auto done = co_await converse(wire::Type::kDestroy, std::move(payload), kEndLimit, std::move(begin));
+  auto done =
+      co_await converse(wire::Type::kDestroy, std::move(payload), kEndLimit, std::move(begin));
   co_return done;
 }
 
@@ -118,23 +129,27 @@ Task<std::vector<wire::SandboxEntry>> LauncherClient::list() {
     all.clear();
     return [&all](const wire::Frame& frame) -> Result<bool> {
       if (is(frame, wire::Type::kEof)) return true;
-      CAY_TRY(auto entry, decode_as<wire::SandboxEntry>(frame, wire::Type::kSandboxEntry, "a sandbox"));
+      CAY_TRY(auto entry,
+              decode_as<wire::SandboxEntry>(frame, wire::Type::kSandboxEntry, "a sandbox"));
       if (all.size() >= kMostListed) return unexpected_frame(frame, "an end to its list");
       all.push_back(std::move(entry));
       return false;
     };
   };
   auto payload = std::string();
-  CAY_CO_CHECK(co_await converse(wire::Type::kListSandboxes, std::move(payload), kListLimit, std::move(begin)));
+  CAY_CO_CHECK(co_await converse(wire::Type::kListSandboxes, std::move(payload), kListLimit,
+                                 std::move(begin)));
   co_return std::move(all);
 }
 
-Task<wire::SnapshotMsg> LauncherClient::prepare_default(wire::PrepareDefault with, std::function<void(std::string)> progress) {
+Task<wire::SnapshotMsg> LauncherClient::prepare_default(wire::PrepareDefault with,
+                                                        std::function<void(std::string)> progress) {
   wire::SnapshotMsg snapshot;
   auto begin = [&snapshot, &progress]() -> Take {
     return [&snapshot, &progress](const wire::Frame& frame) -> Result<bool> {
       if (is(frame, wire::Type::kProgress)) {
-        CAY_TRY(auto sentence, decode_as<wire::ProgressMsg>(frame, wire::Type::kProgress, "progress"));
+        CAY_TRY(auto sentence,
+                decode_as<wire::ProgressMsg>(frame, wire::Type::kProgress, "progress"));
         if (progress) progress(std::move(sentence.text));
         return false;
       }
@@ -143,7 +158,8 @@ Task<wire::SnapshotMsg> LauncherClient::prepare_default(wire::PrepareDefault wit
     };
   };
   auto payload = wire::encode(with);
-  CAY_CO_CHECK(co_await converse(wire::Type::kPrepareDefault, std::move(payload), kProgressLimit, std::move(begin)));
+  CAY_CO_CHECK(co_await converse(wire::Type::kPrepareDefault, std::move(payload), kProgressLimit,
+                                 std::move(begin)));
   co_return snapshot;
 }
 
@@ -160,7 +176,8 @@ Task<std::vector<wire::FeatureMsg>> LauncherClient::probe() {
     };
   };
   auto payload = std::string();
-  CAY_CO_CHECK(co_await converse(wire::Type::kProbe, std::move(payload), kProbeLimit, std::move(begin)));
+  CAY_CO_CHECK(
+      co_await converse(wire::Type::kProbe, std::move(payload), kProbeLimit, std::move(begin)));
   co_return std::move(all);
 }
 

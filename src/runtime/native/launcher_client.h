@@ -1,5 +1,5 @@
-// LauncherClient: the verbs of the launcher (wire/messages.h), over a connection that comes back when
-// the launcher was restarted. All its verbs are idempotent there, so they are repeated.
+// LauncherClient: the verbs of the launcher (wire/messages.h), over a connection that comes back
+// when the launcher was restarted. All its verbs are idempotent there, so they are repeated.
 #pragma once
 #include <functional>
 #include <memory>
@@ -25,15 +25,19 @@ class LauncherClient {
   LauncherClient(const LauncherClient&) = delete;
   LauncherClient& operator=(const LauncherClient&) = delete;
 
-  // Called on the loop for every sandbox that ended unrequested. A reconnect may report a death again.
-  void on_died(std::function<void(const wire::SandboxEntry&)> handler) { on_died_ = std::move(handler); }
+  // Called on the loop for every sandbox that ended unrequested. A reconnect may report a death
+  // again.
+  void on_died(std::function<void(const wire::SandboxEntry&)> handler) {
+    on_died_ = std::move(handler);
+  }
 
   // All: kUnavailable (launcher_unavailable) when it cannot be reached in time.
   Task<wire::Created> create(wire::CreateSandbox request);
   Task<void> stop(std::string sandbox_id);
   Task<void> destroy(std::string sandbox_id);
   Task<std::vector<wire::SandboxEntry>> list();
-  Task<wire::SnapshotMsg> prepare_default(wire::PrepareDefault with, std::function<void(std::string)> progress);
+  Task<wire::SnapshotMsg> prepare_default(wire::PrepareDefault with,
+                                          std::function<void(std::string)> progress);
   Task<std::vector<wire::FeatureMsg>> probe();
 
   bool connected() const { return line_->connected(); }
@@ -43,7 +47,8 @@ class LauncherClient {
   // Sends a request, and gives each frame to `take` until it returns true. After a lost link all is
   // repeated. `silence` is the longest wait for one frame.
   using Take = std::function<Result<bool>(const wire::Frame&)>;
-  Task<void> converse(wire::Type type, std::string payload, Millis silence, std::function<Take()> begin);
+  Task<void> converse(wire::Type type, std::string payload, Millis silence,
+                      std::function<Take()> begin);
 
   std::shared_ptr<PersistentLink> line_;
   Millis connect_limit_;

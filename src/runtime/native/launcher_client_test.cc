@@ -70,7 +70,9 @@ TEST_F(LauncherClientTest, NoLauncherIsSaidWithWhatToRun) {
 
 TEST_F(LauncherClientTest, ACreateSurvivesARestartOfTheLauncher) {
   auto host = std::make_unique<FakeHost>(loop_.get_executor(), socket());
-  LauncherClient client(loop_.get_executor(), {.dial = unix_dialer(socket()), .hello = {}, .instance = "", .start_hint = "x"});
+  LauncherClient client(
+      loop_.get_executor(),
+      {.dial = unix_dialer(socket()), .hello = {}, .instance = "", .start_hint = "x"});
   auto launcher = [&]() -> asio::awaitable<void> {
     {
       auto peer = co_await host->accept();
@@ -83,7 +85,8 @@ TEST_F(LauncherClientTest, ACreateSurvivesARestartOfTheLauncher) {
     host = std::make_unique<FakeHost>(loop_.get_executor(), socket());
     auto peer = co_await host->accept();
     co_await peer.greet("launcher");
-    auto created = wire::encode(wire::Created{.sandbox_id = kId, .keeper_pid = 7, .disk_enforced_by = ""});
+    auto created =
+        wire::encode(wire::Created{.sandbox_id = kId, .keeper_pid = 7, .disk_enforced_by = ""});
     auto request = co_await answer(peer, wire::Type::kCreated, std::move(created));
     EXPECT_EQ(request.type, static_cast<std::uint16_t>(wire::Type::kCreate));
   };
@@ -103,7 +106,10 @@ TEST_F(LauncherClientTest, ErrorsOfTheLauncherAreTheCallers) {
   auto launcher = [&]() -> asio::awaitable<void> {
     auto peer = co_await host.accept();
     co_await peer.greet("launcher");
-    const wire::ErrorMsg full{.code = static_cast<std::uint32_t>(Code::kExhausted), .reason = "no_slots", .message = "all slots are used", .os_errno = 0};
+    const wire::ErrorMsg full{.code = static_cast<std::uint32_t>(Code::kExhausted),
+                              .reason = "no_slots",
+                              .message = "all slots are used",
+                              .os_errno = 0};
     auto payload = wire::encode(full);
     auto request = co_await answer(peer, wire::Type::kError, std::move(payload));
   };
@@ -124,7 +130,8 @@ TEST_F(LauncherClientTest, AKeeperThatIsNotThereUndoesTheBoot) {
   auto launcher = [&]() -> asio::awaitable<void> {
     auto peer = co_await host.accept();
     co_await peer.greet("launcher");
-    auto created = wire::encode(wire::Created{.sandbox_id = kId, .keeper_pid = 7, .disk_enforced_by = ""});
+    auto created =
+        wire::encode(wire::Created{.sandbox_id = kId, .keeper_pid = 7, .disk_enforced_by = ""});
     auto first = co_await answer(peer, wire::Type::kCreated, std::move(created));
     auto undo = co_await answer(peer, wire::Type::kOk, std::string());
     EXPECT_EQ(undo.type, static_cast<std::uint16_t>(wire::Type::kDestroy));
@@ -153,7 +160,8 @@ TEST_F(LauncherClientTest, ADeathIsToldOnceHoweverManyWitnesses) {
   auto launcher = [&]() -> asio::awaitable<void> {
     auto peer = co_await host.accept();
     co_await peer.greet("launcher");
-    auto created = wire::encode(wire::Created{.sandbox_id = kId, .keeper_pid = 7, .disk_enforced_by = ""});
+    auto created =
+        wire::encode(wire::Created{.sandbox_id = kId, .keeper_pid = 7, .disk_enforced_by = ""});
     auto first = co_await answer(peer, wire::Type::kCreated, std::move(created));
     auto keeper = co_await keeper_host->accept();
     co_await keeper.greet("keeper", kId);
@@ -205,7 +213,8 @@ TEST_F(LauncherClientTest, AdoptsTheLivingStopsTheDeadRemovesTheUnknown) {
     auto peer = co_await host.accept();
     co_await peer.greet("launcher");
     auto list = co_await peer.read();
-    for (const auto& [id, alive] : {std::pair{kId, true}, std::pair{kStranger, true}, std::pair{kDead, false}}) {
+    for (const auto& [id, alive] :
+         {std::pair{kId, true}, std::pair{kStranger, true}, std::pair{kDead, false}}) {
       wire::SandboxEntry entry;
       entry.sandbox_id = id;
       entry.alive = alive;
@@ -235,7 +244,8 @@ TEST_F(LauncherClientTest, AdoptsTheLivingStopsTheDeadRemovesTheUnknown) {
     if (alive->size() == 1) EXPECT_EQ(alive->front().first.get(), kId);
   };
   play(both(), ours());
-  EXPECT_EQ(ended, (std::vector<std::string>{std::string("destroy ") + kStranger, std::string("stop ") + kDead}));
+  EXPECT_EQ(ended, (std::vector<std::string>{std::string("destroy ") + kStranger,
+                                             std::string("stop ") + kDead}));
 }
 
 TEST_F(LauncherClientTest, ProgressOfTheSnapshotIsPassedOn) {
@@ -246,7 +256,8 @@ TEST_F(LauncherClientTest, ProgressOfTheSnapshotIsPassedOn) {
     auto peer = co_await host.accept();
     co_await peer.greet("launcher");
     auto request = co_await peer.read();
-    co_await peer.write(wire::Type::kProgress, request.channel, wire::ProgressMsg{.text = "linking /usr"});
+    co_await peer.write(wire::Type::kProgress, request.channel,
+                        wire::ProgressMsg{.text = "linking /usr"});
     wire::SnapshotMsg snapshot;
     snapshot.id = kStranger;
     snapshot.name = "default";

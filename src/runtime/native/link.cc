@@ -14,7 +14,7 @@ namespace cay::runtime {
 namespace {
 
 constexpr std::size_t kReadSize = 64 * 1024;
-constexpr int kReadsInARow = 8;     // then others on the loop have their turn
+constexpr int kReadsInARow = 8;         // then others on the loop have their turn
 constexpr std::size_t kMaxGather = 64;  // buffers in one write
 
 }  // namespace
@@ -25,8 +25,10 @@ std::shared_ptr<Link> Link::start(StreamSocket socket, std::string peer) {
   return link;
 }
 
-Link::Link(StreamSocket socket, std::string peer) : socket_(std::move(socket)), peer_(std::move(peer)), changed_(socket_.get_executor()) {
-  boost::system::error_code ignored;  // a socket that cannot be non-blocking fails at its first read
+Link::Link(StreamSocket socket, std::string peer)
+    : socket_(std::move(socket)), peer_(std::move(peer)), changed_(socket_.get_executor()) {
+  boost::system::error_code
+      ignored;  // a socket that cannot be non-blocking fails at its first read
   socket_.non_blocking(true, ignored);
 }
 
@@ -41,22 +43,28 @@ Task<wire::Hello> Link::greet(wire::Hello ours, Millis limit) {
   }
   if (!self->alive_) co_return self->why_;
   if (!self->theirs_) {
-    co_return Error{Code::kUnavailable, "no_hello", self->peer_ + " did not greet in " + std::to_string(limit.count()) + " ms", 0};
+    co_return Error{Code::kUnavailable, "no_hello",
+                    self->peer_ + " did not greet in " + std::to_string(limit.count()) + " ms", 0};
   }
   const wire::Hello& theirs = *self->theirs_;
-  if (std::max(ours.min_version, theirs.min_version) > std::min(ours.max_version, theirs.max_version)) {
+  if (std::max(ours.min_version, theirs.min_version) >
+      std::min(ours.max_version, theirs.max_version)) {
     co_return Error{Code::kUnsupported, "protocol_version",
-                    self->peer_ + " (build " + theirs.build + ") speaks protocol " + std::to_string(theirs.min_version) +
-                        " to " + std::to_string(theirs.max_version) + ", this program " +
-                        std::to_string(ours.min_version) + " to " + std::to_string(ours.max_version) +
-                        ": install matching versions of cay, then restart the older part", 0};
+                    self->peer_ + " (build " + theirs.build + ") speaks protocol " +
+                        std::to_string(theirs.min_version) + " to " +
+                        std::to_string(theirs.max_version) + ", this program " +
+                        std::to_string(ours.min_version) + " to " +
+                        std::to_string(ours.max_version) +
+                        ": install matching versions of cay, then restart the older part",
+                    0};
   }
   co_return theirs;
 }
 
 std::unique_ptr<Channel> Link::open() {
   auto state = std::make_shared<ChannelState>(changed_.executor());
-  if (next_channel_ == UINT32_MAX) close(Error{Code::kUnavailable, "link_lost", "channel numbers are used up", 0});
+  if (next_channel_ == UINT32_MAX)
+    close(Error{Code::kUnavailable, "link_lost", "channel numbers are used up", 0});
   if (alive_) {
     state->number = next_channel_++;
     channels_.emplace(state->number, state);
@@ -64,9 +72,7 @@ std::unique_ptr<Channel> Link::open() {
   return std::unique_ptr<Channel>(new Channel(shared_from_this(), std::move(state)));
 }
 
-bool Link::hung_up() {
-  return !alive_ || has_hung_up(socket_.native_handle());
-}
+bool Link::hung_up() { return !alive_ || has_hung_up(socket_.native_handle()); }
 
 void Link::part() {
   if (parting_) return;
@@ -76,8 +82,12 @@ void Link::part() {
 
 void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {
   if (!alive_) return;
-  CAY_ASSERT(payload.size() <= (type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload));
-  wire::Frame frame{.type = static_cast<std::uint16_t>(type), .flags = 0, .channel = channel, .payload = std::move(payload)};
+  CAY_ASSERT(payload.size() <=
+             (type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload));
+  wire::Frame frame{.type = static_cast<std::uint16_t>(type),
+                    .flags = 0,
+                    .channel = channel,
+                    .payload = std::move(payload)};
   queue_.push_back(wire::encode_frame(frame));
   queued_ += queue_.back().size();
   if (!writing_) write_more();
@@ -96,44 +106,49 @@ void Link::write_more() {
   std::vector<asio::const_buffer> buffers;
   buffers.reserve(flying_.size());
   for (const std::string& frame : flying_) buffers.push_back(asio::buffer(frame));
-  asio::async_write(socket_, buffers, [self = shared_from_this()](boost::system::error_code failed, std::size_t written) {
-    self->writing_ = false;
-    self->flying_.clear();
-    if (failed) {
-      self->close(Error{Code::kUnavailable, "link_lost", "write to " + self->peer_ + ": " + failed.message(), failed.value()});
-      return;
-    }
-    self->queued_ -= written;
-    if (self->has_room()) self->changed_.notify();
-    if (self->alive_ && !self->queue_.empty()) self->write_more();
-  });
+  asio::async_write(
+      socket_, buffers,
+      [self = shared_from_this()](boost::system::error_code failed, std::size_t written) {
+        self->writing_ = false;
+        self->flying_.clear();
+        if (failed) {
+          self->close(Error{Code::kUnavailable, "link_lost",
+                            "write to " + self->peer_ + ": " + failed.message(), failed.value()});
+          return;
+        }
+        self->queued_ -= written;
+        if (self->has_room()) self->changed_.notify();
+        if (self->alive_ && !self->queue_.empty()) self->write_more();
+      });
 }
 
 void Link::read_more() {
-  socket_.async_wait(StreamSocket::wait_read, [self = shared_from_this()](boost::system::error_code failed) {
-    if (!self->alive_) return;
-    // One buffer for all links of a loop: nothing is kept for an idle one.
-    thread_local std::array<char, kReadSize> scratch;
-    for (int i = 0; i < kReadsInARow && !failed; ++i) {
-      const std::size_t got = self->socket_.read_some(asio::buffer(scratch), failed);
-      if (failed) break;
-      self->reader_.feed(std::string_view(scratch.data(), got));
-      while (self->alive_) {
-        auto frame = self->reader_.next();
-        if (!frame) break;
-        self->take(std::move(*frame));
-      }
-      if (self->reader_.bad()) self->breach("a frame of an impossible length");
-      if (!self->alive_) return;
-      if (got < scratch.size()) break;
-    }
-    if (failed && failed != asio::error::would_block && failed != asio::error::try_again) {
-      self->close(Error{Code::kUnavailable, "link_lost", self->peer_ + " closed the connection (" + failed.message() + ")",
-                        failed == asio::error::eof ? 0 : failed.value()});
-      return;
-    }
-    self->read_more();
-  });
+  socket_.async_wait(
+      StreamSocket::wait_read, [self = shared_from_this()](boost::system::error_code failed) {
+        if (!self->alive_) return;
+        // One buffer for all links of a loop: nothing is kept for an idle one.
+        thread_local std::array<char, kReadSize> scratch;
+        for (int i = 0; i < kReadsInARow && !failed; ++i) {
+          const std::size_t got = self->socket_.read_some(asio::buffer(scratch), failed);
+          if (failed) break;
+          self->reader_.feed(std::string_view(scratch.data(), got));
+          while (self->alive_) {
+            auto frame = self->reader_.next();
+            if (!frame) break;
+            self->take(std::move(*frame));
+          }
+          if (self->reader_.bad()) self->breach("a frame of an impossible length");
+          if (!self->alive_) return;
+          if (got < scratch.size()) break;
+        }
+        if (failed && failed != asio::error::would_block && failed != asio::error::try_again) {
+          self->close(Error{Code::kUnavailable, "link_lost",
+                            self->peer_ + " closed the connection (" + failed.message() + ")",
+                            failed == asio::error::eof ? 0 : failed.value()});
+          return;
+        }
+        self->read_more();
+      });
 }
 
 void Link::take(wire::Frame frame) {

@@ -71,9 +71,9 @@ class Link : public std::enable_shared_from_this<Link> {
     explicit ChannelState(asio::any_io_executor loop) : changed(std::move(loop)) {}
     std::uint32_t number = 0;
     std::deque<wire::Frame> inbox;
-    std::size_t uncredited = 0;   // payload bytes of non-DATA frames in the inbox
-    std::uint64_t credit = 0;     // payload bytes the peer may still send as DATA
-    bool overflow = false;        // the peer sent more than kMaxInbox
+    std::size_t uncredited = 0;  // payload bytes of non-DATA frames in the inbox
+    std::uint64_t credit = 0;    // payload bytes the peer may still send as DATA
+    bool overflow = false;       // the peer sent more than kMaxInbox
     Event changed;
   };
 

@@ -30,7 +30,8 @@ class LinkTest : public ::testing::Test {
 
   // Runs the peer's script beside ours.
   void play(asio::awaitable<void> peer, asio::awaitable<void> ours) {
-    auto both = [this](asio::awaitable<void> theirs, asio::awaitable<void> mine) -> asio::awaitable<void> {
+    auto both = [this](asio::awaitable<void> theirs,
+                       asio::awaitable<void> mine) -> asio::awaitable<void> {
       Scope scope(loop_.get_executor());
       scope.spawn(std::move(theirs));
       co_await std::move(mine);
@@ -82,7 +83,9 @@ TEST_F(LinkTest, APeerThatDoesNotGreetIsGivenUp) {
 }
 
 TEST_F(LinkTest, AnythingBeforeTheHelloBreaksTheLink) {
-  auto peer = [this]() -> asio::awaitable<void> { co_await ends_.peer.write(wire::Type::kOk, 1, std::string()); };
+  auto peer = [this]() -> asio::awaitable<void> {
+    co_await ends_.peer.write(wire::Type::kOk, 1, std::string());
+  };
   auto ours = [this]() -> asio::awaitable<void> {
     const wire::Hello hello;
     auto theirs = co_await ends_.link->greet(hello, kSoon);
@@ -198,7 +201,10 @@ TEST_F(LinkTest, ErrorsArriveAsTheyWereSent) {
   auto peer = [this]() -> asio::awaitable<void> {
     co_await ends_.peer.greet("keeper");
     auto request = co_await ends_.peer.read();
-    const wire::ErrorMsg error{.code = static_cast<std::uint32_t>(Code::kNotFound), .reason = "file_not_found", .message = "no /x", .os_errno = 2};
+    const wire::ErrorMsg error{.code = static_cast<std::uint32_t>(Code::kNotFound),
+                               .reason = "file_not_found",
+                               .message = "no /x",
+                               .os_errno = 2};
     co_await ends_.peer.write(wire::Type::kError, request.channel, error);
     auto second = co_await ends_.peer.read();
     const wire::ErrorMsg odd{.code = 4711, .reason = "future", .message = "?", .os_errno = 0};

@@ -12,7 +12,9 @@
 namespace cay::runtime {
 namespace {
 
-std::string command_ref(const CommandId& id) { return wire::encode(wire::CommandRef{.command_id = id.get()}); }
+std::string command_ref(const CommandId& id) {
+  return wire::encode(wire::CommandRef{.command_id = id.get()});
+}
 
 constexpr std::size_t kMaxCommandBytes = 64 << 20;  // of one list, as of files
 
@@ -20,8 +22,8 @@ constexpr std::size_t kMaxCommandBytes = 64 << 20;  // of one list, as of files
 // Callers bound it by their own deadline.
 constexpr Millis kStdinLimit{24 * 3600 * 1000};
 
-// The keeper begins a start within this time or not at all. With the time that one start may take it is
-// less than kAnswerLimit: what was answered with "no answer" does not run afterwards.
+// The keeper begins a start within this time or not at all. With the time that one start may take
+// it is less than kAnswerLimit: what was answered with "no answer" does not run afterwards.
 constexpr Millis kStartLimit{10'000};
 
 std::int64_t monotonic_in(Millis span) {
@@ -32,7 +34,8 @@ std::int64_t monotonic_in(Millis span) {
 }  // namespace
 
 NativeLiveSandbox::~NativeLiveSandbox() {
-  const Error why{Code::kLost, "keeper_lost", "the sandbox was stopped, or this daemon is ending", 0};
+  const Error why{Code::kLost, "keeper_lost", "the sandbox was stopped, or this daemon is ending",
+                  0};
   tunnels_->close(why);
   line_->close(why);
 }
@@ -45,9 +48,11 @@ Task<Command> NativeLiveSandbox::start(CommandSpec spec) {
     request.not_after_ms = monotonic_in(kStartLimit);
     auto payload = wire::encode(request);
     auto frame = co_await call(line_, wire::Type::kStart, std::move(payload), Repeat::kUnsafe);
-    if (!frame && link_lost(frame.error()) && tries < kTries) continue;  // get-or-create: it never runs twice
+    if (!frame && link_lost(frame.error()) && tries < kTries)
+      continue;  // get-or-create: it never runs twice
     CAY_CO_TRY(const auto answer, std::move(frame));
-    CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
+    CAY_CO_TRY(const auto message,
+               decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
     Command command = to_model(message);
     // Found by our own second asking, it may well be what the first one started.
     if (tries > 1 && command.known && command.started_at >= asked_at) command.known = false;
@@ -55,7 +60,8 @@ Task<Command> NativeLiveSandbox::start(CommandSpec spec) {
   }
 }
 
-Task<std::unique_ptr<core::CommandReader>> NativeLiveSandbox::attach(CommandId id, core::OutputOffsets from) {
+Task<std::unique_ptr<core::CommandReader>> NativeLiveSandbox::attach(CommandId id,
+                                                                     core::OutputOffsets from) {
   auto reader = std::make_unique<LiveReader>(line_, std::move(id), from, readers_);
   CAY_CO_CHECK(co_await reader->open());
   co_return std::unique_ptr<core::CommandReader>(std::move(reader));
@@ -63,10 +69,13 @@ Task<std::unique_ptr<core::CommandReader>> NativeLiveSandbox::attach(CommandId i
 
 Task<void> NativeLiveSandbox::write_stdin(CommandId id, Bytes data, bool more) {
   for (std::size_t at = 0; at == 0 || at < data.size(); at += wire::kDataChunk) {
-    const wire::Stdin chunk{.command_id = id.get(), .data = data.substr(at, wire::kDataChunk), .more = more || at + wire::kDataChunk < data.size()};
+    const wire::Stdin chunk{.command_id = id.get(),
+                            .data = data.substr(at, wire::kDataChunk),
+                            .more = more || at + wire::kDataChunk < data.size()};
     auto payload = wire::encode(chunk);
     // Asked twice it might be written twice: a lost link is the caller's to know.
-    CAY_CO_CHECK(co_await call_ok(line_, wire::Type::kStdin, std::move(payload), Repeat::kUnsafe, kStdinLimit));
+    CAY_CO_CHECK(co_await call_ok(line_, wire::Type::kStdin, std::move(payload), Repeat::kUnsafe,
+                                  kStdinLimit));
   }
   co_return Result<void>{};
 }
@@ -95,8 +104,10 @@ Task<void> NativeLiveSandbox::resize(CommandId id, PtySize size) {
 
 Task<Command> NativeLiveSandbox::command(CommandId id) {
   auto payload = command_ref(id);
-  CAY_CO_TRY(const auto frame, co_await call(line_, wire::Type::kGetCommand, std::move(payload), Repeat::kSafe));
-  CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
+  CAY_CO_TRY(const auto frame,
+             co_await call(line_, wire::Type::kGetCommand, std::move(payload), Repeat::kSafe));
+  CAY_CO_TRY(const auto message,
+             decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
   co_return to_model(message);
 }
 
@@ -109,11 +120,13 @@ Task<std::vector<Command>> NativeLiveSandbox::commands() {
     const Deadline deadline = after(kAnswerLimit);
     CAY_CO_TRY(const auto frame, co_await channel->next(deadline));
     if (is(frame, wire::Type::kEof)) break;
-    CAY_CO_TRY(const auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "a command"));
+    CAY_CO_TRY(const auto message,
+               decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "a command"));
     if (!is_plausible(message)) co_return unexpected_frame(frame, "a command");
     bytes += frame.payload.size();
     if (all.size() >= kMaxEntries || bytes > kMaxCommandBytes) {
-      co_return Error{Code::kExhausted, "listing_too_large", "too many commands are kept: forget finished ones", 0};
+      co_return Error{Code::kExhausted, "listing_too_large",
+                      "too many commands are kept: forget finished ones", 0};
     }
     all.push_back(to_model(message));
   }
@@ -134,7 +147,8 @@ void NativeLiveSandbox::on_commands(CommandHandlers handlers) {
       if (message && is_plausible(*message)) told.ended(to_model(*message));
     } else if (is(frame, wire::Type::kNote)) {
       const auto message = wire::decode<wire::NoteMsg>(frame.payload);
-      if (message && is_plausible(message->command)) told.note({.life = message->life, .number = message->number}, to_model(message->command));
+      if (message && is_plausible(message->command))
+        told.note({.life = message->life, .number = message->number}, to_model(message->command));
     }
   });
 }
@@ -174,7 +188,8 @@ Task<std::vector<FileInfo>> NativeLiveSandbox::list(std::string path, FileAs as)
   auto op = file_op(wire::FileVerb::kList, path, as);
   CAY_CO_TRY(auto entries, co_await file_entries(line_, std::move(op)));
   if (entries.truncated) {
-    co_return Error{Code::kExhausted, "listing_too_large", "the directory could not be listed whole: " + path, 0};
+    co_return Error{Code::kExhausted, "listing_too_large",
+                    "the directory could not be listed whole: " + path, 0};
   }
   co_return std::move(entries.matches);
 }
@@ -201,7 +216,8 @@ Task<void> NativeLiveSandbox::rename(std::string from, std::string to, FileAs as
   co_return done;
 }
 
-Task<GlobResult> NativeLiveSandbox::glob(std::string root, std::string pattern, FileAs as, std::uint32_t limit) {
+Task<GlobResult> NativeLiveSandbox::glob(std::string root, std::string pattern, FileAs as,
+                                         std::uint32_t limit) {
   auto op = file_op(wire::FileVerb::kGlob, root, as);
   op.pattern = std::move(pattern);
   op.limit = limit;
@@ -209,8 +225,8 @@ Task<GlobResult> NativeLiveSandbox::glob(std::string root, std::string pattern, 
   co_return std::move(result);
 }
 
-Task<GrepResult> NativeLiveSandbox::grep(std::string root, std::string text, std::string file_glob, FileAs as,
-                                         std::uint32_t limit) {
+Task<GrepResult> NativeLiveSandbox::grep(std::string root, std::string text, std::string file_glob,
+                                         FileAs as, std::uint32_t limit) {
   auto op = file_op(wire::FileVerb::kGrep, root, as);
   op.pattern = std::move(text);
   op.file_glob = std::move(file_glob);
@@ -225,7 +241,8 @@ Task<std::unique_ptr<core::TreeSource>> NativeLiveSandbox::read_tree(std::string
   co_return std::move(tree);
 }
 
-Task<void> NativeLiveSandbox::write_tree(std::string path, FileAs as, std::unique_ptr<core::TreeSource> tree) {
+Task<void> NativeLiveSandbox::write_tree(std::string path, FileAs as,
+                                         std::unique_ptr<core::TreeSource> tree) {
   auto op = file_op(wire::FileVerb::kWriteTree, path, as);
   auto done = co_await tree_write(line_, std::move(op), std::move(tree));
   co_return done;
@@ -233,8 +250,10 @@ Task<void> NativeLiveSandbox::write_tree(std::string path, FileAs as, std::uniqu
 
 Task<core::SandboxStats> NativeLiveSandbox::stats() {
   auto payload = std::string();
-  CAY_CO_TRY(const auto frame, co_await call(line_, wire::Type::kStats, std::move(payload), Repeat::kSafe));
-  CAY_CO_TRY(const auto message, decode_as<wire::StatsMsg>(frame, wire::Type::kStatsReply, "stats"));
+  CAY_CO_TRY(const auto frame,
+             co_await call(line_, wire::Type::kStats, std::move(payload), Repeat::kSafe));
+  CAY_CO_TRY(const auto message,
+             decode_as<wire::StatsMsg>(frame, wire::Type::kStatsReply, "stats"));
   co_return to_model(message);
 }
 
@@ -253,28 +272,34 @@ Task<void> NativeLiveSandbox::resume() {
 Task<std::unique_ptr<core::Tunnel>> NativeLiveSandbox::open_tunnel(std::uint16_t port) {
   CAY_CO_CHECK(co_await line_->link(kAnswerLimit));
   // Over TCP, and of an older keeper, there are no sockets to be had: it carries the bytes.
-  auto opening = line_->theirs().passes_sockets ? tunnels_->open(port) : LiveTunnel::open(line_, port);
+  auto opening =
+      line_->theirs().passes_sockets ? tunnels_->open(port) : LiveTunnel::open(line_, port);
   auto tunnel = co_await std::move(opening);
   co_return std::move(tunnel);
 }
 
-std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial, wire::Hello hello,
-                                            std::string sandbox_id, std::string instance) {
+std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial,
+                                            wire::Hello hello, std::string sandbox_id,
+                                            std::string instance) {
   PersistentLink::Config config;
   config.peer = "the sandbox's keeper";
   config.dial = std::move(dial);
   config.hello = std::move(hello);
   config.mortal = true;
-  config.unreachable = Error{Code::kUnavailable, "keeper_unreachable",
-                             "the sandbox's keeper does not answer: the host may be overloaded; retry, or stop and "
-                             "start the sandbox", 0};
-  config.check = [id = std::move(sandbox_id), instance = std::move(instance)](const wire::Hello& theirs) -> Result<void> {
+  config.unreachable =
+      Error{Code::kUnavailable, "keeper_unreachable",
+            "the sandbox's keeper does not answer: the host may be overloaded; retry, or stop and "
+            "start the sandbox",
+            0};
+  config.check = [id = std::move(sandbox_id),
+                  instance = std::move(instance)](const wire::Hello& theirs) -> Result<void> {
     const bool ours = theirs.role == "keeper" && (id.empty() || theirs.sandbox_id == id) &&
                       (instance.empty() || theirs.instance == instance);
     if (ours) return {};
     return Error{Code::kConflict, "wrong_keeper",
-                 "the keeper's socket is held by " + theirs.role + " of sandbox " + theirs.sandbox_id + ", instance " +
-                     theirs.instance, 0};
+                 "the keeper's socket is held by " + theirs.role + " of sandbox " +
+                     theirs.sandbox_id + ", instance " + theirs.instance,
+                 0};
   };
   return PersistentLink::create(std::move(loop), std::move(config));
 }

@@ -28,7 +28,8 @@ class NativeLiveSandbox final : public core::LiveSandbox {
 
   std::optional<SandboxNetwork> network() const override { return network_; }
   Task<Command> start(CommandSpec spec) override;
-  Task<std::unique_ptr<core::CommandReader>> attach(CommandId id, core::OutputOffsets from) override;
+  Task<std::unique_ptr<core::CommandReader>> attach(CommandId id,
+                                                    core::OutputOffsets from) override;
   Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
   Task<void> close_stdin(CommandId id) override;
   Task<void> kill(CommandId id, int signal, std::string by) override;
@@ -42,16 +43,19 @@ class NativeLiveSandbox final : public core::LiveSandbox {
 
   Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
   Task<core::FileStream> read(std::string path, FileAs as, core::ReadRange range) override;
-  Task<FileInfo> write(std::string path, core::WriteOptions options, std::unique_ptr<ByteSource> data) override;
+  Task<FileInfo> write(std::string path, core::WriteOptions options,
+                       std::unique_ptr<ByteSource> data) override;
   Task<std::vector<FileInfo>> list(std::string path, FileAs as) override;
   Task<void> make_directory(std::string path, FileAs as, std::uint32_t mode) override;
   Task<void> remove(std::string path, FileAs as, bool recursive) override;
   Task<void> rename(std::string from, std::string to, FileAs as) override;
-  Task<GlobResult> glob(std::string root, std::string pattern, FileAs as, std::uint32_t limit) override;
+  Task<GlobResult> glob(std::string root, std::string pattern, FileAs as,
+                        std::uint32_t limit) override;
   Task<GrepResult> grep(std::string root, std::string text, std::string file_glob, FileAs as,
                         std::uint32_t limit) override;
   Task<std::unique_ptr<core::TreeSource>> read_tree(std::string path, FileAs as) override;
-  Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<core::TreeSource> tree) override;
+  Task<void> write_tree(std::string path, FileAs as,
+                        std::unique_ptr<core::TreeSource> tree) override;
 
   Task<core::SandboxStats> stats() override;
   Task<void> pause() override;
@@ -67,8 +71,9 @@ class NativeLiveSandbox final : public core::LiveSandbox {
 };
 
 // A PersistentLink to the keeper of `sandbox_id` (empty: any) of `instance` (empty: any).
-std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial, wire::Hello hello,
-                                            std::string sandbox_id, std::string instance);
+std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial,
+                                            wire::Hello hello, std::string sandbox_id,
+                                            std::string instance);
 
 // Asks the keeper to end everything inside, recording the ends. Does not wait longer than `limit`.
 Task<void> polite_shutdown(std::shared_ptr<PersistentLink> line, Millis limit);

@@ -13,19 +13,24 @@ constexpr Millis kConnectLimit{8'000};
 
 }  // namespace
 
-Task<std::unique_ptr<core::Tunnel>> LiveTunnel::open(std::shared_ptr<PersistentLink> line, std::uint16_t port) {
-  const wire::OpenTunnel request{.port = port, .credit = kWindow, .timeout_ms = kConnectLimit.count()};
+Task<std::unique_ptr<core::Tunnel>> LiveTunnel::open(std::shared_ptr<PersistentLink> line,
+                                                     std::uint16_t port) {
+  const wire::OpenTunnel request{
+      .port = port, .credit = kWindow, .timeout_ms = kConnectLimit.count()};
   auto payload = wire::encode(request);
-  CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kOpenTunnel, std::move(payload)));
+  CAY_CO_TRY(auto channel,
+             co_await ask(std::move(line), wire::Type::kOpenTunnel, std::move(payload)));
   channel->grant(kWindow, Channel::Announce::kNo);
   const Deadline deadline = after(kAnswerLimit);
   auto first = co_await channel->next(deadline);
   if (!first && first.error().reason == "unknown_request") {
-    co_return Error{Code::kUnsupported, "old_keeper",
-                    "this sandbox was started by a release of Cay without tunnels: stop and start it", 0};
+    co_return Error{
+        Code::kUnsupported, "old_keeper",
+        "this sandbox was started by a release of Cay without tunnels: stop and start it", 0};
   }
   CAY_CO_TRY(const auto frame, std::move(first));
-  CAY_CO_TRY(const auto opened, decode_as<wire::TunnelOpen>(frame, wire::Type::kTunnelOpen, "the tunnel"));
+  CAY_CO_TRY(const auto opened,
+             decode_as<wire::TunnelOpen>(frame, wire::Type::kTunnelOpen, "the tunnel"));
   co_return std::unique_ptr<core::Tunnel>(new LiveTunnel(std::move(channel), opened.credit));
 }
 
@@ -41,7 +46,8 @@ Error LiveTunnel::breach(const std::string& what) {
 Result<void> LiveTunnel::sort(wire::Frame frame) {
   if (is(frame, wire::Type::kData)) {
     const auto data = wire::decode_data(frame.payload);
-    if (!data || data->offset != offset_ || ended_) return breach("bytes of a tunnel that do not belong there");
+    if (!data || data->offset != offset_ || ended_)
+      return breach("bytes of a tunnel that do not belong there");
     offset_ += data->bytes.size();
     if (!data->bytes.empty()) inbox_.emplace_back(data->bytes);
   } else if (is(frame, wire::Type::kCredit)) {
@@ -86,7 +92,9 @@ Task<void> LiveTunnel::write(Bytes bytes) {
   std::size_t done = 0;
   while (done < bytes.size()) {
     CAY_CO_CHECK(sort());
-    if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
+    if (shut_)
+      co_return Error{Code::kInvalidArgument, "tunnel_shut",
+                      "this side of the tunnel was ended already", 0};
     if (allowed_ == 0) {
       co_await channel_->changed();
       continue;
@@ -94,7 +102,10 @@ Task<void> LiveTunnel::write(Bytes bytes) {
     CAY_CO_CHECK(co_await channel_->room(kFileLimit));
     const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(allowed_, wire::kDataChunk));
     const std::size_t size = std::min(bytes.size() - done, most);
-    const wire::Data data{.stream = 0, .after_end = false, .offset = sent_, .bytes = std::string_view(bytes).substr(done, size)};
+    const wire::Data data{.stream = 0,
+                          .after_end = false,
+                          .offset = sent_,
+                          .bytes = std::string_view(bytes).substr(done, size)};
     channel_->send(wire::Type::kData, wire::encode_data(data));
     done += size;
     sent_ += size;

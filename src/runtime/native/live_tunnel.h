@@ -16,10 +16,11 @@ class LiveTunnel final : public core::Tunnel {
 
   // Connects. kNotReady (connect_refused), kDeadlineExceeded (connect_timed_out), kExhausted
   // (too_many_tunnels); kUnsupported if the sandbox's keeper is of an older release.
-  static Task<std::unique_ptr<core::Tunnel>> open(std::shared_ptr<PersistentLink> line, std::uint16_t port);
+  static Task<std::unique_ptr<core::Tunnel>> open(std::shared_ptr<PersistentLink> line,
+                                                  std::uint16_t port);
 
-  // One that both sides have ended goes on by itself until the program inside has taken all that was
-  // written; any other is broken off.
+  // One that both sides have ended goes on by itself until the program inside has taken all that
+  // was written; any other is broken off.
   ~LiveTunnel() override;
 
   Task<Bytes> read() override;
@@ -28,7 +29,8 @@ class LiveTunnel final : public core::Tunnel {
   void break_off(Error why) override;
 
  private:
-  LiveTunnel(std::unique_ptr<Channel> channel, std::uint64_t allowed) : channel_(std::move(channel)), allowed_(allowed) {}
+  LiveTunnel(std::unique_ptr<Channel> channel, std::uint64_t allowed)
+      : channel_(std::move(channel)), allowed_(allowed) {}
   // All that has come. Reader and writer share the channel: whoever looks, sorts for both.
   Result<void> sort();
   Result<void> sort(wire::Frame frame);
@@ -40,10 +42,10 @@ class LiveTunnel final : public core::Tunnel {
   std::uint64_t owed_ = 0;     // read and not granted again yet
   std::uint64_t allowed_ = 0;  // bytes the keeper takes
   std::uint64_t sent_ = 0;
-  bool ended_ = false;         // the far side's end came
+  bool ended_ = false;  // the far side's end came
   bool shut_ = false;
   std::optional<Error> broken_;
-  bool broken_off_ = false;    // by ourselves: received bytes are not wanted either
+  bool broken_off_ = false;  // by ourselves: received bytes are not wanted either
 };
 
 }  // namespace cay::runtime

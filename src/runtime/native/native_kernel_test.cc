@@ -24,7 +24,8 @@ class NativeTest : public ::testing::Test {
   std::unique_ptr<Event> died_ = std::make_unique<Event>(loop_.get_executor());
 
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: needs root (it makes namespaces, mounts and cgroups)";
+    if (::geteuid() != 0)
+      GTEST_SKIP() << "SKIPPED: needs root (it makes namespaces, mounts and cgroups)";
     if (!launcher_) launcher_ = std::make_unique<RealLauncher>();
     new_daemon();
   }
@@ -45,7 +46,10 @@ class NativeTest : public ::testing::Test {
   // A daemon that starts anew: the connections of the old one are gone.
   void new_daemon(bool watched = true) {
     runtime_.reset();
-    const NativeConfig config{.data = launcher_->data, .instance = launcher_->instance, .build = "test", .launcher_limit = Millis{20'000}};
+    const NativeConfig config{.data = launcher_->data,
+                              .instance = launcher_->instance,
+                              .build = "test",
+                              .launcher_limit = Millis{20'000}};
     runtime_ = std::make_unique<NativeRuntime>(loop_.get_executor(), config);
     if (watched) watch();
   }
@@ -64,7 +68,8 @@ class NativeTest : public ::testing::Test {
     boot.id = id;
     boot.hostname = "box";
     boot.snapshot = SnapshotId(RealLauncher::kSnapshot);
-    boot.limits = {.cpu_millicores = 1000, .memory_bytes = 256u << 20, .disk_bytes = 64u << 20, .pids = 256};
+    boot.limits = {
+        .cpu_millicores = 1000, .memory_bytes = 256u << 20, .disk_bytes = 64u << 20, .pids = 256};
     return boot;
   }
   static CommandSpec shell(std::string id, std::string script) {
@@ -99,7 +104,8 @@ TEST_F(NativeTest, BootRunStopReadBootAgainDestroy) {
     EXPECT_TRUE(running);
     auto stopped = co_await runtime_->stop(id);
     EXPECT_TRUE(stopped) << stopped.error().message;
-    deaths_.clear();  // on a busy host the launcher sees the end before the stop, which then counts as the stop's
+    deaths_.clear();  // on a busy host the launcher sees the end before the stop, which then counts
+                      // as the stop's
     auto after_that = co_await (*box)->stats();
     EXPECT_FALSE(after_that);
     EXPECT_EQ(after_that.error().code, Code::kLost);
@@ -172,7 +178,8 @@ TEST_F(NativeTest, ADaemonThatComesBackFindsItsSandboxAndItsOutput) {
     auto other = co_await runtime_->boot(spec(unknown));
     EXPECT_TRUE(other);
     if (!box) co_return;
-    auto started = co_await (*box)->start(shell("a", "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i; sleep 0.02; done"));
+    auto started = co_await (*box)->start(
+        shell("a", "i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo $i; sleep 0.02; done"));
     EXPECT_TRUE(started);
   });
   new_daemon();
@@ -195,7 +202,8 @@ TEST_F(NativeTest, ADaemonThatComesBackFindsItsSandboxAndItsOutput) {
   EXPECT_FALSE(std::filesystem::exists(launcher_->data + "/spool/" + unknown.get()));
 }
 
-// A daemon settles its rows between adopting and watching: a keeper that dies then must not stay `ready` for ever.
+// A daemon settles its rows between adopting and watching: a keeper that dies then must not stay
+// `ready` for ever.
 TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
   const SandboxId id(new_uuid());
   play([&, this]() -> asio::awaitable<void> {
@@ -225,8 +233,9 @@ TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
 
 TEST_F(NativeTest, ALauncherThatIsKilledIsWaitedFor) {
 #if __has_feature(thread_sanitizer)
-  GTEST_SKIP() << "TSan gives a forked child a thread of its own, and setns(2) takes only single-threaded processes into a "
-                  "user namespace: no command can run under it";
+  GTEST_SKIP()
+      << "TSan gives a forked child a thread of its own, and setns(2) takes only single-threaded processes into a "
+         "user namespace: no command can run under it";
 #endif
   const SandboxId id(new_uuid());
   play([&, this]() -> asio::awaitable<void> {

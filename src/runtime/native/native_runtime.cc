@@ -30,12 +30,13 @@ namespace cay::runtime {
 namespace {
 
 constexpr Millis kGreetLimit{10'000};
-// At the daemon's start, for all keepers together: one that is silent must not keep clients from the others.
+// At the daemon's start, for all keepers together: one that is silent must not keep clients from
+// the others.
 constexpr Millis kAdoptLimit{300};
 constexpr Millis kLeftoversLimit{500};  // for the ends of what does not live, all together
-constexpr Millis kLaunchersWord{500};  // for the launcher to say why a keeper that is gone ended
-constexpr Millis kPoliteLimit{2000};  // for a keeper to record the ends of its commands
-constexpr Millis kLastReads{1000};    // for readers to take the rest, before the spool is removed
+constexpr Millis kLaunchersWord{500};   // for the launcher to say why a keeper that is gone ended
+constexpr Millis kPoliteLimit{2000};    // for a keeper to record the ends of its commands
+constexpr Millis kLastReads{1000};      // for readers to take the rest, before the spool is removed
 
 std::string host_boot_id() {
   const UniqueFd fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
@@ -57,19 +58,24 @@ wire::Hello our_hello(const NativeConfig& config) {
 }
 
 LauncherClient::Config launcher_config(const NativeConfig& config, const wire::Hello& hello) {
-  return {.dial = unix_dialer(config.data + "/run/launcher.sock"),
-          .hello = hello,
-          .instance = config.instance,
-          // Whoever asks by the API need not know where on the host its data lie.
-          .start_hint = "on the host, `sudo cay launcher --data DATA --daemon-uid UID --detach` starts it (the daemon's data directory and user)",
-          .connect_limit = config.launcher_limit};
+  return {
+      .dial = unix_dialer(config.data + "/run/launcher.sock"),
+      .hello = hello,
+      .instance = config.instance,
+      // Whoever asks by the API need not know where on the host its data lie.
+      .start_hint =
+          "on the host, `sudo cay launcher --data DATA --daemon-uid UID --detach` starts it (the daemon's data directory and user)",
+      .connect_limit = config.launcher_limit};
 }
 
 bool is_off(const std::string& policy) { return policy.empty() || policy == "off"; }
 
 // What a launcher says of a sandbox that it started.
-// A launcher of before there were profiles says nothing, and its commands are what profile default's are.
-std::string profile_given(const wire::Created& got) { return got.profile.empty() ? "default" : got.profile; }
+// A launcher of before there were profiles says nothing, and its commands are what profile
+// default's are.
+std::string profile_given(const wire::Created& got) {
+  return got.profile.empty() ? "default" : got.profile;
+}
 
 SandboxNetwork network_of(const std::string& policy, const std::string& no_network) {
   if (is_off(policy)) return {};
@@ -80,7 +86,8 @@ SandboxNetwork network_of(const std::string& policy, const std::string& no_netwo
 // What came of the policy that was asked for.
 SandboxNetwork network_of(const core::BootSpec& asked, const wire::Created& got) {
   if (!is_off(asked.policy) && got.policy.empty()) {
-    return {NetworkState::kUnavailable, "the launcher is older than this daemon and makes no way out: restart it"};
+    return {NetworkState::kUnavailable,
+            "the launcher is older than this daemon and makes no way out: restart it"};
   }
   return network_of(got.policy, got.no_network);
 }
@@ -92,7 +99,8 @@ class CloseUnlessKept {
   CloseUnlessKept(const CloseUnlessKept&) = delete;
   CloseUnlessKept& operator=(const CloseUnlessKept&) = delete;
   ~CloseUnlessKept() {
-    if (line_) line_->close(Error{Code::kCancelled, "boot_cancelled", "the sandbox did not come up", 0});
+    if (line_)
+      line_->close(Error{Code::kCancelled, "boot_cancelled", "the sandbox did not come up", 0});
   }
   void keep() { line_.reset(); }
 
@@ -150,22 +158,25 @@ NativeRuntime::~NativeRuntime() {
   live_->on_death = nullptr;
   auto lines = std::move(live_->lines);
   live_->lines.clear();
-  for (const auto& [id, line] : lines) line->close(Error{Code::kUnavailable, "daemon_ending", "this daemon is ending", 0});
+  for (const auto& [id, line] : lines)
+    line->close(Error{Code::kUnavailable, "daemon_ending", "this daemon is ending", 0});
 }
 
-void NativeRuntime::tell_later(std::weak_ptr<Live> weak, SandboxId id, std::shared_ptr<PersistentLink> line, std::string reason) {
+void NativeRuntime::tell_later(std::weak_ptr<Live> weak, SandboxId id,
+                               std::shared_ptr<PersistentLink> line, std::string reason) {
   auto timer = std::make_shared<asio::steady_timer>(loop_, kLaunchersWord);
-  timer->async_wait([timer, weak = std::move(weak), id = std::move(id), line = std::move(line), reason = std::move(reason)](
-                        boost::system::error_code failed) {
+  timer->async_wait([timer, weak = std::move(weak), id = std::move(id), line = std::move(line),
+                     reason = std::move(reason)](boost::system::error_code failed) {
     const auto live = failed ? nullptr : weak.lock();
     if (live && live->holds(id, line)) live->died(id, reason);
   });
 }
 
 std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
-  auto line = keeper_line(loop_, unix_dialer(config_.data + "/run/" + id.get() + ".sock"), hello_, id.get(),
-                          config_.instance);
-  line->on_death([this, weak = std::weak_ptr<Live>(live_), id, self = std::weak_ptr<PersistentLink>(line)](std::string reason) {
+  auto line = keeper_line(loop_, unix_dialer(config_.data + "/run/" + id.get() + ".sock"), hello_,
+                          id.get(), config_.instance);
+  line->on_death([this, weak = std::weak_ptr<Live>(live_), id,
+                  self = std::weak_ptr<PersistentLink>(line)](std::string reason) {
     const auto live = weak.lock();
     const auto gone = self.lock();
     if (!live || !gone || !live->holds(id, gone)) return;
@@ -177,10 +188,13 @@ std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
   return line;
 }
 
-Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id, std::shared_ptr<PersistentLink> line,
-                                                              std::optional<SandboxNetwork> network, Millis limit) {
+Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id,
+                                                              std::shared_ptr<PersistentLink> line,
+                                                              std::optional<SandboxNetwork> network,
+                                                              Millis limit) {
   auto link = co_await line->link(limit);
-  if (!link) co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
+  if (!link)
+    co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
   co_return box_of(id, std::move(line), std::move(network));
 }
 
@@ -239,12 +253,16 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
                 "the launcher is older than this daemon and records no programs: restart it", 0};
   } else if (profile_given(*created) != to_string(spec.profile)) {
     box = Error{Code::kUnsupported, "profile_unsupported",
-                "the launcher is older than this daemon, and started the sandbox by the profile '" + profile_given(*created) + "': restart it", 0};
-  } else if (spec.profile == Profile::kNested && !config_.nested_networks && !created->knows_networks) {
-    box = Error{Code::kUnsupported, "profile_unsupported",
-                "the launcher is older than this daemon, and lets containers make network namespaces, which the operator does not allow "
-                "(host.nested_networks): restart it",
+                "the launcher is older than this daemon, and started the sandbox by the profile '" +
+                    profile_given(*created) + "': restart it",
                 0};
+  } else if (spec.profile == Profile::kNested && !config_.nested_networks &&
+             !created->knows_networks) {
+    box = Error{
+        Code::kUnsupported, "profile_unsupported",
+        "the launcher is older than this daemon, and lets containers make network namespaces, which the operator does not allow "
+        "(host.nested_networks): restart it",
+        0};
   } else if (!spec.tmpfs.empty() && !created->knows_tmpfs) {
     box = Error{
         Code::kUnsupported, "tmpfs_unsupported",
@@ -276,7 +294,8 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     if (polite && readers) readers->go_on_from(spool(), id, hello_.boot_id);
     // Else the launcher ends what does not end by itself.
   }
-  // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher does not.
+  // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher
+  // does not.
   auto stopped = co_await launcher_.stop(id.get());
   if (!stopped) {
     if (line) line->expect_end(std::nullopt);  // if it lives on, its end will be none of our making
@@ -342,8 +361,10 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     auto way_out = network == networks.end() ? std::nullopt : std::optional(network->second);
     auto box = co_await greet(id, line, way_out, left_until(limit));
     if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
-      // It lives and does not answer now: what it holds is not for us to end. Its link goes on trying.
-      spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(), box.error().message);
+      // It lives and does not answer now: what it holds is not for us to end. Its link goes on
+      // trying.
+      spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(),
+                   box.error().message);
       box = box_of(id, line, std::move(way_out));
     }
     if (!box) {
@@ -355,14 +376,19 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     alive.emplace_back(id, *std::move(box));
   }
   keep_rules_of(config_.data, wanted);
-  const Deadline patience = after(kLeftoversLimit);  // the launcher goes on with what it was told to end
+  const Deadline patience =
+      after(kLeftoversLimit);  // the launcher goes on with what it was told to end
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
     if (connected.contains(id)) continue;
-    auto ending = wanted.contains(id) ? launcher_.stop(entry.sandbox_id) : launcher_.destroy(entry.sandbox_id);
-    auto ended = co_await with_deadline(std::move(ending), left_until(patience) + Millis{10}, "its end");
-    // What does not go now must not keep the daemon from serving the others; the next start tries again.
-    if (!ended) spdlog::warn("leftovers of sandbox {}: {}", entry.sandbox_id, ended.error().message);
+    auto ending = wanted.contains(id) ? launcher_.stop(entry.sandbox_id)
+                                      : launcher_.destroy(entry.sandbox_id);
+    auto ended =
+        co_await with_deadline(std::move(ending), left_until(patience) + Millis{10}, "its end");
+    // What does not go now must not keep the daemon from serving the others; the next start tries
+    // again.
+    if (!ended)
+      spdlog::warn("leftovers of sandbox {}: {}", entry.sandbox_id, ended.error().message);
   }
   co_return std::move(alive);
 }
@@ -378,7 +404,8 @@ Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
   co_return spools.take();
 }
 
-Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id, CommandId command,
+Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id,
+                                                                         CommandId command,
                                                                          core::OutputOffsets from) {
   co_return spooled_reader(spool(), id, command, from, hello_.boot_id);
 }
@@ -410,8 +437,10 @@ Task<DecidedPage> NativeRuntime::decisions(SandboxId id, DecidedQuery query) {
   co_return read_decision_log(config_.data + "/gate", id, query);
 }
 
-Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(std::function<void(std::string)> progress) {
-  CAY_CO_TRY(const auto snapshot, co_await launcher_.prepare_default(config_.prepare, std::move(progress)));
+Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(
+    std::function<void(std::string)> progress) {
+  CAY_CO_TRY(const auto snapshot,
+             co_await launcher_.prepare_default(config_.prepare, std::move(progress)));
   co_return to_model(snapshot);
 }
 
@@ -426,8 +455,10 @@ void NativeRuntime::part() {
 
 core::RuntimeHealth NativeRuntime::health() const {
   const std::uint64_t links = launcher_.connections();
-  return {.reachable = launcher_.connected(), .reconnects = links > 0 ? links - 1 : 0,
-          .gate_serves = gate_serves(config_.data), .broker_serves = broker_serves(config_.data)};
+  return {.reachable = launcher_.connected(),
+          .reconnects = links > 0 ? links - 1 : 0,
+          .gate_serves = gate_serves(config_.data),
+          .broker_serves = broker_serves(config_.data)};
 }
 
 Task<std::vector<core::Feature>> NativeRuntime::features() {
@@ -436,12 +467,15 @@ Task<std::vector<core::Feature>> NativeRuntime::features() {
   for (const auto& feature : found) {
     features.push_back(to_model(feature));
     // The launcher looks at the host alone.
-    if (feature.name == "package sources" && !config_.prepare.apt_archive.empty()) features.back() = {feature.name, true, "mirrors.apt of the settings", "", ""};
+    if (feature.name == "package sources" && !config_.prepare.apt_archive.empty())
+      features.back() = {feature.name, true, "mirrors.apt of the settings", "", ""};
   }
   const auto is_network = [](const core::Feature& feature) { return feature.name == "network"; };
   if (std::ranges::none_of(features, is_network)) {
-    features.push_back({"network", false, "the launcher is older than this daemon", "sandboxes come up without a way out",
-                        "sudo cay launcher --data " + config_.data + " --stop, then start it again"});
+    features.push_back(
+        {"network", false, "the launcher is older than this daemon",
+         "sandboxes come up without a way out",
+         "sudo cay launcher --data " + config_.data + " --stop, then start it again"});
   }
   features.push_back(gate_feature(config_.data, config_.gate_goes_by));
   features.push_back(vault_feature(config_.data));

@@ -15,13 +15,15 @@ struct NativeConfig {
   std::string data;      // the data directory, absolute: DATA/run and DATA/spool are used
   std::string instance;  // DATA/instance
   std::string build;     // program version, for HELLO
-  std::uint64_t spool_bytes = 0;  // output kept of all commands of a sandbox; 0: the keeper's default
-  std::uint64_t disk_reserve = 0;  // bytes of DATA's disk that commands' output leaves free
-  std::string gate_goes_by{};  // what the gate should: see helper_state.h
+  std::uint64_t spool_bytes =
+      0;  // output kept of all commands of a sandbox; 0: the keeper's default
+  std::uint64_t disk_reserve = 0;       // bytes of DATA's disk that commands' output leaves free
+  std::string gate_goes_by{};           // what the gate should: see helper_state.h
   std::vector<std::string> networks{};  // special ranges that the operator opens to sandboxes
-  bool nested_networks = false;         // in profile nested, containers may have network namespaces of their own
-  wire::PrepareDefault prepare{};       // what the default snapshot is made with
-  Millis launcher_limit{20'000};  // how long a verb waits for a launcher that does not answer
+  bool nested_networks =
+      false;  // in profile nested, containers may have network namespaces of their own
+  wire::PrepareDefault prepare{};  // what the default snapshot is made with
+  Millis launcher_limit{20'000};   // how long a verb waits for a launcher that does not answer
 };
 
 class NativeRuntime final : public core::Runtime {
@@ -52,16 +54,19 @@ class NativeRuntime final : public core::Runtime {
   void part() override;
 
  private:
-  struct Live;  // what is known of the connected sandboxes; shared with handlers that may outlive us
+  struct Live;  // what is known of the connected sandboxes; shared with handlers that may outlive
+                // us
 
   std::shared_ptr<PersistentLink> connect(const SandboxId& id);
   // The live sandbox once its keeper has greeted; the connection is closed on failure.
   Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line,
-                                                 std::optional<SandboxNetwork> network, Millis limit);
+                                                 std::optional<SandboxNetwork> network,
+                                                 Millis limit);
   std::shared_ptr<core::LiveSandbox> box_of(const SandboxId& id,
                                             std::shared_ptr<PersistentLink> line,
                                             std::optional<SandboxNetwork> network);
-  void tell_later(std::weak_ptr<Live> live, SandboxId id, std::shared_ptr<PersistentLink> line, std::string reason);
+  void tell_later(std::weak_ptr<Live> live, SandboxId id, std::shared_ptr<PersistentLink> line,
+                  std::string reason);
   std::string spool() const { return config_.data + "/spool"; }
 
   asio::any_io_executor loop_;

@@ -32,7 +32,9 @@ constexpr Millis kConnectLimit{8'000};
 
 auto to(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-Error lost() { return {Code::kUnavailable, "link_lost", "the sandbox's keeper closed the connection", 0}; }
+Error lost() {
+  return {Code::kUnavailable, "link_lost", "the sandbox's keeper closed the connection", 0};
+}
 
 Error breach(const char* what) {
   return {Code::kInternal, "protocol_error", std::string("the sandbox's keeper sent ") + what, 0};
@@ -49,7 +51,8 @@ Result<StreamSocket> tcp_socket(const asio::any_io_executor& executor, UniqueFd 
     return ::getsockopt(descriptor.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
   };
   const int family = option(SO_DOMAIN);
-  if ((family != AF_INET && family != AF_INET6) || option(SO_PROTOCOL) != IPPROTO_TCP) return breach("something that is no TCP socket");
+  if ((family != AF_INET && family != AF_INET6) || option(SO_PROTOCOL) != IPPROTO_TCP)
+    return breach("something that is no TCP socket");
   StreamSocket socket(executor);
   ErrorCode failed;
   socket.assign(asio::generic::stream_protocol(family, IPPROTO_TCP), descriptor.get(), failed);
@@ -72,10 +75,14 @@ struct PassedTunnels::Desk {
 
 class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, public DirectWrite {
  public:
-  Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket) : group_(std::move(group)), socket_(std::move(socket)), buffers_(group_->wide_, socket_.native_handle()) {
+  Tunnel(std::shared_ptr<PassedTunnels> group, StreamSocket socket)
+      : group_(std::move(group)),
+        socket_(std::move(socket)),
+        buffers_(group_->wide_, socket_.native_handle()) {
     group_->open_.insert(this);
   }
-  // Reset by the kernel, as it was made, unless both sides have ended: then the kernel delivers what is left.
+  // Reset by the kernel, as it was made, unless both sides have ended: then the kernel delivers
+  // what is left.
   ~Tunnel() override {
     group_->open_.erase(this);
     leave();
@@ -84,7 +91,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   Task<Bytes> read() override {
     if (broken_) co_return *broken_;
     if (ended_) co_return Bytes();
-    // One buffer for all tunnels of a loop: nothing is kept for an idle one, and nothing cleared for a few bytes.
+    // One buffer for all tunnels of a loop: nothing is kept for an idle one, and nothing cleared
+    // for a few bytes.
     thread_local std::array<char, kPiece> scratch;
     ErrorCode failed;
     ssize_t got = receive(scratch);
@@ -106,10 +114,13 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
 
   Task<void> write(Bytes bytes) override {
     if (broken_) co_return *broken_;
-    if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
+    if (shut_)
+      co_return Error{Code::kInvalidArgument, "tunnel_shut",
+                      "this side of the tunnel was ended already", 0};
     ErrorCode failed;
     for (std::string_view left = bytes; !failed && !left.empty();) {
-      const ssize_t sent = ::send(socket_.native_handle(), left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      const ssize_t sent =
+          ::send(socket_.native_handle(), left.data(), left.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent >= 0) {
         left.remove_prefix(static_cast<std::size_t>(sent));
       } else if (would_wait(errno)) {
@@ -144,7 +155,9 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   }
   Task<void> write_piped(KernelPipe pipe) override {
     if (broken_) co_return *broken_;
-    if (shut_) co_return Error{Code::kInvalidArgument, "tunnel_shut", "this side of the tunnel was ended already", 0};
+    if (shut_)
+      co_return Error{Code::kInvalidArgument, "tunnel_shut",
+                      "this side of the tunnel was ended already", 0};
     const std::size_t size = pipe.size();
     ErrorCode failed;
     co_await give_to(socket_, pipe, failed);
@@ -158,7 +171,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   }
   std::size_t write_now(std::string_view bytes) override {
     if (broken_ || shut_) return 0;
-    const ssize_t sent = ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent =
+        ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent <= 0) return 0;
     buffers_.moved(static_cast<std::size_t>(sent));
     return static_cast<std::size_t>(sent);
@@ -166,7 +180,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   bool is_quiet() override {
     if (broken_ || ended_ || shut_ || write_failed_) return false;
     char byte = 0;
-    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    return ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == -1 &&
+           (errno == EAGAIN || errno == EWOULDBLOCK);
   }
   bool has_gone() override { return broken_ || is_broken(socket_.native_handle()); }
 
@@ -184,7 +199,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   }
 
  private:
-  // Its keeper has the socket too, and can make a call wait without MSG_DONTWAIT (base/bounded_call.h).
+  // Its keeper has the socket too, and can make a call wait without MSG_DONTWAIT
+  // (base/bounded_call.h).
   ssize_t receive(std::span<char> into) {
     ssize_t got = 0;
     do {
@@ -203,8 +219,8 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
     const CallLimit limit;
     socket_.close(ignored);
   }
-  // Returns the error of a read that looks like the end. If the program was killed with its keeper, or
-  // write() has seen the break, the stream did not end.
+  // Returns the error of a read that looks like the end. If the program was killed with its keeper,
+  // or write() has seen the break, the stream did not end.
   Result<void> end() {
     if (write_failed_) return fail(broke_off(write_failed_.value()));
     if (group_->line_->hung_up()) return fail(lost());
@@ -250,11 +266,15 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
   if (desk.channel == 0) {
     wire::Hello hello = line_->ours();
     hello.role = "tunnel";
-    question = wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kHello), .flags = 0, .channel = 0,
+    question = wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kHello),
+                                   .flags = 0,
+                                   .channel = 0,
                                    .payload = wire::encode(hello)});
   }
-  question += wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kOpenTunnel), .flags = 0,
-                                  .channel = ++desk.channel, .payload = wire::encode(request)});
+  question += wire::encode_frame({.type = static_cast<std::uint16_t>(wire::Type::kOpenTunnel),
+                                  .flags = 0,
+                                  .channel = ++desk.channel,
+                                  .payload = wire::encode(request)});
   desk.answered = false;
   ErrorCode failed;
   co_await asio::async_write(desk.socket, asio::buffer(question), to(failed));
@@ -271,9 +291,12 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
     desk.reader.feed(received->bytes);
     while (auto frame = desk.reader.next()) {
       if (!desk.greeted) {
-        const auto hello = is(*frame, wire::Type::kHello) ? wire::decode<wire::Hello>(frame->payload) : std::nullopt;
+        const auto hello = is(*frame, wire::Type::kHello)
+                               ? wire::decode<wire::Hello>(frame->payload)
+                               : std::nullopt;
         const wire::Hello& theirs = line_->theirs();
-        desk.greeted = hello && hello->instance == theirs.instance && hello->sandbox_id == theirs.sandbox_id;
+        desk.greeted =
+            hello && hello->instance == theirs.instance && hello->sandbox_id == theirs.sandbox_id;
         if (!desk.greeted) co_return breach("another one's greeting");
         continue;
       }
@@ -283,7 +306,8 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
         desk.answered = true;
         co_return to_error(*std::move(error));
       }
-      if (!is(*frame, wire::Type::kTunnelOpen) || frame->channel != desk.channel || !socket) co_return breach("no socket");
+      if (!is(*frame, wire::Type::kTunnelOpen) || frame->channel != desk.channel || !socket)
+        co_return breach("no socket");
       desk.answered = true;
       co_return socket;
     }
@@ -295,7 +319,9 @@ Task<std::unique_ptr<core::Tunnel>> PassedTunnels::open(std::uint16_t port) {
   auto self = shared_from_this();
   if (open_.size() + opening_ >= kMost) {
     co_return Error{Code::kExhausted, "too_many_tunnels",
-                    "the sandbox has " + std::to_string(kMost) + " connections through tunnels open already: close some", 0};
+                    "the sandbox has " + std::to_string(kMost) +
+                        " connections through tunnels open already: close some",
+                    0};
   }
   struct Opening {
     std::size_t& count;
@@ -304,7 +330,8 @@ Task<std::unique_ptr<core::Tunnel>> PassedTunnels::open(std::uint16_t port) {
   } opening(self->opening_);
   CAY_CO_TRY(auto desk, co_await self->free_desk());
   auto asking = self->ask(*desk, port);
-  auto answer = co_await with_deadline<UniqueFd>(std::move(asking), kAnswerLimit, "asking the sandbox's keeper for a connection");
+  auto answer = co_await with_deadline<UniqueFd>(std::move(asking), kAnswerLimit,
+                                                 "asking the sandbox's keeper for a connection");
   if (self->closed_) co_return *self->closed_;
   if (desk->answered && self->idle_.size() < kIdle) self->idle_.push_back(std::move(desk));
   CAY_CO_TRY(auto descriptor, std::move(answer));

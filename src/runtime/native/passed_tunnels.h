@@ -1,5 +1,6 @@
-// PassedTunnels: tunnels of one sandbox whose connected sockets its keeper hands over. Their bytes go
-// straight between the daemon and the program inside. They are requested over connections of their own
+// PassedTunnels: tunnels of one sandbox whose connected sockets its keeper hands over. Their bytes
+// go straight between the daemon and the program inside. They are requested over connections of
+// their own
 // ("tunnel" in the HELLO), of which several are kept for the next tunnel.
 #pragma once
 #include <memory>

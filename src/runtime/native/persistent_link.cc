@@ -9,7 +9,7 @@ namespace cay::runtime {
 namespace {
 
 constexpr Millis kFirstPause{5};
-constexpr Millis kBrief{1000};            // a link this short-lived makes the next dial wait a little
+constexpr Millis kBrief{1000};  // a link this short-lived makes the next dial wait a little
 constexpr Millis kPauseAfterBrief{50};
 constexpr int kBreachesForgiven = 3;
 constexpr Millis kBreachWindow{60'000};
@@ -18,8 +18,10 @@ constexpr std::size_t kMostEarly = 8 << 20;  // bytes; a keeper's notes are less
 }  // namespace
 
 Error no_descriptors(int os_errno) {
-  return {Code::kUnavailable, "no_descriptors",
-          "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)", os_errno};
+  return {
+      Code::kUnavailable, "no_descriptors",
+      "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)",
+      os_errno};
 }
 
 void PersistentLink::part() {
@@ -35,7 +37,8 @@ void PersistentLink::start() {
   auto self = shared_from_this();
   asio::co_spawn(loop_, run(), [self](std::exception_ptr failed) {
     if (!failed) return;
-    self->end(Error{Code::kInternal, "link_failed", "the connection to " + self->config_.peer + " failed by a bug", 0});
+    self->end(Error{Code::kInternal, "link_failed",
+                    "the connection to " + self->config_.peer + " failed by a bug", 0});
   });
 }
 
@@ -60,7 +63,8 @@ asio::awaitable<void> PersistentLink::run() {
       co_await link->closed();
       self->link_.reset();
       const bool breach = link->broke_protocol();
-      if (breach && self->config_.mortal && self->too_many_breaches()) self->die(link->why().message);
+      if (breach && self->config_.mortal && self->too_many_breaches())
+        self->die(link->why().message);
       const bool brief = std::chrono::steady_clock::now() - since < kBrief;
       pause = brief ? std::min(pause * 2, kPauseAfterBrief) : kFirstPause;
       const Deadline retry = after(pause);
@@ -149,7 +153,8 @@ bool PersistentLink::too_many_breaches() {
 
 void PersistentLink::die(std::string reason) {
   if (ended_) return;
-  end(expected_ ? *expected_ : Error{Code::kLost, "keeper_lost", config_.peer + " is gone: " + reason, 0});
+  end(expected_ ? *expected_
+                : Error{Code::kLost, "keeper_lost", config_.peer + " is gone: " + reason, 0});
   if (on_death_) on_death_(std::move(reason));
 }
 

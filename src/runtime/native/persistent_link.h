@@ -17,14 +17,14 @@ Error no_descriptors(int os_errno);
 class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
  public:
   struct Config {
-    std::string peer;       // for messages: "the launcher"
+    std::string peer;  // for messages: "the launcher"
     Dialer dial;
-    wire::Hello hello;      // ours
-    // Returns an error if the peer that greeted is not the wanted one. If `mortal`, the error ends the
-    // link for good. Otherwise callers get it while the link is tried again.
+    wire::Hello hello;  // ours
+    // Returns an error if the peer that greeted is not the wanted one. If `mortal`, the error ends
+    // the link for good. Otherwise callers get it while the link is tried again.
     std::function<Result<void>(const wire::Hello&)> check;
-    bool mortal = true;     // a keeper: nobody listening means dead. A launcher comes back
-    Error unreachable;      // what callers get when there is no link within their limit
+    bool mortal = true;  // a keeper: nobody listening means dead. A launcher comes back
+    Error unreachable;   // what callers get when there is no link within their limit
     Millis greet_limit{5000};
     Millis longest_pause{1000};  // of the back-off
   };
@@ -58,8 +58,8 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // Ours to end: everything that waits fails with `why`.
   void close(Error why);
   bool ended() const { return ended_; }
-  // Announces that our own action is about to end it: callers then get `why`, however the end shows.
-  // Nothing: it is not about to end.
+  // Announces that our own action is about to end it: callers then get `why`, however the end
+  // shows. Nothing: it is not about to end.
   void expect_end(std::optional<Error> why) { expected_ = std::move(why); }
 
   // As Link::part(), of this link and of those to come.
@@ -83,17 +83,17 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   std::shared_ptr<Link> link_;
   wire::Hello theirs_;
   std::function<void(const wire::Frame&)> on_event_;
-  std::deque<wire::Frame> early_;   // events that came before there was a handler
+  std::deque<wire::Frame> early_;  // events that came before there was a handler
   std::size_t early_bytes_ = 0;
   std::function<void(std::string)> on_death_;
   bool met_ = false;  // there was a link once
   bool ended_ = false;
   bool parting_ = false;
-  Error why_;                       // once ended
-  std::optional<Error> expected_;   // why it is about to end
-  std::optional<Error> refusal_;    // why nobody is reached now, if it is no matter of waiting
+  Error why_;                      // once ended
+  std::optional<Error> expected_;  // why it is about to end
+  std::optional<Error> refusal_;   // why nobody is reached now, if it is no matter of waiting
   std::uint64_t connections_ = 0;
-  int breaches_ = 0;                // of the protocol, within a minute
+  int breaches_ = 0;  // of the protocol, within a minute
   Deadline first_breach_{};
   Event changed_;
 };

@@ -37,13 +37,14 @@ ProgramEvent to_model(std::uint64_t offset, wire::ProgramMsg&& message) {
 }
 
 bool is_known(std::uint8_t kind) {
-  return kind >= static_cast<std::uint8_t>(ProgramKind::kStart) && kind <= static_cast<std::uint8_t>(ProgramKind::kFull);
+  return kind >= static_cast<std::uint8_t>(ProgramKind::kStart) &&
+         kind <= static_cast<std::uint8_t>(ProgramKind::kFull);
 }
 
 }  // namespace
 
-Result<ProgramPage> read_programs(const std::string& spool, const SandboxId& id, std::uint64_t offset,
-                                  std::uint32_t limit) {
+Result<ProgramPage> read_programs(const std::string& spool, const SandboxId& id,
+                                  std::uint64_t offset, std::uint32_t limit) {
   const std::uint64_t begin = wire::kProgramHead.size();
   ProgramPage page;
   page.next_offset = std::max(offset, begin);
@@ -71,7 +72,8 @@ Result<ProgramPage> read_programs(const std::string& spool, const SandboxId& id,
   // A damaged record behind good ones is reported by the read that begins at it.
   if (read.damaged && read.good == 0) return bad_offset;
   for (auto& [at, message] : read.records) {
-    if (is_known(message.kind)) page.items.push_back(to_model(page.next_offset + at, std::move(message)));
+    if (is_known(message.kind))
+      page.items.push_back(to_model(page.next_offset + at, std::move(message)));
   }
   page.next_offset += read.good;
   return page;

@@ -1,5 +1,6 @@
-// DATA/rules/ID: what a sandbox may reach, where it is not what its keeper lends: written here, read by the gate (wire::SandboxPolicy). A gate that
-// serves is told of a change, and answers when it goes by it; one that does not serve reads the file before it serves.
+// DATA/rules/ID: what a sandbox may reach, where it is not what its keeper lends: written here,
+// read by the gate (wire::SandboxPolicy). A gate that serves is told of a change, and answers when
+// it goes by it; one that does not serve reads the file before it serves.
 #pragma once
 #include <set>
 #include <string>
@@ -11,10 +12,12 @@
 namespace cay::runtime {
 
 // kUnavailable (policy_not_in_force): nothing was changed.
-Result<void> write_rules(const std::string& data, const SandboxId& id, const wire::SandboxPolicy& policy);
+Result<void> write_rules(const std::string& data, const SandboxId& id,
+                         const wire::SandboxPolicy& policy);
 // Absent is success.
 Result<void> remove_rules(const std::string& data, const SandboxId& id);
-// Removes those of others than `known`, and what was written of their proxy rules (wire/routes_file.h).
+// Removes those of others than `known`, and what was written of their proxy rules
+// (wire/routes_file.h).
 void keep_rules_of(const std::string& data, const std::set<SandboxId>& known);
 // kUnavailable (policy_not_in_force): a gate is there, and did not say in time that it goes by it.
 Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id);

@@ -20,7 +20,8 @@ constexpr std::size_t kMaxRecord = 1 << 20;
 constexpr std::size_t kMaxCommands = 200'000;
 
 Error no_such_command(const CommandId& command) {
-  return Error{Code::kNotFound, "unknown_command", "no command '" + command.get() + "' is kept for this sandbox", 0};
+  return Error{Code::kNotFound, "unknown_command",
+               "no command '" + command.get() + "' is kept for this sandbox", 0};
 }
 
 // Nothing is open where the file is not what a keeper makes: told as missing.
@@ -54,8 +55,10 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
                                      bool* open = nullptr) {
   CAY_TRY(const auto fd, open_kept(dir, wire::kSpoolRecord));
   struct stat facts{};
-  if (::fstat(fd.get(), &facts) != 0) return Error::from_errno(errno, "stat the spool's record", "spool_unreadable");
-  std::string bytes(std::min(static_cast<std::size_t>(facts.st_size), kMaxRecord) + 1, '\0');  // nobody writes to it any more
+  if (::fstat(fd.get(), &facts) != 0)
+    return Error::from_errno(errno, "stat the spool's record", "spool_unreadable");
+  std::string bytes(std::min(static_cast<std::size_t>(facts.st_size), kMaxRecord) + 1,
+                    '\0');  // nobody writes to it any more
   std::size_t size = 0;
   while (size < bytes.size()) {
     const ssize_t got = ::read(fd.get(), bytes.data() + size, bytes.size() - size);
@@ -65,7 +68,8 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
     size += static_cast<std::size_t>(got);
   }
   bytes.resize(size);
-  // Also an empty one: a file system leaves a new file so when the power goes, whatever had been written.
+  // Also an empty one: a file system leaves a new file so when the power goes, whatever had been
+  // written.
   auto record = size <= kMaxRecord ? wire::read_record(bytes) : std::nullopt;
   if (!record || record->message.command_id != id) {
     return damaged(dir, id);
@@ -84,12 +88,17 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
 class SpooledReader final : public SpoolReader {
  public:
   SpooledReader(UniqueFd dir, wire::CommandMsg record, core::OutputOffsets from)
-      : dir_(std::move(dir)), record_(std::move(record)), command_(to_model(record_)), offsets_(from) {}
+      : dir_(std::move(dir)),
+        record_(std::move(record)),
+        command_(to_model(record_)),
+        offsets_(from) {}
 
   const Command& command() const override { return command_; }
 
   Task<core::OutputEvent> next() override {
-    if (ended_) co_return Error{Code::kInternal, "reader_ended", "this reader has already given the command's end", 0};
+    if (ended_)
+      co_return Error{Code::kInternal, "reader_ended",
+                      "this reader has already given the command's end", 0};
     for (const Stream stream : {Stream::kStdout, Stream::kStderr}) {
       auto event = piece(stream);
       if (!event) co_return std::move(event).error();
@@ -125,21 +134,25 @@ class SpooledReader final : public SpoolReader {
     if (bytes.empty()) return gap(stream, offset, found.length);
     const std::uint64_t at = offset;
     offset += bytes.size();
-    return std::optional<core::OutputEvent>(
-        core::OutputData{.stream = stream, .offset = at, .bytes = std::move(bytes), .after_end = after_end});
+    return std::optional<core::OutputEvent>(core::OutputData{
+        .stream = stream, .offset = at, .bytes = std::move(bytes), .after_end = after_end});
   }
 
-  static Result<std::optional<core::OutputEvent>> gap(Stream stream, std::uint64_t& offset, std::uint64_t length) {
+  static Result<std::optional<core::OutputEvent>> gap(Stream stream, std::uint64_t& offset,
+                                                      std::uint64_t length) {
     const std::uint64_t at = offset;
     if (length == 0 || length > UINT64_MAX - at) {
       return Error{Code::kLost, "spool_damaged", "the record of the command contradicts itself", 0};
     }
     offset += length;
-    return std::optional<core::OutputEvent>(core::OutputGap{.stream = stream, .offset = at, .length = length});
+    return std::optional<core::OutputEvent>(
+        core::OutputGap{.stream = stream, .offset = at, .length = length});
   }
 
   Result<Bytes> read(UniqueFd& file, const char* name, const wire::SpoolPiece& piece) {
-    if (!file) { CAY_TRY(file, open_stream(dir_.get(), name)); }
+    if (!file) {
+      CAY_TRY(file, open_stream(dir_.get(), name));
+    }
     if (!file) return Bytes();
     Bytes bytes(static_cast<std::size_t>(piece.length), '\0');
     std::size_t done = 0;
@@ -166,7 +179,8 @@ class SpooledReader final : public SpoolReader {
 
 void SpooledCommands::CloseDirectory::operator()(DIR* dir) const { ::closedir(dir); }
 
-Result<SpooledCommands> SpooledCommands::open(const std::string& spool, const SandboxId& id, std::string boot_id) {
+Result<SpooledCommands> SpooledCommands::open(const std::string& spool, const SandboxId& id,
+                                              std::string boot_id) {
   SpooledCommands out;
   out.boot_id_ = std::move(boot_id);
   CAY_TRY(auto root, open_spool(spool, id));
@@ -182,23 +196,28 @@ Result<bool> SpooledCommands::read(std::size_t most) {
   for (std::size_t i = 0; i < most; ++i) {
     errno = 0;
     const dirent* entry = ::readdir(entries_.get());
-    if (entry == nullptr && errno != 0) return Error::from_errno(errno, "list the spool", "spool_unreadable");
+    if (entry == nullptr && errno != 0)
+      return Error::from_errno(errno, "list the spool", "spool_unreadable");
     if (entry == nullptr || all_.size() >= kMaxCommands) return false;
     CAY_CHECK(look_at_one(entry->d_name));
   }
   return true;
 }
 
-// One that is there and cannot be looked at is no command that never ran: without it there is no list.
+// One that is there and cannot be looked at is no command that never ran: without it there is no
+// list.
 Result<void> SpooledCommands::look_at_one(const std::string& name) {
   if (!is_valid_command_id(name)) return {};
   const auto dir = open_directory(::dirfd(entries_.get()), name);
-  const bool gone_or_none = !dir && (dir.error().os_errno == ENOENT || dir.error().os_errno == ENOTDIR || dir.error().os_errno == ELOOP);
+  const bool gone_or_none =
+      !dir && (dir.error().os_errno == ENOENT || dir.error().os_errno == ENOTDIR ||
+               dir.error().os_errno == ELOOP);
   if (gone_or_none) return {};
   if (!dir) return dir.error();
   auto record = read_record(dir->get(), name, boot_id_);
   if (!record && record.error().reason == "spool_damaged") record = damaged(dir->get(), name);
-  if (!record && (record.error().code == Code::kNotFound || record.error().os_errno == ENOENT)) return {};  // cut down while it was made or removed
+  if (!record && (record.error().code == Code::kNotFound || record.error().os_errno == ENOENT))
+    return {};  // cut down while it was made or removed
   if (!record) return std::move(record).error();
   all_.push_back(to_model(*record));
   return {};
@@ -221,7 +240,8 @@ Result<KeptCommand> KeptCommand::open(const std::string& spool, const SandboxId&
   CAY_TRY(auto opened, std::move(dir));
   bool open = false;
   auto found = read_record(opened.get(), command.get(), boot_id, &open);
-  if (!found && found.error().os_errno == ENOENT) return no_such_command(command);  // cut down while it was made or removed
+  if (!found && found.error().os_errno == ENOENT)
+    return no_such_command(command);  // cut down while it was made or removed
   CAY_TRY(auto record, std::move(found));
   return KeptCommand(std::move(opened), std::move(record), open);
 }

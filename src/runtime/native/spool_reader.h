@@ -15,10 +15,12 @@ namespace cay::runtime {
 
 // `spool`: DATA/spool. `boot_id`: of the host now, to tell a lost keeper from a restarted host.
 
-// All of them, read some at a time: there may be a hundred thousand, and whoever reads them serves others too.
+// All of them, read some at a time: there may be a hundred thousand, and whoever reads them serves
+// others too.
 class SpooledCommands {
  public:
-  static Result<SpooledCommands> open(const std::string& spool, const SandboxId& id, std::string boot_id);
+  static Result<SpooledCommands> open(const std::string& spool, const SandboxId& id,
+                                      std::string boot_id);
   // Looks at up to `most` more. False: that was all. After an error there is no list.
   Result<bool> read(std::size_t most);
   std::vector<Command> take();  // the oldest first
@@ -66,8 +68,10 @@ class KeptCommand {
 };
 
 // The same in one step.
-Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool, const SandboxId& id,
-                                                            const CommandId& command, core::OutputOffsets from,
+Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool,
+                                                            const SandboxId& id,
+                                                            const CommandId& command,
+                                                            core::OutputOffsets from,
                                                             const std::string& boot_id);
 
 }  // namespace cay::runtime

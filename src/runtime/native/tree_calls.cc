@@ -50,19 +50,22 @@ class TreeReader final : public core::TreeSource {
     using Event = std::optional<core::TreeEvent>;
     if (is(frame, wire::Type::kData)) {
       const auto data = wire::decode_data(frame.payload);
-      if (!data || data->bytes.size() > left_) return unexpected_frame(frame, "content within the file's size");
+      if (!data || data->bytes.size() > left_)
+        return unexpected_frame(frame, "content within the file's size");
       if (data->bytes.empty()) return Event();
       left_ -= data->bytes.size();
       owed_ += data->bytes.size();
       return Event(core::TreeEvent(Bytes(data->bytes)));
     }
-    if (left_ > 0) return unexpected_frame(frame, std::to_string(left_) + " more bytes of the file");
+    if (left_ > 0)
+      return unexpected_frame(frame, std::to_string(left_) + " more bytes of the file");
     if (is(frame, wire::Type::kEof)) {
       channel_->finish();
       channel_.reset();
       return Event();
     }
-    CAY_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "a tree entry"));
+    CAY_TRY(const auto info,
+            decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo, "a tree entry"));
     owed_ += frame.payload.size();  // entries take credit as content does
     core::TreeEntry entry{.info = to_model(info)};
     if (entry.info.kind == FileKind::kFile) left_ = entry.info.size;
@@ -71,17 +74,19 @@ class TreeReader final : public core::TreeSource {
 
   std::unique_ptr<Channel> channel_;  // null at the end
   std::optional<wire::Frame> first_;
-  std::uint64_t left_ = 0;            // of the present file
+  std::uint64_t left_ = 0;  // of the present file
   std::uint64_t owed_ = 0;
 };
 
 Error short_tree() {
-  return Error{Code::kInvalidArgument, "bad_tree", "a file of the tree has not the size that its entry says", 0};
+  return Error{Code::kInvalidArgument, "bad_tree",
+               "a file of the tree has not the size that its entry says", 0};
 }
 
 }  // namespace
 
-Task<std::unique_ptr<core::TreeSource>> tree_read(std::shared_ptr<PersistentLink> line, wire::FileOp op) {
+Task<std::unique_ptr<core::TreeSource>> tree_read(std::shared_ptr<PersistentLink> line,
+                                                  wire::FileOp op) {
   op.credit = kTreeWindow;
   auto payload = wire::encode(op);
   CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kFileOp, std::move(payload)));
@@ -91,7 +96,8 @@ Task<std::unique_ptr<core::TreeSource>> tree_read(std::shared_ptr<PersistentLink
   co_return std::unique_ptr<core::TreeSource>(std::move(tree));
 }
 
-Task<void> tree_write(std::shared_ptr<PersistentLink> line, wire::FileOp op, std::unique_ptr<core::TreeSource> tree) {
+Task<void> tree_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
+                      std::unique_ptr<core::TreeSource> tree) {
   auto payload = wire::encode(op);
   CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kFileOp, std::move(payload)));
   FileSender sender(std::move(channel));

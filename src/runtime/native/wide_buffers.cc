@@ -8,7 +8,8 @@ namespace cay::runtime {
 namespace {
 
 #ifndef SO_BUF_LOCK
-constexpr int SO_BUF_LOCK = 72;  // asm-generic/socket.h; since Linux 5.14. Without it the buffers stay as they are
+constexpr int SO_BUF_LOCK =
+    72;  // asm-generic/socket.h; since Linux 5.14. Without it the buffers stay as they are
 #endif
 
 void let_grow(int socket) {
@@ -34,7 +35,9 @@ void WideBuffers::Place::moved(std::size_t bytes) {
 
 void WideBuffers::widen(Place& place) {
   if (wide_.size() >= kMost) {
-    const auto oldest = std::min_element(wide_.begin(), wide_.end(), [](const Place* a, const Place* b) { return a->last_ < b->last_; });
+    const auto oldest =
+        std::min_element(wide_.begin(), wide_.end(),
+                         [](const Place* a, const Place* b) { return a->last_ < b->last_; });
     if (place.last_ - (*oldest)->last_ < kIdle) {
       place.bytes_ = 0;  // considered again after as many
       return;

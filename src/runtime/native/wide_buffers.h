@@ -1,6 +1,7 @@
-// WideBuffers: chooses the connections of a sandbox whose kernel buffers grow with their traffic. A fixed
-// buffer of the keeper's size makes both sides wait for each other more than they move bytes. But a
-// guest decides how far a buffer grows, too, so only the few connections that move the most have one.
+// WideBuffers: chooses the connections of a sandbox whose kernel buffers grow with their traffic. A
+// fixed buffer of the keeper's size makes both sides wait for each other more than they move bytes.
+// But a guest decides how far a buffer grows, too, so only the few connections that move the most
+// have one.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -13,10 +14,12 @@ namespace cay::runtime {
 
 class WideBuffers {
  public:
-  static constexpr std::size_t kMost = 8;              // at once; each up to the host's tcp_rmem and tcp_wmem
+  static constexpr std::size_t kMost = 8;  // at once; each up to the host's tcp_rmem and tcp_wmem
   static constexpr std::uint64_t kWorth = 1024 * 1024;  // bytes, before a connection gets one
-  static constexpr Millis kIdle{1000};                  // a connection that has moved nothing for so long gives its own up
-  static constexpr int kFixed = 256 * 1024;             // what the others have, each way; as the keeper sets it
+  static constexpr Millis kIdle{
+      1000};  // a connection that has moved nothing for so long gives its own up
+  static constexpr int kFixed =
+      256 * 1024;  // what the others have, each way; as the keeper sets it
 
   // The place of one connection, which its destructor frees. Belongs to one loop.
   class Place {

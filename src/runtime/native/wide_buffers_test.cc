@@ -15,9 +15,12 @@ namespace {
 constexpr int kLock = 72;  // SO_BUF_LOCK
 
 struct One {
-  explicit One(WideBuffers& group) : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), place(group, socket.get()) {
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &WideBuffers::kFixed, sizeof WideBuffers::kFixed);
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &WideBuffers::kFixed, sizeof WideBuffers::kFixed);
+  explicit One(WideBuffers& group)
+      : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), place(group, socket.get()) {
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &WideBuffers::kFixed,
+                 sizeof WideBuffers::kFixed);
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &WideBuffers::kFixed,
+                 sizeof WideBuffers::kFixed);
   }
   bool may_grow() const {
     int locked = -1;

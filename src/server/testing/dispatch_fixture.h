@@ -1,4 +1,5 @@
-// A dispatcher behind real sockets, so that what a client sees is what is tested; what it would write down is kept.
+// A dispatcher behind real sockets, so that what a client sees is what is tested; what it would
+// write down is kept.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -49,8 +50,14 @@ struct DispatchTest : ::testing::Test {
     router.add("DELETE", "/boxes/{name}", who);
     router.add("GET", "/look/{name}", who, Right::kReadOne);
     router.add("POST", "/drain", who, Right::kHost);
-    ASSERT_TRUE(keys.add({.name = "reader", .tenant = "t1", .hash = hash_key("cay_read"), .scope = KeyScope::kRead}));
-    ASSERT_TRUE(keys.add({.name = "root", .tenant = "t1", .hash = hash_key("cay_admin"), .scope = KeyScope::kAdmin}));
+    ASSERT_TRUE(keys.add({.name = "reader",
+                          .tenant = "t1",
+                          .hash = hash_key("cay_read"),
+                          .scope = KeyScope::kRead}));
+    ASSERT_TRUE(keys.add({.name = "root",
+                          .tenant = "t1",
+                          .hash = hash_key("cay_admin"),
+                          .scope = KeyScope::kAdmin}));
     router.add("GET", "/healthz", who, http::Auth::kNone);
     for (const char* method : {"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"}) {
       router.add(method, "/act", [this](SharedExchange exchange) -> asio::awaitable<void> {
@@ -58,22 +65,28 @@ struct DispatchTest : ::testing::Test {
         co_await who(exchange);
       });
       // A link's own: it is let in where the handler finds the token good.
-      router.add(method, "/link/{token}", [this](SharedExchange exchange) -> asio::awaitable<void> {
-        if (exchange->params().at("token") == "good") {
-          const auto in = exchange->let_in({http::Caller::Kind::kLink, "t1/link-1"});
-          if (!in) {
-            http::Response response;
-            response.status = 429;
-            response.body = in.error().reason;
-            co_await exchange->respond(std::move(response));
-            co_return;
-          }
-        }
-        note_act();
-        co_await who(exchange);
-      }, http::Auth::kOwn);
+      router.add(
+          method, "/link/{token}",
+          [this](SharedExchange exchange) -> asio::awaitable<void> {
+            if (exchange->params().at("token") == "good") {
+              const auto in = exchange->let_in({http::Caller::Kind::kLink, "t1/link-1"});
+              if (!in) {
+                http::Response response;
+                response.status = 429;
+                response.body = in.error().reason;
+                co_await exchange->respond(std::move(response));
+                co_return;
+              }
+            }
+            note_act();
+            co_await who(exchange);
+          },
+          http::Auth::kOwn);
     }
-    router.add("GET", "/throw", [](SharedExchange) -> asio::awaitable<void> { throw std::runtime_error("inside"); co_return; });
+    router.add("GET", "/throw", [](SharedExchange) -> asio::awaitable<void> {
+      throw std::runtime_error("inside");
+      co_return;
+    });
     router.add("GET", "/named", [](SharedExchange exchange) -> asio::awaitable<void> {
       http::Response named;
       named.headers.add("X-Request-Id", "its-own");
@@ -121,7 +134,8 @@ struct DispatchTest : ::testing::Test {
       records.push_back(record);
       written.notify_all();
     };
-    server = std::make_unique<TestServer>([this](std::shared_ptr<http::Exchange> exchange) { return handler(std::move(exchange)); });
+    server = std::make_unique<TestServer>(
+        [this](std::shared_ptr<http::Exchange> exchange) { return handler(std::move(exchange)); });
     server->thread().call([&] {
       open = std::make_unique<OpenRequests>(server->thread().loop().get_executor());
       config.open = open.get();
@@ -141,10 +155,12 @@ struct DispatchTest : ::testing::Test {
     const std::lock_guard lock(mutex);
     begun_at_act = begun_records.size();
   }
-  static std::string request(const std::string& line, const std::string& headers = "", const std::string& host = "127.0.0.1") {
+  static std::string request(const std::string& line, const std::string& headers = "",
+                             const std::string& host = "127.0.0.1") {
     return line + " HTTP/1.1\r\nHost: " + host + "\r\n" + headers + "\r\n";
   }
-  std::string ask(const std::string& line, const std::string& headers = "", const std::string& host = "127.0.0.1") {
+  std::string ask(const std::string& line, const std::string& headers = "",
+                  const std::string& host = "127.0.0.1") {
     ++asked;
     RawClient client(server->port());
     client.send(request(line, headers, host));
@@ -153,7 +169,8 @@ struct DispatchTest : ::testing::Test {
   // A record is written when its handler has returned, just after the answer.
   AccessRecord last() {
     std::unique_lock lock(mutex);
-    const bool all = written.wait_for(lock, std::chrono::seconds(10), [this] { return records.size() >= asked; });
+    const bool all = written.wait_for(lock, std::chrono::seconds(10),
+                                      [this] { return records.size() >= asked; });
     return all ? records.back() : AccessRecord();
   }
 };

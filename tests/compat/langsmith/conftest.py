@@ -3,12 +3,14 @@ import os
 import pytest
 
 
-
 @pytest.fixture(scope="session")
 def client(daemon):
     """The unmodified Python client; only URL and key are ours."""
-    os.environ.update(LANGSMITH_ENDPOINT=daemon.url, LANGSMITH_API_KEY=daemon.key, LANGSMITH_TRACING="false")
+    os.environ.update(
+        LANGSMITH_ENDPOINT=daemon.url, LANGSMITH_API_KEY=daemon.key, LANGSMITH_TRACING="false"
+    )
     from langsmith.sandbox import SandboxClient
+
     with SandboxClient() as made:
         yield made
 

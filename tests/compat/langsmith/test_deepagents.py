@@ -17,6 +17,7 @@ EVERY_BYTE = bytes(range(256))
 @pytest.fixture
 def backend(sandbox):
     from deepagents.backends.langsmith import LangSmithSandbox
+
     return LangSmithSandbox(sandbox)
 
 
@@ -75,15 +76,18 @@ def test_python_an_agent_works_with_its_tools(backend):
             return self
 
     file = {"file_path": "/job/sum.py"}
-    calls = [("write_file", {**file, "content": "print(sum(range(10)))\n"}),
-             ("edit_file", {**file, "old_string": "10", "new_string": "11"}),
-             ("execute", {"command": "cd /job && python3 sum.py"}),
-             ("read_file", file),
-             ("grep", {"pattern": "range", "path": "/job"}),
-             ("glob", {"pattern": "*.py", "path": "/job"}),
-             ("ls", {"path": "/job"})]
-    script = [AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}])
-              for name, args in calls]
+    calls = [
+        ("write_file", {**file, "content": "print(sum(range(10)))\n"}),
+        ("edit_file", {**file, "old_string": "10", "new_string": "11"}),
+        ("execute", {"command": "cd /job && python3 sum.py"}),
+        ("read_file", file),
+        ("grep", {"pattern": "range", "path": "/job"}),
+        ("glob", {"pattern": "*.py", "path": "/job"}),
+        ("ls", {"path": "/job"}),
+    ]
+    script = [
+        AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}]) for name, args in calls
+    ]
     model = Scripted(messages=iter([*script, AIMessage("done")]))
     agent = create_deep_agent(model=model, backend=backend)
     messages = agent.invoke({"messages": [HumanMessage("sum it up")]})["messages"]
@@ -99,8 +103,13 @@ def test_npm(daemon):
     if not NODE.exists():
         pytest.skip("tools/testenv.sh has not installed npm's deepagents")
     env = {**os.environ, **daemon.env, "LANGSMITH_TRACING": "false"}
-    done = subprocess.run(["node", HERE / "deepagents.mjs", NODE], env=env, capture_output=True,
-                          text=True, timeout=slow(120))
+    done = subprocess.run(
+        ["node", HERE / "deepagents.mjs", NODE],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=slow(120),
+    )
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     failed = "\n\n".join(f"{row['name']}\n{row['error']}" for row in rows if row["error"])
     assert done.returncode == 0 and not failed, failed + done.stderr[-3000:]

@@ -21,7 +21,9 @@ def failed_box(daemon):
         box = http.post("/api/v1/sandboxes", json={}).json()
         kill_keeper(daemon, box["id"])
         where = f"/api/v1/sandboxes/{box['id']}"
-        wait_until(lambda: http.get(where).json()["state"] == "failed", "the keeper's death was seen")
+        wait_until(
+            lambda: http.get(where).json()["state"] == "failed", "the keeper's death was seen"
+        )
         yield box["name"]
         http.delete(where)
 
@@ -34,13 +36,24 @@ def test_client(daemon, failed_box, version, transport):
     proxy = CuttingProxy(daemon.port, random_cuts(seed=11, low=100_000, high=250_000))
     try:
         done = subprocess.run(
-            ["node", HERE / "client.cjs", folder, version, transport, proxy.url], capture_output=True, text=True,
-            timeout=180, env={**os.environ, **daemon.env, "LANGSMITH_TRACING": "false", "CAY_FAILED_BOX": failed_box})
+            ["node", HERE / "client.cjs", folder, version, transport, proxy.url],
+            capture_output=True,
+            text=True,
+            timeout=180,
+            env={
+                **os.environ,
+                **daemon.env,
+                "LANGSMITH_TRACING": "false",
+                "CAY_FAILED_BOX": failed_box,
+            },
+        )
     finally:
         proxy.close()
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     failed = {row["name"]: row["error"] for row in rows if row["error"]}
-    assert done.returncode == 0 and not failed, "\n\n".join(f"{k}\n{v}" for k, v in failed.items()) + done.stderr[-3000:]
+    assert done.returncode == 0 and not failed, (
+        "\n\n".join(f"{k}\n{v}" for k, v in failed.items()) + done.stderr[-3000:]
+    )
     assert len(rows) >= (18 if transport == "ws" else 7)
     if transport == "ws":
         assert proxy.cuts >= 2

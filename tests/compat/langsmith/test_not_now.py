@@ -15,6 +15,7 @@ from harness import new_daemon, wait_until
 def mine(request):
     """A daemon that is drained here, with nobody else's sandboxes on it."""
     from langsmith.sandbox import SandboxClient
+
     daemon = new_daemon().start()
     with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key) as client:
         yield daemon, client
@@ -23,6 +24,7 @@ def mine(request):
 
 class Meanwhile:
     """box.run() in a thread of its own: it waits for what somebody else does."""
+
     def __init__(self, box, line):
         self.got = None
         self.thread = threading.Thread(target=self._run, args=(box, line))
@@ -74,7 +76,9 @@ def test_what_runs_is_come_back_to(mine, why):
     daemon, client = mine
     with client.sandbox() as box:
         handle = box.run("echo up; read line; echo $line; exit 5", wait=False, close_input=False)
-        assert next(iter(handle)).data == "up\n"  # or a pause may come first, and nothing could be come back to
+        assert (
+            next(iter(handle)).data == "up\n"
+        )  # or a pause may come first, and nothing could be come back to
         drain(daemon, True) if why == "drained" else change(daemon, box, "pause")
         try:
             again = box.reconnect(handle.command_id)
@@ -89,23 +93,31 @@ def test_what_runs_is_come_back_to(mine, why):
 def test_one_that_stays_paused_says_so(mine, used):
     """The client's own message for a refused upgrade has the server's words with some releases of `websockets` only."""
     from langsmith.sandbox import SandboxConnectionError, SandboxOperationError
+
     daemon, client = mine
     with client.sandbox() as box:
         if used:
             box.run("true")
         change(daemon, box, "pause")
         assert client.get_sandbox_status(box.name).status == "stopped"
-        with pytest.raises(SandboxOperationError if used else SandboxConnectionError, match="paused" if used else "503") as refused:
+        with pytest.raises(
+            SandboxOperationError if used else SandboxConnectionError,
+            match="paused" if used else "503",
+        ) as refused:
             box.run("true")
         if used:
             assert refused.value.error_type == "NotReady"
         else:
             url = f"ws{box.dataplane_url[4:]}/execute/ws"
-            with pytest.raises(InvalidStatus) as raw, connect(url, additional_headers={"X-Api-Key": daemon.key}):
+            with pytest.raises(InvalidStatus) as raw, connect(
+                url, additional_headers={"X-Api-Key": daemon.key}
+            ):
                 pass
             assert b"is paused: resume it" in bytes(raw.value.response.body)
             assert raw.value.response.headers["Retry-After"] == "1"
-        assert client.get_sandbox_status(box.name).status == "stopped", "no request of an agent's undoes a pause"
+        assert (
+            client.get_sandbox_status(box.name).status == "stopped"
+        ), "no request of an agent's undoes a pause"
         assert client.start_sandbox(box.name).status == "ready"
         assert box.run("echo on").stdout == "on\n"
 
@@ -119,7 +131,11 @@ def test_a_box_that_is_being_stopped_serves_the_next_run(mine):
             time.sleep(0.003 * number)
             try:
                 got = box.run(f"echo {number} >> /root/ran; echo {number}")
-                assert (got.stdout, got.exit_code) in ((f"{number}\n", 0), ("", 137), (f"{number}\n", 137)), got  # 137: the stop's
+                assert (got.stdout, got.exit_code) in (
+                    (f"{number}\n", 0),
+                    ("", 137),
+                    (f"{number}\n", 137),
+                ), got  # 137: the stop's
             finally:
                 stop.join(timeout=60)
         ran = box.run("cat /root/ran").stdout.split()
@@ -131,15 +147,26 @@ def test_an_active_command_keeps_its_box_awake(mine):
     daemon, client = mine
     with client.sandbox(idle_ttl_seconds=60) as box, daemon.http() as http:
         where = f"/api/v1/sandboxes/{box.id}"
-        begin = ("import os, sys; from langsmith.sandbox import SandboxClient\n"
-                 "box = SandboxClient(api_endpoint=sys.argv[1], api_key=sys.argv[2]).get_sandbox(sys.argv[3])\n"
-                 "how = dict(wait=False, timeout=0, idle_timeout=int(sys.argv[5]), kill_on_disconnect=sys.argv[6] == '1')\n"
-                 "print(box.run(sys.argv[4], **how).command_id, flush=True)\n"
-                 "os._exit(0)")
+        begin = (
+            "import os, sys; from langsmith.sandbox import SandboxClient\n"
+            "box = SandboxClient(api_endpoint=sys.argv[1], api_key=sys.argv[2]).get_sandbox(sys.argv[3])\n"
+            "how = dict(wait=False, timeout=0, idle_timeout=int(sys.argv[5]), kill_on_disconnect=sys.argv[6] == '1')\n"
+            "print(box.run(sys.argv[4], **how).command_id, flush=True)\n"
+            "os._exit(0)"
+        )
 
         def left_alone(line, idle_timeout, kill="0"):
-            argv = [f"{daemon.url}/v2/sandboxes", daemon.key, box.name, line, str(idle_timeout), kill]
-            done = subprocess.run([sys.executable, "-c", begin, *argv], capture_output=True, text=True, timeout=60)
+            argv = [
+                f"{daemon.url}/v2/sandboxes",
+                daemon.key,
+                box.name,
+                line,
+                str(idle_timeout),
+                kill,
+            ]
+            done = subprocess.run(
+                [sys.executable, "-c", begin, *argv], capture_output=True, text=True, timeout=60
+            )
             assert done.returncode == 0, done.stderr
             return done.stdout.strip()
 

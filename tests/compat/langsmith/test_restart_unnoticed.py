@@ -34,13 +34,17 @@ def javascript(mortal):
     folder = NODE / f"{version}-with"
     if not folder.exists():
         pytest.skip(f"{folder} is not there: tools/testenv.sh makes it")
-    return lambda line: subprocess.Popen(["node", HERE / "restart.cjs", folder, version, "box", line], stdout=subprocess.PIPE,
-                                         env={**os.environ, **mortal.env, "LANGSMITH_TRACING": "false"})
+    return lambda line: subprocess.Popen(
+        ["node", HERE / "restart.cjs", folder, version, "box", line],
+        stdout=subprocess.PIPE,
+        env={**os.environ, **mortal.env, "LANGSMITH_TRACING": "false"},
+    )
 
 
 @pytest.mark.parametrize("how", ["kill", "terminate"])
 def test_python(mortal, how):
     from langsmith.sandbox import SandboxClient
+
     begun = threading.Event()
     shown = []
 
@@ -90,7 +94,9 @@ def before_it_begins(daemon):
         yield
         wait_until(lambda: connections() > before, "the client's connection")
         daemon.process.send_signal(signal.SIGTERM)
-        wait_until(closed, "the end of listening")  # by then the client's own connection is closed as well, or about to be
+        wait_until(
+            closed, "the end of listening"
+        )  # by then the client's own connection is closed as well, or about to be
     finally:
         os.kill(keeper, signal.SIGCONT)
     daemon.process.wait(timeout=60)
@@ -108,6 +114,7 @@ def runs(daemon):
 
 def test_python_before_it_begins(mortal):
     from langsmith.sandbox import SandboxClient
+
     got = []
     with SandboxClient(api_endpoint=f"{mortal.url}/v2/sandboxes", api_key=mortal.key) as client:
         box = client.get_sandbox("box")

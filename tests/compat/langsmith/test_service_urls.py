@@ -28,7 +28,10 @@ def web(sandbox):
 
 
 def in_seconds(text):
-    return (datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) - datetime.datetime.now(datetime.timezone.utc)).total_seconds()
+    return (
+        datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+        - datetime.datetime.now(datetime.timezone.utc)
+    ).total_seconds()
 
 
 def test_the_python_clients_service(client, web):
@@ -36,9 +39,16 @@ def test_the_python_clients_service(client, web):
     assert 60 < in_seconds(service.expires_at) <= 121
     got = service.get("/headers?a=1", headers={"X-Own": "yes"}).json()
     names = {name.lower() for name, _ in got["headers"]}
-    assert got["path"] == "/headers?a=1" and "x-own" in names and "x-langsmith-sandbox-service-token" not in names
+    assert (
+        got["path"] == "/headers?a=1"
+        and "x-own" in names
+        and "x-langsmith-sandbox-service-token" not in names
+    )
     body = b"x" * 300_000
-    assert service.post("/digest", content=body).json() == {"size": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+    assert service.post("/digest", content=body).json() == {
+        "size": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
     for method in ("put", "patch", "delete"):
         assert getattr(service, method)("/headers").json()["method"] == method.upper()
     assert service.get("nowhere").status_code == 404
@@ -49,13 +59,22 @@ def test_the_python_clients_service(client, web):
     short = web.service(PORT, expires_in_seconds=20)
     assert short.token != short.token and short.get("/headers").status_code == 200
     # access "off" withdraws; this client has no word for it.
-    off = client._http.post(f"{client._base_url}/boxes/{web.name}/service-url", json={"port": PORT, "access": "off"})
+    off = client._http.post(
+        f"{client._base_url}/boxes/{web.name}/service-url", json={"port": PORT, "access": "off"}
+    )
     assert off.status_code == 200
-    assert httpx.get(service.service_url + "/headers", headers={"X-Langsmith-Sandbox-Service-Token": service._token}).status_code == 401
+    assert (
+        httpx.get(
+            service.service_url + "/headers",
+            headers={"X-Langsmith-Sandbox-Service-Token": service._token},
+        ).status_code
+        == 401
+    )
 
 
 def test_the_python_clients_refusals(client, web):
     from langsmith.sandbox import ResourceNotFoundError, SandboxClientError
+
     with pytest.raises(ResourceNotFoundError):
         client.service("no-such-box", PORT)
     with pytest.raises(SandboxClientError, match="not built"):
@@ -75,10 +94,16 @@ def test_the_async_python_client(daemon, web):
 
 def test_the_python_clients_download_link(client, web):
     web.write("/home/user/a b.txt", "some text")
-    link = web.generate_download_url("a b.txt", content_type="text/plain", content_disposition="inline")
+    link = web.generate_download_url(
+        "a b.txt", content_type="text/plain", content_disposition="inline"
+    )
     assert link.expires_at is None
     got = httpx.get(link.download_url, timeout=slow(30))
-    assert (got.status_code, got.text, got.headers["content-type"]) == (200, "some text", "text/plain")
+    assert (got.status_code, got.text, got.headers["content-type"]) == (
+        200,
+        "some text",
+        "text/plain",
+    )
     assert got.headers["content-disposition"] == "inline; filename*=UTF-8''a%20b.txt"
     limited = client.generate_download_url(web.name, "/home/user/a b.txt", expires_in_seconds=60)
     assert 0 < in_seconds(limited.expires_at) <= 61
@@ -87,12 +112,21 @@ def test_the_python_clients_download_link(client, web):
 
 def test_the_npm_client(daemon, web):
     web.write("/tmp/file.txt", "some text")
-    done = subprocess.run(["node", HERE / "services.cjs", NODE, web.name, str(PORT), "/tmp/file.txt"], capture_output=True, text=True,
-                          timeout=slow(90), env={**os.environ, **daemon.env, "LANGSMITH_TRACING": "false"})
+    done = subprocess.run(
+        ["node", HERE / "services.cjs", NODE, web.name, str(PORT), "/tmp/file.txt"],
+        capture_output=True,
+        text=True,
+        timeout=slow(90),
+        env={**os.environ, **daemon.env, "LANGSMITH_TRACING": "false"},
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout)
     names = {name.lower() for name, _ in seen["headers"]["headers"]}
-    assert seen["headers"]["path"] == "/headers?a=1" and "x-own" in names and "x-langsmith-sandbox-service-token" not in names
+    assert (
+        seen["headers"]["path"] == "/headers?a=1"
+        and "x-own" in names
+        and "x-langsmith-sandbox-service-token" not in names
+    )
     assert seen["digest"] == {"size": 10, "sha256": hashlib.sha256(b"some bytes").hexdigest()}
     assert seen["missing"] == 404 and seen["refreshed"] is True and "token=" in seen["browserUrl"]
     assert 60 < in_seconds(seen["expiresAt"]) <= 121

@@ -24,7 +24,10 @@ def asked(client, over_sse):
     """The paths that the client asked for."""
     paths = []
     hooks = client._http.event_hooks
-    client._http.event_hooks = {**hooks, "request": [*hooks.get("request", []), lambda request: paths.append(request.url.path)]}
+    client._http.event_hooks = {
+        **hooks,
+        "request": [*hooks.get("request", []), lambda request: paths.append(request.url.path)],
+    }
     yield lambda end: sum(path.endswith(end) for path in paths)
     client._http.event_hooks = hooks
 
@@ -33,7 +36,9 @@ def test_run(sandbox, asked):
     got = sandbox.run("echo out; echo err >&2; exit 3")
     assert (got.stdout, got.stderr, got.exit_code) == ("out\n", "err\n", 3)
     assert asked("/execute/stream/start") == 1 and asked("/execute/ws") == 0
-    got = sandbox.run("pwd; echo $MARK", run_config={"work_dir": "/tmp", "env_vars": {"MARK": "set"}})
+    got = sandbox.run(
+        "pwd; echo $MARK", run_config={"work_dir": "/tmp", "env_vars": {"MARK": "set"}}
+    )
     assert got.stdout == "/tmp\nset\n"
     got = sandbox.run("pwd; echo $MARK", cwd="/var", env={"MARK": "too"})
     assert got.stdout == "/var\ntoo\n"
@@ -43,10 +48,15 @@ def test_run(sandbox, asked):
 def test_chunks_and_callbacks(sandbox, over_sse):
     handle = sandbox.run("for i in 1 2 3; do echo line-$i; done", wait=False)
     assert handle.command_id and handle.pid > 0
-    assert "".join(chunk.data for chunk in handle if chunk.stream == "stdout") == "line-1\nline-2\nline-3\n"
+    assert (
+        "".join(chunk.data for chunk in handle if chunk.stream == "stdout")
+        == "line-1\nline-2\nline-3\n"
+    )
     assert handle.result.exit_code == 0
     seen = []
-    assert sandbox.run("echo streamed", on_stdout=seen.append).stdout == "".join(seen) == "streamed\n"
+    assert (
+        sandbox.run("echo streamed", on_stdout=seen.append).stdout == "".join(seen) == "streamed\n"
+    )
 
 
 def test_large_output_is_acknowledged_and_whole(sandbox, asked):
@@ -66,11 +76,15 @@ def test_characters_are_never_split(sandbox, asked):
 def test_reconnect_by_id_at_an_offset(sandbox, over_sse):
     handle = sandbox.run("echo first; echo second", wait=False)
     assert handle.result.stdout == "first\nsecond\n"
-    assert sandbox.reconnect(handle.command_id, stdout_offset=len("first\n")).result.stdout == "second\n"
+    assert (
+        sandbox.reconnect(handle.command_id, stdout_offset=len("first\n")).result.stdout
+        == "second\n"
+    )
 
 
 def test_typed_errors(sandbox, over_sse, monkeypatch):
     from langsmith.sandbox import CommandTimeoutError, SandboxOperationError
+
     with pytest.raises(CommandTimeoutError):
         sandbox.run("sleep 60", timeout=1)
     with pytest.raises(SandboxOperationError) as caught:
@@ -94,12 +108,14 @@ def test_asynchronously(sandbox, over_sse):
         async with AsyncSandboxClient() as client:
             box = await client.get_sandbox(sandbox.name)
             return await box.run("echo async; exit 4")
+
     got = asyncio.run(talk())
     assert (got.stdout, got.exit_code) == ("async\n", 4)
 
 
 def test_nothing_runs_twice_when_the_connection_breaks(sandbox, daemon, over_sse):
     from langsmith.sandbox import SandboxClient
+
     proxy = CuttingProxy(daemon.port, random_cuts(seed=7, low=20_000, high=90_000))
     line = "echo ran >> /root/ran; for i in $(seq 1 30000); do echo $i; done; echo end >&2; exit 5"
     try:
@@ -107,7 +123,11 @@ def test_nothing_runs_twice_when_the_connection_breaks(sandbox, daemon, over_sse
             got = client.get_sandbox(sandbox.name).run(line, timeout=120)
     finally:
         proxy.close()
-    assert (got.stdout, got.stderr, got.exit_code) == ("".join(f"{i}\n" for i in range(1, 30001)), "end\n", 5)
+    assert (got.stdout, got.stderr, got.exit_code) == (
+        "".join(f"{i}\n" for i in range(1, 30001)),
+        "end\n",
+        5,
+    )
     assert proxy.cuts > 1
     assert sandbox.run("cat /root/ran").stdout == "ran\n"
 
@@ -115,32 +135,44 @@ def test_nothing_runs_twice_when_the_connection_breaks(sandbox, daemon, over_sse
 @pytest.mark.parametrize("how", ["kill", "terminate"])
 def test_a_restart_of_the_daemon_is_not_noticed(own_daemon, over_sse, how):
     from langsmith.sandbox import SandboxClient
+
     daemon = own_daemon()
     begun = threading.Event()
 
     def restart():
         begun.wait(slow(30))
         daemon.restart(how)
+
     restarter = threading.Thread(target=restart)
     with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key) as client:
         with client.sandbox() as box:
             restarter.start()
-            got = box.run("for i in $(seq 1 150); do echo line $i; sleep 0.02; done; echo end >&2; exit 7", timeout=120,
-                          on_stdout=lambda _: begun.set())
+            got = box.run(
+                "for i in $(seq 1 150); do echo line $i; sleep 0.02; done; echo end >&2; exit 7",
+                timeout=120,
+                on_stdout=lambda _: begun.set(),
+            )
             restarter.join()
-    assert (got.stdout, got.stderr, got.exit_code) == ("".join(f"line {i}\n" for i in range(1, 151)), "end\n", 7)
+    assert (got.stdout, got.stderr, got.exit_code) == (
+        "".join(f"line {i}\n" for i in range(1, 151)),
+        "end\n",
+        7,
+    )
 
 
 @pytest.mark.parametrize("first, then", [("sse", "ws"), ("ws", "sse")])
 def test_a_command_stays_with_its_transport_over_a_restart(own_daemon, monkeypatch, first, then):
     """Offsets count raw bytes over one and text over the other: where output is no text they are different places."""
     from langsmith.sandbox import SandboxClient, SandboxClientError, _sandbox
+
     daemon = own_daemon()
 
     def over(transport):
         monkeypatch.setattr(_sandbox, "sse_transport_selected", lambda: transport == "sse")
 
-    with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key) as client, client.sandbox() as box:
+    with SandboxClient(
+        api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key
+    ) as client, client.sandbox() as box:
         over(first)
         handle = box.run("printf 'caf\\351\\n'; sleep 600", wait=False, timeout=0, idle_timeout=-1)
         assert next(iter(handle)).data == "caf\ufffd\n"
@@ -168,14 +200,21 @@ def events(response):
 def test_every_byte_value_at_raw_offsets(sandbox, daemon):
     """16 MiB that are no text, acknowledged and resumed until the end."""
     box = f"{daemon.url}/v2/sandboxes/dp/{sandbox.name}/execute/stream"
-    body = {"command": "head -c 16777216 /dev/urandom | tee /root/noise", "command_id": "noise", "timeout_seconds": 120}
+    body = {
+        "command": "head -c 16777216 /dev/urandom | tee /root/noise",
+        "command_id": "noise",
+        "timeout_seconds": 120,
+    }
     got, url, requests, code = hashlib.sha256(), f"{box}/start", 0, None
     at = 0
     with httpx.Client(headers={"X-Api-Key": daemon.key}, timeout=slow(60)) as http:
         while code is None:
             requests += 1
             with http.stream("POST", url, json=body) as response:
-                assert response.status_code == 200 and response.headers["content-type"] == "text/event-stream"
+                assert (
+                    response.status_code == 200
+                    and response.headers["content-type"] == "text/event-stream"
+                )
                 for kind, data in events(response):
                     if kind == "stdout":
                         assert data["offset"] == at
@@ -188,7 +227,11 @@ def test_every_byte_value_at_raw_offsets(sandbox, daemon):
                         assert data["offset"] == at
                     elif kind == "exit":
                         code = data["exit_code"]
-            url, body = f"{box}/resume", {"command_id": "noise", "stdout_offset": at, "stderr_offset": 0}
+            url, body = f"{box}/resume", {
+                "command_id": "noise",
+                "stdout_offset": at,
+                "stderr_offset": 0,
+            }
     assert (at, code) == (16777216, 0) and requests >= 9
     assert sandbox.run("sha256sum /root/noise").stdout.split()[0] == got.hexdigest()
 

@@ -23,7 +23,9 @@ NOBODY = FIRST + 99
 @pytest.fixture
 def served(sandbox):
     sandbox.write("/tmp/server.py", SERVER)
-    handle = sandbox.run(f"exec python3 /tmp/server.py {FIRST}", wait=False, timeout=0, idle_timeout=-1)
+    handle = sandbox.run(
+        f"exec python3 /tmp/server.py {FIRST}", wait=False, timeout=0, idle_timeout=-1
+    )
     for chunk in handle:
         if "up" in chunk.data:
             break
@@ -47,10 +49,12 @@ def exchange(tunnel, blocks):
     """Sends and reads back at once; both digests."""
     sent, got, size = hashlib.sha256(), hashlib.sha256(), 0
     with dial(tunnel) as sock:
+
         def send():
             for number in range(blocks):
                 sent.update(block(number))
                 sock.sendall(block(number))
+
         sending = threading.Thread(target=send)
         sending.start()
         while size < blocks << 16:
@@ -74,11 +78,15 @@ def test_200_mib_each_way(served):
 
 
 def test_two_tunnels_at_once_with_several_connections_each(served):
-    with served.tunnel(remote_port=ECHO, local_port=free_port()) as one, \
-            served.tunnel(remote_port=ECHO, local_port=free_port()) as other:
+    with served.tunnel(remote_port=ECHO, local_port=free_port()) as one, served.tunnel(
+        remote_port=ECHO, local_port=free_port()
+    ) as other:
         results = []
-        threads = [threading.Thread(target=lambda t=tunnel: results.append(exchange(t, 64)))
-                   for tunnel in (one, other) for _ in range(3)]
+        threads = [
+            threading.Thread(target=lambda t=tunnel: results.append(exchange(t, 64)))
+            for tunnel in (one, other)
+            for _ in range(3)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -102,7 +110,9 @@ def test_connections_whose_first_frames_cross(served):
                 crossed.set()
 
         session._send_frame = send_frame
-        threads = [threading.Thread(target=lambda: results.append(exchange(tunnel, 4))) for _ in range(2)]
+        threads = [
+            threading.Thread(target=lambda: results.append(exchange(tunnel, 4))) for _ in range(2)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -135,18 +145,26 @@ def test_into_a_paused_sandbox_a_connection_ends_at_once(daemon, served, caplog)
         httpx.post(f"{ref}/pause", headers={"X-Api-Key": daemon.key}).raise_for_status()
         with dial(tunnel) as sock:
             assert sock.recv(1) == b""
-        wait_until(lambda: "tunnel: nothing listening" in caplog.text, "the client's words for the status")
-        with pytest.raises(InvalidStatus) as refused, served.tunnel(remote_port=ECHO, local_port=free_port()):
+        wait_until(
+            lambda: "tunnel: nothing listening" in caplog.text, "the client's words for the status"
+        )
+        with pytest.raises(InvalidStatus) as refused, served.tunnel(
+            remote_port=ECHO, local_port=free_port()
+        ):
             pass
-        assert refused.value.response.status_code == 503 and b"is paused: resume it" in refused.value.response.body
+        assert (
+            refused.value.response.status_code == 503
+            and b"is paused: resume it" in refused.value.response.body
+        )
         httpx.post(f"{ref}/resume", headers={"X-Api-Key": daemon.key}).raise_for_status()
         sent, got = exchange(tunnel, 1)  # the same tunnel goes on
         assert sent == got
 
 
 def test_a_stuck_connection_holds_up_no_other(served):
-    with served.tunnel(remote_port=STUCK, local_port=free_port()) as stuck, \
-            served.tunnel(remote_port=ECHO, local_port=free_port()) as fine:
+    with served.tunnel(remote_port=STUCK, local_port=free_port()) as stuck, served.tunnel(
+        remote_port=ECHO, local_port=free_port()
+    ) as fine:
         with dial(stuck) as sock:
             sock.settimeout(slow(1))
             with pytest.raises(TimeoutError):
@@ -178,13 +196,18 @@ def test_async_client(daemon, served):
 
 def test_it_wakes_a_stopped_sandbox_and_comes_back_after_a_restart(own_daemon):
     from langsmith.sandbox import SandboxClient
+
     daemon = own_daemon()
-    with SandboxClient(api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key) as client, client.sandbox() as box:
+    with SandboxClient(
+        api_endpoint=f"{daemon.url}/v2/sandboxes", api_key=daemon.key
+    ) as client, client.sandbox() as box:
         client.stop_sandbox(box.name)
         with box.tunnel(remote_port=PEER, local_port=free_port()) as tunnel:
             assert client.get_sandbox(box.name).status == "ready"
             box.write("/tmp/server.py", SERVER)
-            handle = box.run(f"exec python3 /tmp/server.py {FIRST}", wait=False, timeout=0, idle_timeout=-1)
+            handle = box.run(
+                f"exec python3 /tmp/server.py {FIRST}", wait=False, timeout=0, idle_timeout=-1
+            )
             for chunk in handle:
                 if "up" in chunk.data:
                     break
@@ -197,6 +220,7 @@ def test_it_wakes_a_stopped_sandbox_and_comes_back_after_a_restart(own_daemon):
 
 # By hand: what other clients do.
 
+
 def frame(kind, flags, stream, length, payload=b""):
     return struct.pack(">BBHII", 0, kind, flags, stream, length) + payload
 
@@ -204,7 +228,9 @@ def frame(kind, flags, stream, length, payload=b""):
 class Yamux:
     def __init__(self, daemon, box):
         url = box.dataplane_url.replace("http://", "ws://") + "/tunnel"
-        self.ws = connect(url, additional_headers={"X-Api-Key": daemon.key}, compression=None, max_size=1 << 20)
+        self.ws = connect(
+            url, additional_headers={"X-Api-Key": daemon.key}, compression=None, max_size=1 << 20
+        )
         self.buffer = b""
 
     def send(self, *frames):

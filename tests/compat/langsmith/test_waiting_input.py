@@ -11,10 +11,28 @@ MIB = 1 << 20
 
 
 def session(daemon, box, command, **fields):
-    ws = connect(f"ws://127.0.0.1:{daemon.port}/v2/sandboxes/dp/{box}/execute/ws", additional_headers={"X-Api-Key": daemon.key},
-                 max_size=4 * MIB, compression=None, close_timeout=0.2, ping_interval=None)
-    ws.send(json.dumps({"type": "execute", "command": command, "timeout_seconds": 0, "shell": "/bin/bash",
-                        "idle_timeout_seconds": 300, "kill_on_disconnect": False, "ttl_seconds": 600, **fields}))
+    ws = connect(
+        f"ws://127.0.0.1:{daemon.port}/v2/sandboxes/dp/{box}/execute/ws",
+        additional_headers={"X-Api-Key": daemon.key},
+        max_size=4 * MIB,
+        compression=None,
+        close_timeout=0.2,
+        ping_interval=None,
+    )
+    ws.send(
+        json.dumps(
+            {
+                "type": "execute",
+                "command": command,
+                "timeout_seconds": 0,
+                "shell": "/bin/bash",
+                "idle_timeout_seconds": 300,
+                "kill_on_disconnect": False,
+                "ttl_seconds": 600,
+                **fields,
+            }
+        )
+    )
     return ws, json.loads(ws.recv(timeout=slow(30)))["command_id"]
 
 
@@ -35,7 +53,9 @@ def to_end(ws):
 
 @pytest.fixture
 def state_of(http, box):
-    return lambda command: http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}").json()["state"]
+    return lambda command: http.get(f"/api/v1/sandboxes/{box['id']}/commands/{command}").json()[
+        "state"
+    ]
 
 
 def test_a_kill_is_obeyed_while_input_waits(daemon, box):
@@ -45,7 +65,10 @@ def test_a_kill_is_obeyed_while_input_waits(daemon, box):
     assert to_end(ws)[1]["type"] == "exit"
 
 
-@pytest.mark.parametrize("how, state", [({"kill_on_disconnect": True}, "killed"), ({"idle_timeout_seconds": 1}, "idle_killed")])
+@pytest.mark.parametrize(
+    "how, state",
+    [({"kill_on_disconnect": True}, "killed"), ({"idle_timeout_seconds": 1}, "idle_killed")],
+)
 def test_a_client_that_goes_is_noticed_while_its_input_waits(daemon, box, state_of, how, state):
     ws, command = session(daemon, box["id"], "exec sleep 1000", **how)
     flood(ws, 6 * MIB)
@@ -86,10 +109,16 @@ def test_a_session_keeps_to_its_sandbox_when_the_name_is_given_to_another(daemon
     name = f"ls-{box['id'][-8:].lower()}"
     assert http.patch(f"/api/v1/sandboxes/{box['id']}", json={"name": name}).status_code == 200
     ws, _ = session(daemon, name, "sleep 1000", command_id="c1")
-    assert http.patch(f"/api/v1/sandboxes/{box['id']}", json={"name": name + "-old"}).status_code == 200
+    assert (
+        http.patch(f"/api/v1/sandboxes/{box['id']}", json={"name": name + "-old"}).status_code
+        == 200
+    )
     other = http.post("/api/v1/sandboxes", json={"name": name}).json()["id"]
     try:
-        http.post(f"/api/v1/sandboxes/{other}/commands", json={"id": "c1", "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0})
+        http.post(
+            f"/api/v1/sandboxes/{other}/commands",
+            json={"id": "c1", "argv": ["sleep", "1000"], "wait": False, "timeout_s": 0},
+        )
         ws.send(json.dumps({"type": "kill"}))
         assert to_end(ws)[1]["type"] == "exit"
         assert http.get(f"/api/v1/sandboxes/{other}/commands/c1").json()["state"] == "running"

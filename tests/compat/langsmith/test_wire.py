@@ -33,8 +33,20 @@ def open_ws(daemon, box):
 
 
 def execute(ws, command, **fields):
-    ws.send(json.dumps({"type": "execute", "command": command, "timeout_seconds": 60, "shell": "/bin/bash",
-                        "idle_timeout_seconds": 300, "kill_on_disconnect": False, "ttl_seconds": 600, **fields}))
+    ws.send(
+        json.dumps(
+            {
+                "type": "execute",
+                "command": command,
+                "timeout_seconds": 60,
+                "shell": "/bin/bash",
+                "idle_timeout_seconds": 300,
+                "kill_on_disconnect": False,
+                "ttl_seconds": 600,
+                **fields,
+            }
+        )
+    )
 
 
 def frames(ws):
@@ -68,7 +80,10 @@ def test_the_same_control_plane_under_every_prefix(ls, wired, prefix):
     assert ls.get(f"{prefix}/boxes/{wired['id']}").json()["name"] == wired["name"]
     listed = ls.get(f"{prefix}/boxes").json()
     assert listed["sandboxes"] == listed["items"] and listed["next_cursor"] is None
-    assert ls.get(f"{prefix}/boxes/{wired['name']}/status").json() == {"status": "ready", "status_message": None}
+    assert ls.get(f"{prefix}/boxes/{wired['name']}/status").json() == {
+        "status": "ready",
+        "status_message": None,
+    }
 
 
 def test_info(ls):
@@ -88,11 +103,26 @@ def test_statuses_and_envelopes(ls, wired):
     assert invalid.json()["detail"][0]["loc"][-1] == "vcpus"
     quota = ls.post(boxes, json={"mem_bytes": 10 << 40})
     assert quota.status_code == 429 and "memory" in quota.json()["detail"]["message"]
-    for refused in ({"proxy_config": {"rules": [{"name": "a", "match_hosts": ["x"], "headers": []}]}},
-                    {"mount_config": {"mounts": [{"id": "a"}]}}):
+    for refused in (
+        {"proxy_config": {"rules": [{"name": "a", "match_hosts": ["x"], "headers": []}]}},
+        {"mount_config": {"mounts": [{"id": "a"}]}},
+    ):
         assert ls.post(boxes, json=refused).status_code == 422, refused
-    assert detail(ls.post(f"{boxes}/{wired['id']}/service-url", json={"port": 80, "access": "workspace"}))[0] == 501
-    assert detail(ls.post("/v2/sandboxes/snapshots", json={"name": "a", "docker_image": "b", "fs_capacity_bytes": 1}))[0] == 501
+    assert (
+        detail(
+            ls.post(f"{boxes}/{wired['id']}/service-url", json={"port": 80, "access": "workspace"})
+        )[0]
+        == 501
+    )
+    assert (
+        detail(
+            ls.post(
+                "/v2/sandboxes/snapshots",
+                json={"name": "a", "docker_image": "b", "fs_capacity_bytes": 1},
+            )
+        )[0]
+        == 501
+    )
 
 
 def test_list_rules(ls, wired):
@@ -101,19 +131,34 @@ def test_list_rules(ls, wired):
     assert ls.get(boxes, params={"page_size": 101}).status_code == 400
     assert ls.get(boxes, params={"page_size": 10, "limit": 10}).status_code == 400
     assert ls.get(boxes, params={"cursor": "nonsense"}).status_code == 400
-    names = [b["name"] for b in ls.get(boxes, params={"name_contains": wired["name"].upper()}).json()["sandboxes"]]
+    names = [
+        b["name"]
+        for b in ls.get(boxes, params={"name_contains": wired["name"].upper()}).json()["sandboxes"]
+    ]
     assert names == [wired["name"]]
     made = [ls.post(boxes, json={"name": f"page-{n}"}).json() for n in range(3)]
     seen, cursor = [], None
     while True:
-        page = ls.get(boxes, params={"page_size": 1, "name_contains": "page-", **({"cursor": cursor} if cursor else {})}).json()
+        page = ls.get(
+            boxes,
+            params={
+                "page_size": 1,
+                "name_contains": "page-",
+                **({"cursor": cursor} if cursor else {}),
+            },
+        ).json()
         seen += [b["name"] for b in page["sandboxes"]]
         cursor = page["next_cursor"]
         if not cursor:
             break
     assert sorted(seen) == ["page-0", "page-1", "page-2"]
-    done = ls.post(f"{boxes}/batch-delete", json={"names": [b["name"] for b in made] + ["none"]}).json()
-    assert sorted(done["deleted"]) == ["page-0", "page-1", "page-2"] and done["skipped"][0]["name"] == "none"
+    done = ls.post(
+        f"{boxes}/batch-delete", json={"names": [b["name"] for b in made] + ["none"]}
+    ).json()
+    assert (
+        sorted(done["deleted"]) == ["page-0", "page-1", "page-2"]
+        and done["skipped"][0]["name"] == "none"
+    )
 
 
 def test_frames_of_a_plain_run(daemon, wired):
@@ -121,7 +166,11 @@ def test_frames_of_a_plain_run(daemon, wired):
         execute(ws, "echo out; echo err >&2; exit 3", command_id=str(uuid.uuid4()))
         got = frames(ws)
     assert got[0]["type"] == "started" and got[0]["pid"] > 0
-    assert (text(got), text(got, "stderr"), got[-1]) == ("out\n", "err\n", {"type": "exit", "exit_code": 3})
+    assert (text(got), text(got, "stderr"), got[-1]) == (
+        "out\n",
+        "err\n",
+        {"type": "exit", "exit_code": 3},
+    )
 
 
 def test_execute_with_a_known_id_replays_and_runs_once(daemon, wired):
@@ -139,14 +188,32 @@ def test_reconnect(daemon, wired):
         execute(ws, "printf 'part1 part2'; exit 2", command_id=command_id)
         frames(ws)
     with open_ws(daemon, wired) as ws:
-        ws.send(json.dumps({"type": "reconnect", "command_id": command_id, "stdout_offset": 6, "stderr_offset": 0}))
+        ws.send(
+            json.dumps(
+                {
+                    "type": "reconnect",
+                    "command_id": command_id,
+                    "stdout_offset": 6,
+                    "stderr_offset": 0,
+                }
+            )
+        )
         first = json.loads(ws.recv())
         assert (first["type"], first["command_id"]) == ("started", command_id)
         second = json.loads(ws.recv())
         assert second == {"type": "stdout", "data": "part2", "offset": 6}
         assert json.loads(ws.recv()) == {"type": "exit", "exit_code": 2}
     with open_ws(daemon, wired) as ws:
-        ws.send(json.dumps({"type": "reconnect", "command_id": "unknown", "stdout_offset": 0, "stderr_offset": 0}))
+        ws.send(
+            json.dumps(
+                {
+                    "type": "reconnect",
+                    "command_id": "unknown",
+                    "stdout_offset": 0,
+                    "stderr_offset": 0,
+                }
+            )
+        )
         got = json.loads(ws.recv())
         assert (got["type"], got["error_type"]) == ("error", "CommandNotFound")
 
@@ -171,14 +238,32 @@ def test_kill_then_drop_is_obeyed(daemon, wired):
     ws.socket.shutdown(socket.SHUT_RDWR)
     ws.socket.close()
     with open_ws(daemon, wired) as again:
-        again.send(json.dumps({"type": "reconnect", "command_id": command_id, "stdout_offset": 3, "stderr_offset": 0}))
+        again.send(
+            json.dumps(
+                {
+                    "type": "reconnect",
+                    "command_id": command_id,
+                    "stdout_offset": 3,
+                    "stderr_offset": 0,
+                }
+            )
+        )
         assert frames(again)[-1] == {"type": "exit", "exit_code": 137}
 
 
 def test_kill_on_disconnect_and_idle_timeout(daemon, wired):
     def ended(command_id):
         with open_ws(daemon, wired) as ws:
-            ws.send(json.dumps({"type": "reconnect", "command_id": command_id, "stdout_offset": 0, "stderr_offset": 0}))
+            ws.send(
+                json.dumps(
+                    {
+                        "type": "reconnect",
+                        "command_id": command_id,
+                        "stdout_offset": 0,
+                        "stderr_offset": 0,
+                    }
+                )
+            )
             try:
                 while True:
                     frame = json.loads(ws.recv(timeout=0.5))
@@ -195,6 +280,7 @@ def test_kill_on_disconnect_and_idle_timeout(daemon, wired):
         if "idle_timeout_seconds" in fields:
             # Attaching resets the idle clock: look only after it had time to fire.
             import time
+
             time.sleep(2.5)
         frame = wait_until(lambda command_id=command_id: ended(command_id), f"ended by {fields}")
         assert frame == {"type": "exit", "exit_code": 137}
@@ -205,7 +291,16 @@ def test_two_sockets_see_everything(daemon, wired):
     with open_ws(daemon, wired) as one, open_ws(daemon, wired) as two:
         execute(one, "read go; seq 1 20000", command_id=command_id)
         assert json.loads(one.recv())["type"] == "started"
-        two.send(json.dumps({"type": "reconnect", "command_id": command_id, "stdout_offset": 0, "stderr_offset": 0}))
+        two.send(
+            json.dumps(
+                {
+                    "type": "reconnect",
+                    "command_id": command_id,
+                    "stdout_offset": 0,
+                    "stderr_offset": 0,
+                }
+            )
+        )
         assert json.loads(two.recv())["type"] == "started"
         one.send(json.dumps({"type": "input", "data": "go\n"}))
         want = "".join(f"{n}\n" for n in range(1, 20001))
@@ -222,8 +317,14 @@ def test_pty_and_resize(daemon, wired):
 
 
 def test_first_frame_errors(daemon, wired):
-    for frame in ("nonsense", json.dumps({"type": "dance"}), json.dumps({"type": "execute"}),
-                  json.dumps({"type": "execute", "command": "true", "shell": "/no/shell", "timeout_seconds": 5})):
+    for frame in (
+        "nonsense",
+        json.dumps({"type": "dance"}),
+        json.dumps({"type": "execute"}),
+        json.dumps(
+            {"type": "execute", "command": "true", "shell": "/no/shell", "timeout_seconds": 5}
+        ),
+    ):
         with open_ws(daemon, wired) as ws:
             ws.send(frame)
             try:
@@ -237,12 +338,16 @@ def test_env_with_run_config_is_refused(daemon, ls, wired):
     with open_ws(daemon, wired) as ws:
         execute(ws, "true", env={"A": "b"}, run_config={"user": "user"})
         assert frames(ws)[-1]["type"] == "error"
-    answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": "true", "env": {"A": "b"}, "run_config": {}})
+    answer = ls.post(
+        f"{wired['dataplane_url']}/execute",
+        json={"command": "true", "env": {"A": "b"}, "run_config": {}},
+    )
     assert answer.status_code == 400
 
 
 def test_unknown_box_refuses_the_upgrade(daemon, ls):
     from websockets.exceptions import InvalidStatus
+
     with pytest.raises(InvalidStatus) as refused:
         open_ws(daemon, {"dataplane_url": f"{daemon.url}/v2/sandboxes/dp/{uuid.uuid4()}"})
     assert refused.value.response.status_code == 404
@@ -250,7 +355,9 @@ def test_unknown_box_refuses_the_upgrade(daemon, ls):
 
 def test_http_execute(ls, wired):
     url = f"{wired['dataplane_url']}/execute"
-    got = ls.post(url, json={"command": "echo a; echo b >&2; exit 4", "timeout": 10, "shell": "/bin/bash"})
+    got = ls.post(
+        url, json={"command": "echo a; echo b >&2; exit 4", "timeout": 10, "shell": "/bin/bash"}
+    )
     assert got.json() == {"stdout": "a\n", "stderr": "b\n", "exit_code": 4}
     late = ls.post(url, json={"command": "sleep 30", "timeout": 1, "shell": "/bin/bash"})
     assert detail(late) == (408, "CommandError")
@@ -283,7 +390,9 @@ def test_a_full_spool_hides_no_exit_code(own_daemon, tmp_path):
         line = f"head -c {size} /dev/zero | tr '\\0' Z; exit 3"
         posted = streamed = 0
         for _ in range(20):
-            answer = ls.post(f"{box['dataplane_url']}/execute", json={"command": line, "timeout": 30})
+            answer = ls.post(
+                f"{box['dataplane_url']}/execute", json={"command": line, "timeout": 30}
+            )
             assert answer.status_code == 200, answer.text[:300]
             assert answer.json()["exit_code"] == 3
             posted += dropped(answer.json()["stdout"])
@@ -297,16 +406,24 @@ def test_a_full_spool_hides_no_exit_code(own_daemon, tmp_path):
 
 def test_files(ls, wired):
     base = wired["dataplane_url"]
-    up = ls.post(f"{base}/upload", params={"path": "/tmp/a b+c"}, files={"file": ("file", b"0123456789")})
+    up = ls.post(
+        f"{base}/upload", params={"path": "/tmp/a b+c"}, files={"file": ("file", b"0123456789")}
+    )
     assert up.status_code < 300
     url = f"{base}/download"
     whole = ls.get(url, params={"path": "/tmp/a b+c"})
     assert whole.content == b"0123456789" and whole.headers["etag"].startswith('"')
     part = ls.get(url, params={"path": "/tmp/a b+c"}, headers={"Range": "bytes=8-20"})
-    assert (part.status_code, part.content, part.headers["content-range"]) == (206, b"89", "bytes 8-9/10")
+    assert (part.status_code, part.content, part.headers["content-range"]) == (
+        206,
+        b"89",
+        "bytes 8-9/10",
+    )
     past = ls.get(url, params={"path": "/tmp/a b+c"}, headers={"Range": "bytes=10-"})
     assert (past.status_code, past.headers["content-range"]) == (416, "bytes */10")
-    same = ls.get(url, params={"path": "/tmp/a b+c"}, headers={"If-None-Match": whole.headers["etag"]})
+    same = ls.get(
+        url, params={"path": "/tmp/a b+c"}, headers={"If-None-Match": whole.headers["etag"]}
+    )
     assert same.status_code == 304
     head = ls.head(url, params={"path": "/tmp/a b+c"})
     assert head.headers["content-length"] == "10" and head.content == b""
@@ -314,8 +431,15 @@ def test_files(ls, wired):
     status, kind = detail(ls.get(url, params={"path": "/tmp"}))
     assert (status, kind) == (400, "ReadError")
     assert "is a directory" in ls.get(url, params={"path": "/tmp"}).json()["detail"]["message"]
-    for path, status in (("/tmp", 400), ("/tmp/none", 404), ("/dev/zero", 400), ("/proc/self/environ", 403)):
-        assert [ls.request(method, url, params={"path": path}).status_code for method in ("GET", "HEAD")] == [status] * 2, path
+    for path, status in (
+        ("/tmp", 400),
+        ("/tmp/none", 404),
+        ("/dev/zero", 400),
+        ("/proc/self/environ", 403),
+    ):
+        assert [
+            ls.request(method, url, params={"path": path}).status_code for method in ("GET", "HEAD")
+        ] == [status] * 2, path
 
 
 def test_other_paths_name_the_setting(ls):
@@ -333,9 +457,14 @@ def test_a_command_of_nearly_two_megabytes_runs(daemon, ls, wired):
     with open_ws(daemon, wired) as ws:
         execute(ws, line)
         got = frames(ws)
-        assert text(got) == f"{101 * 18_000}\n" and got[-1] == {"type": "exit", "exit_code": 3}, got[-1]
+        assert text(got) == f"{101 * 18_000}\n" and got[-1] == {
+            "type": "exit",
+            "exit_code": 3,
+        }, got[-1]
     answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": line, "timeout": 30})
-    assert answer.status_code == 200 and answer.json()["stdout"] == f"{101 * 18_000}\n", answer.text[:300]
+    assert (
+        answer.status_code == 200 and answer.json()["stdout"] == f"{101 * 18_000}\n"
+    ), answer.text[:300]
 
 
 def test_a_message_over_the_limit_is_refused_by_name(daemon, ls, wired):
@@ -375,4 +504,6 @@ def test_a_longer_command_is_refused_by_name(daemon, ls, wired):
         assert [f["type"] for f in got] == ["error"] and got[0]["error_type"] == "CommandError"
         assert "2000000" in got[0]["error"] and "file" in got[0]["error"]
     answer = ls.post(f"{wired['dataplane_url']}/execute", json={"command": line, "timeout": 30})
-    assert detail(answer) == (413, "CommandError") and "2000000" in answer.json()["detail"]["message"]
+    assert (
+        detail(answer) == (413, "CommandError") and "2000000" in answer.json()["detail"]["message"]
+    )

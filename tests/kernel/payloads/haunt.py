@@ -97,13 +97,21 @@ def attack(pid):
         leaks.append([pid, "process_vm_readv", repr(local.raw)])
     if not destructive:
         return
-    for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+    for limit in (
+        resource.RLIMIT_NOFILE,
+        resource.RLIMIT_AS,
+        resource.RLIMIT_FSIZE,
+        resource.RLIMIT_CPU,
+    ):
         try:
             resource.prlimit(pid, limit, (0, 0))
             changed.append([pid, "prlimit", limit, told_of(pid)])
         except (OSError, ValueError):
             pass
-    for act in (lambda: os.setpriority(os.PRIO_PROCESS, pid, 19), lambda: os.sched_setaffinity(pid, {0})):
+    for act in (
+        lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+        lambda: os.sched_setaffinity(pid, {0}),
+    ):
         try:
             act()
             changed.append([pid, "scheduling", 0, told_of(pid)])
@@ -123,7 +131,11 @@ def control():
     if child == 0:
         time.sleep(60)
         os._exit(0)
-    works = {"exe": bool(os.readlink(f"/proc/{child}/exe")), "environ": True, "ptrace": libc.ptrace(PTRACE_SEIZE, child, 0, 0) == 0}
+    works = {
+        "exe": bool(os.readlink(f"/proc/{child}/exe")),
+        "environ": True,
+        "ptrace": libc.ptrace(PTRACE_SEIZE, child, 0, 0) == 0,
+    }
     open(f"/proc/{child}/environ", "rb").close()
     resource.prlimit(child, resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
     works["prlimit"] = resource.prlimit(child, resource.RLIMIT_FSIZE)[0] == 1 << 30
@@ -147,4 +159,14 @@ else:
         for pid in pids():
             if theirs(pid):
                 attack(pid)
-print(json.dumps({"control": works, "tried": tried, "processes": len(seen), "leaks": leaks[:50], "changed": changed[:50]}))
+print(
+    json.dumps(
+        {
+            "control": works,
+            "tried": tried,
+            "processes": len(seen),
+            "leaks": leaks[:50],
+            "changed": changed[:50],
+        }
+    )
+)

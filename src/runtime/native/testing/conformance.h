@@ -105,7 +105,8 @@ class ConformanceTest : public ::testing::TestWithParam<keeper::testing::Transpo
   std::string path(const std::string& name) const { return keeper_.home() + "/" + name; }
 };
 
-inline std::string transport_name(const ::testing::TestParamInfo<keeper::testing::Transport>& info) {
+inline std::string transport_name(
+    const ::testing::TestParamInfo<keeper::testing::Transport>& info) {
   return info.param == keeper::testing::Transport::kUnix ? "Unix" : "Tcp";
 }
 

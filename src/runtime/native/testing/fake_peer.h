@@ -34,14 +34,17 @@ class FakePeer {
     co_await asio::async_write(socket_, asio::buffer(bytes), asio::use_awaitable);
   }
   asio::awaitable<void> write(wire::Type type, std::uint32_t channel, std::string payload) {
-    return write_raw(wire::encode_frame(
-        wire::Frame{.type = static_cast<std::uint16_t>(type), .flags = 0, .channel = channel, .payload = std::move(payload)}));
+    return write_raw(wire::encode_frame(wire::Frame{.type = static_cast<std::uint16_t>(type),
+                                                    .flags = 0,
+                                                    .channel = channel,
+                                                    .payload = std::move(payload)}));
   }
   template <wire::Message M>
   asio::awaitable<void> write(wire::Type type, std::uint32_t channel, const M& message) {
     return write(type, channel, wire::encode(message));
   }
-  asio::awaitable<void> write_data(std::uint32_t channel, std::uint8_t stream, std::uint64_t offset, std::string bytes) {
+  asio::awaitable<void> write_data(std::uint32_t channel, std::uint8_t stream, std::uint64_t offset,
+                                   std::string bytes) {
     const wire::Data data{.stream = stream, .after_end = false, .offset = offset, .bytes = bytes};
     return write(wire::Type::kData, channel, wire::encode_data(data));
   }
@@ -90,7 +93,8 @@ struct Ends {
 inline Ends connected(asio::any_io_executor loop) {
   asio::local::stream_protocol::socket ours(loop), theirs(loop);
   asio::local::connect_pair(ours, theirs);
-  return {Link::start(StreamSocket(std::move(ours)), "the peer"), FakePeer(StreamSocket(std::move(theirs)))};
+  return {Link::start(StreamSocket(std::move(ours)), "the peer"),
+          FakePeer(StreamSocket(std::move(theirs)))};
 }
 
 }  // namespace cay::runtime::testing

@@ -19,7 +19,8 @@
 
 namespace cay::runtime::testing {
 
-inline Result<StreamSocket> socket_to(asio::any_io_executor loop, const keeper::testing::LocalKeeper& keeper) {
+inline Result<StreamSocket> socket_to(asio::any_io_executor loop,
+                                      const keeper::testing::LocalKeeper& keeper) {
   try {
     UniqueFd fd = keeper.connect();
     sockaddr_storage address{};
@@ -70,7 +71,8 @@ class Cutter {
     asio::local::connect_pair(ours, near);
     const bool cuts = left_ > 0;
     const std::size_t allowed = std::uniform_int_distribution<std::size_t>(1, most_)(random_);
-    auto pipe = std::make_shared<Pipe>(Pipe{StreamSocket(std::move(near)), std::move(far), allowed, cuts});
+    auto pipe =
+        std::make_shared<Pipe>(Pipe{StreamSocket(std::move(near)), std::move(far), allowed, cuts});
     spawn(loop, "proxy", relay(pipe, true));
     spawn(loop, "proxy", relay(pipe, false));
     co_return StreamSocket(std::move(ours));
@@ -82,12 +84,14 @@ class Cutter {
     std::array<char, 32 * 1024> buffer;
     boost::system::error_code failed;
     while (!failed) {
-      auto got = co_await from.async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
+      auto got = co_await from.async_read_some(asio::buffer(buffer),
+                                               asio::redirect_error(asio::use_awaitable, failed));
       if (failed) break;
       const bool cut = from_keeper && pipe->cuts && got >= pipe->allowed;
       if (cut) got = pipe->allowed;
       if (from_keeper) pipe->allowed -= pipe->cuts ? got : 0;
-      co_await asio::async_write(to, asio::buffer(buffer, got), asio::redirect_error(asio::use_awaitable, failed));
+      co_await asio::async_write(to, asio::buffer(buffer, got),
+                                 asio::redirect_error(asio::use_awaitable, failed));
       if (cut) {
         --left_;
         break;

@@ -1,4 +1,5 @@
-// RealLauncher: the cay-launcher program on a temporary data directory, as root. Ending it leaves nothing.
+// RealLauncher: the cay-launcher program on a temporary data directory, as root. Ending it leaves
+// nothing.
 #pragma once
 #include <poll.h>
 #include <fcntl.h>
@@ -36,10 +37,12 @@ class RealLauncher {
   void start() {
     guardian = ::fork();
     if (guardian != 0) return;
-    const int log = ::open((data + "/launcher.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int log =
+        ::open((data + "/launcher.log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ::dup2(log, 2);
-    ::execl(CAY_LAUNCHER_PROGRAM, "cay-launcher", "--data", data.c_str(), "--daemon-uid", "0", "--daemon-gid", "0",
-            "--instance", instance.c_str(), "--pool-size", "1073741824", nullptr);
+    ::execl(CAY_LAUNCHER_PROGRAM, "cay-launcher", "--data", data.c_str(), "--daemon-uid", "0",
+            "--daemon-gid", "0", "--instance", instance.c_str(), "--pool-size", "1073741824",
+            nullptr);
     ::_exit(127);
   }
   // As an operator ends it: sandboxes live on.
@@ -59,7 +62,8 @@ class RealLauncher {
     return 0;
   }
   pid_t named_worker() const {
-    std::ifstream in("/proc/" + std::to_string(guardian) + "/task/" + std::to_string(guardian) + "/children");
+    std::ifstream in("/proc/" + std::to_string(guardian) + "/task/" + std::to_string(guardian) +
+                     "/children");
     for (pid_t pid = 0; in >> pid;) {
       std::ifstream comm("/proc/" + std::to_string(pid) + "/comm");
       std::string name;
@@ -74,8 +78,10 @@ class RealLauncher {
       if (name.find_first_not_of("0123456789") != std::string::npos) continue;
       std::ifstream groups(entry.path() / "cgroup");
       std::string all;
-      std::getline(groups, all, '\0');  // a buffer's iterator throws when the process is gone by now
-      if (all.find("/" + id + "/keeper") != std::string::npos) return static_cast<pid_t>(std::stol(name));
+      std::getline(groups, all,
+                   '\0');  // a buffer's iterator throws when the process is gone by now
+      if (all.find("/" + id + "/keeper") != std::string::npos)
+        return static_cast<pid_t>(std::stol(name));
     }
     return 0;
   }
@@ -86,7 +92,8 @@ class RealLauncher {
   pid_t guardian = 0;
 
  private:
-  // A shell and a few programs of this host: the default snapshot takes many seconds to make and remove.
+  // A shell and a few programs of this host: the default snapshot takes many seconds to make and
+  // remove.
   void make_snapshot() const {
     const std::string script = R"(set -e; umask 022; r=$1/layers/$2/root
       mkdir -p $r/usr/bin $r/usr/lib $r/usr/lib64 $r/etc $r/proc $r/sys $r/dev $r/tmp $r/run $r/root
@@ -96,7 +103,8 @@ class RealLauncher {
         f=$(readlink -f $(command -v $p)); cp $f $r/usr/bin/$p
         ldd $f | grep -o '/[^ ]*' | while read l; do mkdir -p $r/$(dirname $l); cp -L $l $r/$l; done
       done)";
-    const std::string command = "sh -c '" + quoted(script) + "' make-snapshot '" + data + "' " + kSnapshot;
+    const std::string command =
+        "sh -c '" + quoted(script) + "' make-snapshot '" + data + "' " + kSnapshot;
     if (std::system(command.c_str()) != 0) std::abort();
   }
   // For within single quotes of the shell.
