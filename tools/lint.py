@@ -7,6 +7,8 @@ errors, and the plain words of what a change adds (tools/plain_words.py).
 """
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 
@@ -181,6 +183,28 @@ def check_promises():
     for complaint in complaints:
         print(f"tests/promises.toml: {complaint}")
     return len(complaints)
+
+
+def check_format():
+    """Every C++ source has the layout of .clang-format, where the formatter is installed."""
+    formatter = shutil.which("clang-format-19")
+    if formatter is None:
+        print("lint: SKIPPED the layout: clang-format-19 is not installed")
+        return 0
+    names = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "*.cc", "*.h", "*.c"], capture_output=True, text=True
+    ).stdout.split()
+    bad = 0
+    for first in range(0, len(names), 100):
+        some = [ROOT / name for name in names[first : first + 100] if (ROOT / name).is_file()]
+        done = subprocess.run(
+            [formatter, "--dry-run", *some], capture_output=True, text=True, check=False
+        )
+        for line in done.stderr.splitlines():
+            if "[-Wclang-format-violations]" in line:
+                print(line.replace(f"{ROOT}/", ""))
+                bad += 1
+    return bad
 
 
 def check_tree():

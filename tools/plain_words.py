@@ -168,10 +168,8 @@ def git(*arguments):
 
 
 def base_commit():
-    """The last commit of main before the change. On main itself it is the parent of HEAD."""
-    head = git("rev-parse", "HEAD").strip()
-    shared = git("merge-base", "HEAD", "origin/main").strip()
-    return shared if shared and shared != head else git("rev-parse", "HEAD~1").strip()
+    """The parent of HEAD: the check covers the last commit and what is not committed yet."""
+    return git("rev-parse", "HEAD~1").strip()
 
 
 def added_lines(base):
