@@ -256,8 +256,10 @@ TEST_F(NativeTest, DroppedOutputIsTold) {
   EXPECT_EQ(got->answer_body, "firstlast");
   EXPECT_EQ(got->headers.get("X-Cay-Gap"), "5-105");
   const auto waited = json(call("POST", box + "/commands", R"({"id":"c1","argv":["x"]})"));
-  EXPECT_EQ(waited.at("stdout").as_string(), "first")
-      << "what follows the gap does not follow this";
+  EXPECT_EQ(waited.at("stdout").as_string(),
+            "first\n[cay: 100 bytes of output are left out here]\nlast");
+  EXPECT_EQ(waited.at("stdout_gap").as_object().at("offset"), 5);
+  EXPECT_EQ(waited.at("stdout_gap").as_object().at("length"), 100);
   EXPECT_TRUE(waited.at("truncated").as_bool());
 }
 
