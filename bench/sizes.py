@@ -27,10 +27,7 @@ JAVA = (
     "sed -n 's/ *Effective CPU Count: //p; s/ *Memory Limit: //p'"
 )
 ONLINE = "cd /sys/devices/system/cpu; cat online; ls -d cpu[0-9]* | wc -l"
-TOP = (
-    "top -bn1 -1 | grep -o '%Cpu[0-9]' | wc -l; "
-    "top -bn1 -Em | sed -n 's/^MiB Mem *: *\\([0-9.]*\\) total.*/\\1/p'"
-)
+TOP = "top -bn1 -Em | sed -n 's/^MiB Mem *: *\\([0-9.]*\\) total.*/\\1/p'"
 V1 = "cd /sys/fs/cgroup; cat memory/memory.limit_in_bytes cpu/cpu.cfs_quota_us"
 ROWS = (
     ("`nproc`", "nproc"),
@@ -48,7 +45,7 @@ ROWS = (
     ("Java: `MaxHeapSize` MiB, CPUs, memory limit", JAVA),
     ("`/proc/meminfo`: `MemTotal` MiB", "awk '/^MemTotal/ {print int($2 / 1024)}' /proc/meminfo"),
     ("`free -m`: total, available", "free -m | awk '/^Mem/ {print $2, $7}'"),
-    ("`top`: CPUs, memory MiB", TOP),
+    ("`top`: memory MiB", TOP),
     (
         "`/sys/fs/cgroup`: `memory.max`, `cpu.max`",
         "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max",
