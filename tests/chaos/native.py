@@ -249,9 +249,15 @@ class Native:
                 if name + "_base64" in result
                 else result[name].encode()
             )
-            out.append((number, 0, data))
+            gap = result.get(name + "_gap")  # an older daemon keeps the beginning alone
+            if gap is None:
+                out.append((number, 0, data))
+            else:
+                behind = gap["at"] + gap["note_bytes"]
+                out.append((number, 0, data[: gap["at"]]))
+                out.append((number, gap["offset"] + gap["length"], data[behind:]))
         if result["truncated"] and asked.limit:
-            seen.beginning = {number: data for number, _, data in out}
+            seen.beginning = {number: data for number, offset, data in out if offset == 0}
             return seen
         seen.chunks = out
         if result["truncated"]:

@@ -370,7 +370,7 @@ class OnHost(Bait):
 inside(
     "uncover-meminfo",
     "take Cay's file off /proc/meminfo, and read the host's",
-    V,
+    "mounts",
     ("filter", "caps"),
     uncover,
     OnHost,

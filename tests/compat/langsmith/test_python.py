@@ -352,11 +352,13 @@ def test_missing_file_and_directory(sandbox):
 
 
 def test_stop_start_keeps_the_disk_and_wakes(client, sandbox):
-    sandbox.run("echo kept > /root/kept; echo gone > /tmp/gone")
+    sandbox.run("echo kept > /root/kept; touch /tmp/stays; touch /dev/shm/goes")
     client.stop_sandbox(sandbox.name)
     assert client.get_sandbox_status(sandbox.name).status == "stopped"
     client.start_sandbox(sandbox.name)
-    assert sandbox.run("cat /root/kept; ls /tmp").stdout == "kept\n"
+    assert sandbox.run("cat /root/kept; ls /tmp /dev/shm").stdout.split() == (
+        ["kept", "/dev/shm:", "/tmp:", "stays"]
+    )
     client.stop_sandbox(sandbox.name)
     assert sandbox.run("cat /root/kept").stdout == "kept\n"  # woken by the request
 
