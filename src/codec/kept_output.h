@@ -24,13 +24,14 @@ class KeptOutput {
   void add(std::uint64_t offset, std::string_view bytes);
   void add_gap(std::uint64_t offset, std::uint64_t length);
 
-  std::uint64_t held() const { return head_.size() + tail_.size(); }
+  std::uint64_t held() const { return kept_.size(); }
 
   struct Kept {
     std::string bytes;
     std::optional<KeptGap> gap;
   };
-  // One gap at most. No character of UTF-8 is cut: the gap takes all of it.
+  // One gap at most. No character of UTF-8 is cut: the gap takes all of it. Nothing is copied, for
+  // these may be the largest strings of the program.
   Kept take();
 
  private:
@@ -42,9 +43,9 @@ class KeptOutput {
   std::uint64_t begin_ = 0, end_ = 0;  // of what came, in the stream
   bool begun_ = false;
   bool head_is_closed_ = false;
-  std::string head_;
-  std::string tail_;        // a ring once it is full
-  std::size_t oldest_ = 0;  // where the ring begins
+  std::string kept_;        // the beginning, and behind it the end
+  std::size_t head_ = 0;    // how long the beginning is
+  std::size_t oldest_ = 0;  // the end is a ring once `kept_` is full, and begins so far behind
 };
 
 }  // namespace cay::codec

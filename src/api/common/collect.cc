@@ -22,7 +22,8 @@ void keep(Collected& to, Streams& streams, const core::OutputData& data,
   to.too_large = now > kMostAnswer;
   to.no_room = !to.too_large && now > all && !part.need(now);
   if (!to.too_large && !to.no_room) return;
-  streams = Streams(0);
+  Streams none(0);
+  std::swap(streams, none);  // an assignment would keep the memory
   part.hold(0);
 }
 
