@@ -417,6 +417,7 @@ class HostPaths(baits.Bait):
                 "/dev/pts",
                 "/run",
                 "/dev/mqueue",
+                "/sys/fs/cgroup",  # the sandbox has its own there
             )
         )
 
@@ -536,12 +537,12 @@ class BootId(Bait):
 N = "shared names"
 
 
-def clock_row(name, attack, act, bait):
+def clock_row(name, attack, act, bait, walls=("time",)):
     inside(
         name,
         attack,
         N,
-        ["time"],
+        walls,
         act,
         bait,
         short=name in ("host-uptime", "host-boot-time"),
@@ -552,7 +553,13 @@ def clock_row(name, attack, act, bait):
 
 
 clock_row("host-uptime", "learn from /proc/uptime how long the host has been up", uptime, Clock)
-clock_row("host-boot-time", "learn from /proc/stat when the host was booted", boot_time, BootTime)
+clock_row(
+    "host-boot-time",
+    "learn from /proc/stat when the host was booted",
+    boot_time,
+    BootTime,
+    ("time", "mask:/proc/stat"),
+)
 clock_row(
     "host-clock-since-boot",
     "ask the clock that counts from the host's boot",
