@@ -33,7 +33,6 @@ set(CAY_UNITY_ALONE
   src/http/connection_shares_test.cc
   src/http/piped_body_test.cc
   src/http/raw_stream.cc
-  src/launcher/default_snapshot_packages_test.cc
   src/keeper/file_task.cc
   src/keeper/file_tree.cc
   src/keeper/file_wall.cc

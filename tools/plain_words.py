@@ -61,44 +61,45 @@ class Paragraph:
             begin = match.end() if match else end
 
 
+class Paragraphs:
+    """Collects lines into paragraphs. `flush` ends the present one."""
+
+    def __init__(self):
+        self.all, self.current = [], Paragraph()
+
+    def add(self, number, text):
+        self.current.add(number, text)
+
+    def flush(self):
+        if self.current.lines:
+            self.all.append(self.current)
+        self.current = Paragraph()
+
+
 def comment_paragraphs(text, mark):
-    """The comments of a source file."""
-    out, current = [], Paragraph()
-
-    def flush():
-        nonlocal current
-        if current.lines:
-            out.append(current)
-        current = Paragraph()
-
+    """Returns the comments of a source file."""
+    out = Paragraphs()
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith(mark):
             words = stripped.lstrip(mark[0]).strip()
             if not words or PRAGMA.match(words):
-                flush()
+                out.flush()
             else:
-                current.add(number, words)
+                out.add(number, words)
             continue
-        flush()
+        out.flush()
         before, found, behind = line.partition(f"  {mark} ")
         if found and '"' not in behind and before.strip() and not PRAGMA.match(behind.strip()):
-            current.add(number, behind.strip())
-            flush()
-    flush()
-    return out
+            out.add(number, behind.strip())
+            out.flush()
+    out.flush()
+    return out.all
 
 
 def document_paragraphs(text):
-    """The prose of a Markdown document: paragraphs, list items and table cells, but no code."""
-    out, current, fenced = [], Paragraph(), False
-
-    def flush():
-        nonlocal current
-        if current.lines:
-            out.append(current)
-        current = Paragraph()
-
+    """Returns the prose of a Markdown document: paragraphs, list items and table cells, no code."""
+    out, fenced = Paragraphs(), False
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith("```"):
@@ -109,19 +110,19 @@ def document_paragraphs(text):
             or stripped.startswith(("#", "```"))
             or set(stripped) <= set("|-: ")
         ):
-            flush()
+            out.flush()
         elif stripped.startswith("|"):
-            flush()
+            out.flush()
             for cell in stripped.strip("|").split("|"):
-                current.add(number, cell.strip())
-                flush()
+                out.add(number, cell.strip())
+                out.flush()
         else:
             if LIST_ITEM.match(stripped):
-                flush()
+                out.flush()
                 stripped = LIST_ITEM.sub("", stripped)
-            current.add(number, stripped)
-    flush()
-    return out
+            out.add(number, stripped)
+    out.flush()
+    return out.all
 
 
 def check_text(name, text):

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include "launcher/sha256.h"
 #include "os/file.h"
@@ -44,6 +46,7 @@ void fold(int dir, dev_t device, const std::string& path, std::string& digest) {
   if (!names) return;
   std::ranges::sort(*names);
   std::string text = digest + path + "\n";
+  std::vector<std::string> inside;
   for (const std::string& name : *names) {
     const struct stat info = stat_of(dir, name.c_str());
     // Python writes its caches whenever a program of root's runs.
@@ -56,15 +59,12 @@ void fold(int dir, dev_t device, const std::string& path, std::string& digest) {
               std::to_string(info.st_mtim.tv_nsec);
     }
     text += "\n";
+    if (S_ISDIR(info.st_mode) && info.st_dev == device) inside.push_back(name);
   }
   digest = sha256_hex(text);
-  for (const std::string& name : *names) {
-    const struct stat info = stat_of(dir, name.c_str());
-    if (!S_ISDIR(info.st_mode) || info.st_dev != device || name == "__pycache__" ||
-        left_out_of_local(path + "/" + name))
-      continue;
-    auto inside = os::open_dir(dir, name);
-    if (inside) fold(inside->get(), device, path + "/" + name, digest);
+  for (const std::string& name : inside) {
+    auto below = os::open_dir(dir, name);
+    if (below) fold(below->get(), device, path + "/" + name, digest);
   }
 }
 

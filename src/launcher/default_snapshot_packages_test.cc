@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/testing/slurp.h"
 #include "base/testing/temp_dir.h"
 #include "launcher/md5.h"
 #include "os/file.h"
@@ -17,11 +18,7 @@ namespace cay::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string slurp(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using testing::slurp;
 
 class SnapshotPackagesTest : public ::testing::Test {
  protected:

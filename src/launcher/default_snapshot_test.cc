@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/slurp.h"
 #include "base/testing/temp_dir.h"
 #include "launcher/default_snapshot_accounts.h"
 #include "launcher/sha256.h"
@@ -21,13 +22,9 @@ namespace cay::launcher {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::slurp;
 
 constexpr const char* kSecret = "hunter2-planted-secret";
-
-std::string slurp(const fs::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 struct stat look(const fs::path& path) {
   struct stat info{};

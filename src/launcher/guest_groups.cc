@@ -27,14 +27,6 @@ constexpr std::pair<const char*, const char*> kLinks[] = {
     {"memory/memory.usage_in_bytes", "../memory.current"},
     {"cpu,cpuacct", "cpu"}};
 
-Result<UniqueFd> make_file(int dir, const char* name, std::string_view text) {
-  UniqueFd fd(::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
-  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return Error::from_errno(errno, std::string("make /sys/fs/cgroup/") + name);
-  }
-  return fd;
-}
-
 Result<UniqueFd> make_files(const GuestGroups& groups, int staging) {
   for (const char* name : {"cgroup", "cgroup/memory", "cgroup/cpu"}) {
     if (::mkdirat(staging, name, 0755) != 0) {
@@ -57,9 +49,9 @@ Result<UniqueFd> make_files(const GuestGroups& groups, int staging) {
       {"cpu/cpu.cfs_quota_us", cpu_max.substr(0, blank) + "\n"},
       {"cpu/cpu.cfs_period_us", cpu_max.substr(blank + 1) + "\n"}};
   for (const auto& [name, text] : files) {
-    CAY_CHECK(make_file(dir.get(), name, text));
+    CAY_CHECK(os::make_file(dir.get(), name, text, 0444));
   }
-  return make_file(dir.get(), "memory.current", "");
+  return os::make_file(dir.get(), "memory.current", "", 0444);
 }
 
 }  // namespace

@@ -37,13 +37,6 @@ constexpr const char* kReadOnlyProc[] = {"sys", "sysrq-trigger"};
 
 Error failed(const char* what) { return Error::from_errno(errno, what); }
 
-Result<void> make_file(int dir, const char* name, mode_t mode) {
-  const UniqueFd fd(
-      ::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (!fd) return Error::from_errno(errno, std::string("create ") + name);
-  return {};
-}
-
 Result<void> make_directory(int dir, const char* name, mode_t mode) {
   if (::mkdirat(dir, name, mode) != 0)
     return Error::from_errno(errno, std::string("make directory ") + name);
@@ -132,7 +125,7 @@ Result<void> GuestRoot::make_staging() {
   CAY_CHECK(make_directory(staging_.get(), "sysfs", 0755));
   // What masks are made of: read-only mounts of their own.
   CAY_CHECK(make_directory(staging_.get(), "void", 0555));
-  CAY_CHECK(make_file(staging_.get(), "empty", 0444));
+  CAY_CHECK(os::make_file(staging_.get(), "empty", "", 0444));
   CAY_CHECK(make_read_only(staging_.get(), "void"));
   CAY_CHECK(make_read_only(staging_.get(), "empty"));
   CAY_CHECK(make_boot_id());
@@ -141,13 +134,8 @@ Result<void> GuestRoot::make_staging() {
 
 // Files that show the sandbox's limits instead of the host's size. The keeper writes meminfo, stat.
 Result<void> GuestRoot::make_machine_files() {
-  const auto make = [&](const char* name, std::string_view text) -> Result<UniqueFd> {
-    UniqueFd fd(
-        ::openat(staging_.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
-    if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      return Error::from_errno(errno, std::string("make the sandbox's ") + name);
-    }
-    return fd;
+  const auto make = [this](const char* name, std::string_view text) {
+    return os::make_file(staging_.get(), name, text, 0444);
   };
   CAY_TRY(meminfo_, make("meminfo", ""));
   CAY_TRY(stat_, make("stat", ""));
@@ -170,7 +158,7 @@ Result<void> GuestRoot::show_file(int tree, const char* name) {
 // A boot of the sandbox's own: the host's tells sandboxes of one host, and restarts of it.
 Result<void> GuestRoot::make_boot_id() {
   CAY_TRY(const std::string id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/uuid", 64));
-  CAY_CHECK(make_file(staging_.get(), "boot_id", 0444));
+  CAY_CHECK(os::make_file(staging_.get(), "boot_id", "", 0444));
   CAY_CHECK(os::write_file(staging_.get(), "boot_id", id));
   return make_read_only(staging_.get(), "boot_id");
 }
@@ -303,7 +291,7 @@ Result<void> GuestRoot::mount_dev() {
           put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   for (const Device& device : kDevices) {
     CAY_TRY(const UniqueFd node, os::clone_mount(devices.get(), device.name));
-    CAY_CHECK(make_file(dev.get(), device.name, 0666));
+    CAY_CHECK(os::make_file(dev.get(), device.name, "", 0666));
     CAY_CHECK(os::attach_mount(node.get(), dev.get(), device.name));
   }
   constexpr std::pair<const char*, const char*> kLinks[] = {{"fd", "/proc/self/fd"},

@@ -70,22 +70,13 @@ Result<void> attach_part(int from, int to, const std::string& name) {
   return os::attach_mount(part->get(), to, name.c_str());
 }
 
-Result<void> make_text(int dir, const char* name, std::string_view text) {
-  const UniqueFd fd(
-      ::openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444));
-  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return Error::from_errno(errno, std::string("make the CPUs' file ") + name);
-  }
-  return {};
-}
-
 // As of a machine whose other CPUs are possible and not plugged in.
 Result<void> build_cpus(int sysfs, int to, const GuestCpus& cpus) {
   const UniqueFd from(sysfs < 0 ? -1 : ::openat(sysfs, kCpus, O_PATH | O_DIRECTORY | O_CLOEXEC));
   CAY_TRY(const UniqueFd dir, os::open_dir(to, kCpus));
-  CAY_CHECK(make_text(dir.get(), "online", cpus.list + "\n"));
+  CAY_CHECK(os::make_file(dir.get(), "online", cpus.list + "\n", 0444));
   // The host's: allocators size tables by it, and index them by the CPU that a thread runs on.
-  CAY_CHECK(make_text(dir.get(), "possible", cpus.possible));
+  CAY_CHECK(os::make_file(dir.get(), "possible", cpus.possible, 0444));
   if (::symlinkat("online", dir.get(), "present") != 0) {
     return Error::from_errno(errno, "link the CPUs' file present");
   }

@@ -22,6 +22,10 @@ Result<void> write_file(int dir, const std::string& path, std::string_view text)
 // Replaces `name` atomically (temporary file, rename). Readers see the old or the new bytes.
 Result<void> replace_file(int dir, const std::string& name, std::string_view bytes, mode_t mode);
 
+// Makes the file `name` with `text` in it and returns it, open for writing. Fails if anything has
+// that name already (EEXIST), and if not all of the text fits.
+Result<UniqueFd> make_file(int dir, const std::string& name, std::string_view text, mode_t mode);
+
 Result<UniqueFd> open_dir(int dir, const std::string& path);
 
 // Opens directory `name`, making it if absent. Fails kPermissionDenied (reason unsafe_directory)

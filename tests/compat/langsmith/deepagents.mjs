@@ -34,17 +34,17 @@ const checks = {
     assert.deepEqual([got.output, got.exitCode], ["out\n\nerr\n", 3]);
   },
   async files() {
-    assert.equal((await box.write("/work/src/a.py", "one\ntwo\nthree\n")).error, undefined);
-    assert.equal((await box.edit("/work/src/a.py", "two", "2 \u2615")).occurrences, 1);
-    assert.match((await box.read("/work/src/a.py", 1, 1)).content, /2 \u2615/);
-    assert.equal((await box.readRaw("/work/src/a.py")).data.content, "one\n2 \u2615\nthree\n");
-    assert.match((await box.edit("/work/src/a.py", "nowhere", "x")).error, /not found/);
-    assert.deepEqual((await box.ls("/work")).files.map((one) => [one.path, one.is_dir]), [["/work/src/", true]]);
-    assert.deepEqual((await box.glob("**/*.py", "/work")).files.map((one) => one.path), ["src/a.py"]);
-    const hits = (await box.grep("three", "/work")).matches;
-    assert.deepEqual(hits.map((one) => [one.path, one.line, one.text]), [["/work/src/a.py", 3, "three"]]);
-    assert.equal((await box.delete("/work/src")).error, undefined);
-    assert.match((await box.read("/work/src/a.py")).error, /not found/);
+    assert.equal((await box.write("/srv/agent/src/a.py", "one\ntwo\nthree\n")).error, undefined);
+    assert.equal((await box.edit("/srv/agent/src/a.py", "two", "2 \u2615")).occurrences, 1);
+    assert.match((await box.read("/srv/agent/src/a.py", 1, 1)).content, /2 \u2615/);
+    assert.equal((await box.readRaw("/srv/agent/src/a.py")).data.content, "one\n2 \u2615\nthree\n");
+    assert.match((await box.edit("/srv/agent/src/a.py", "nowhere", "x")).error, /not found/);
+    assert.deepEqual((await box.ls("/srv/agent")).files.map((one) => [one.path, one.is_dir]), [["/srv/agent/src/", true]]);
+    assert.deepEqual((await box.glob("**/*.py", "/srv/agent")).files.map((one) => one.path), ["src/a.py"]);
+    const hits = (await box.grep("three", "/srv/agent")).matches;
+    assert.deepEqual(hits.map((one) => [one.path, one.line, one.text]), [["/srv/agent/src/a.py", 3, "three"]]);
+    assert.equal((await box.delete("/srv/agent/src")).error, undefined);
+    assert.match((await box.read("/srv/agent/src/a.py")).error, /not found/);
   },
   async "uploads and downloads"() {
     const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
