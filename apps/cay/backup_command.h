@@ -1,4 +1,5 @@
-// cay backup, cay restore: everything of a data directory in one file, and back (docs/operator.md).
+// cay backup, cay restore: everything of a data directory in one file, and back
+// (docs/operator/backup.md).
 #pragma once
 
 namespace cay::app {

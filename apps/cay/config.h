@@ -1,4 +1,5 @@
-// Config: what the operator set, from a TOML file and flags (flags win). docs/operator.md lists it.
+// Config: the operator's settings, from a TOML file and flags (flags win).
+// docs/operator/configure.md lists them.
 #pragma once
 #include <string>
 #include <vector>

@@ -110,8 +110,9 @@ def test_cpp_examples(shell, program):
 
 def test_relative_links_of_the_docs_exist():
     broken = []
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "docs/llms.txt"]:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "docs/llms.txt"]
+    for page in pages:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             if not (page.parent / target).exists():
-                broken.append(f"{page.name}: {target}")
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert not broken

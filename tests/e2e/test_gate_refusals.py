@@ -94,7 +94,7 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
 
 
 def test_a_refused_address_is_reset_at_once_and_a_silent_connection_waits(packages):
-    """As docs/operator.md tells those who look from inside."""
+    """docs/guide/refusals.md describes what a program inside sees."""
     program = f"""
 import errno, json, socket, time
 def look(address, port):

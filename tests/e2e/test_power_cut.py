@@ -1,6 +1,7 @@
 """A host that loses its power forgets what was not on the disk yet: each record may be missing without the others.
 
-Then nothing is torn, nothing leaks, and what is lost is said (docs/operator.md, docs/decisions/0016-power-cuts.md).
+Then nothing is torn, nothing leaks, and the daemon reports what is lost.
+(docs/operator/upgrade.md, docs/decisions/0016-power-cuts.md)
 """
 import pathlib
 import shutil
