@@ -61,6 +61,17 @@ TEST_F(LauncherTest, CreateRunStopStartDestroy) {
   expect_nothing_left(launcher);
 }
 
+TEST_F(LauncherTest, ItsHelloListsWhatItCanDo) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  EXPECT_EQ(client->theirs.role, "launcher");
+  EXPECT_EQ(client->theirs.features, (std::vector<std::string>{"programs", "policy", "profile",
+                                                               "nested-networks", "tmpfs"}));
+  EXPECT_TRUE(client->theirs.has("tmpfs"));
+  EXPECT_FALSE(client->theirs.has("tmp"));
+}
+
 TEST_F(LauncherTest, FiftySandboxesLeaveNothing) {
   RunningLauncher launcher;
   auto client = launcher.connect();

@@ -19,6 +19,7 @@
 #include "launcher/validate.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
+#include "wire/launcher_features.h"
 
 namespace cay::launcher {
 namespace {
@@ -94,6 +95,8 @@ class Worker final : public Outbox {
       hello.boot_id = host_.boot_id;
       hello.instance = host_.config.instance;
       hello.build = host_.config.build;
+      hello.features.assign(wire::launcher_feature::kAll.begin(),
+                            wire::launcher_feature::kAll.end());
       send(number, frame_of(wire::Type::kHello, 0, hello));
     }
   }

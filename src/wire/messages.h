@@ -1,8 +1,10 @@
 // The messages between daemon, keeper and launcher. Tags are for ever: add, never reuse. The byte
 // form is in wire/frame.h and wire/tlv.h; docs/wire.md describes the conversation.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/tlv.h"
@@ -93,6 +95,11 @@ struct Hello {
   bool passes_sockets =
       false;           // keeper only: serves "tunnel", with a descriptor beside its kTunnelOpen
   bool notes = false;  // keeper: sends kNote; daemon: answers them with kNoted
+  std::vector<std::string> features{};  // what the peer can do; a launcher:
+                                        // wire/launcher_features.h
+  bool has(std::string_view feature) const {
+    return std::find(features.begin(), features.end(), feature) != features.end();
+  }
   template <class V>
   void fields(V& v) {
     v(1, min_version);
@@ -105,6 +112,7 @@ struct Hello {
     v(8, build);
     v(9, passes_sockets);
     v(10, notes);
+    v(11, features);
   }
 };
 
@@ -567,9 +575,10 @@ struct Created {
   std::string policy{};          // the same
   std::string no_network{};      // why it has no way out, though its policy requires one
   std::string profile{};  // that its commands are held by; empty: a launcher of before, "default"
-  bool knows_networks =
-      false;  // nested_networks was looked at; a launcher of before lets every container have them
-  bool knows_tmpfs = false;  // made CreateSandbox::tmpfs; an older launcher makes /tmp alone
+  // For daemons that read no features in the HELLO: the launcher applies nested_networks, and
+  // makes CreateSandbox::tmpfs.
+  bool knows_networks = false;
+  bool knows_tmpfs = false;
   template <class V>
   void fields(V& v) {
     v(1, sandbox_id);

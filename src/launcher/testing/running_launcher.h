@@ -76,7 +76,9 @@ class Client {
     hello.role = "daemon";
     if (!send(wire::Type::kHello, 0, hello)) return false;
     const auto answer = next();
-    return answer && answer->type == static_cast<std::uint16_t>(wire::Type::kHello);
+    if (!answer || answer->type != static_cast<std::uint16_t>(wire::Type::kHello)) return false;
+    theirs = wire::decode<wire::Hello>(answer->payload).value_or(wire::Hello{});
+    return true;
   }
   // The first frame of this request's channel; events are kept aside.
   template <class M>
@@ -94,6 +96,7 @@ class Client {
   }
   std::uint32_t last_channel() const { return channel_; }
   std::vector<wire::Frame> events;
+  wire::Hello theirs;  // once greeted
 
  private:
   UniqueFd fd_;

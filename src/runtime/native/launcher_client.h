@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/native/channel.h"
@@ -39,6 +40,9 @@ class LauncherClient {
   Task<wire::SnapshotMsg> prepare_default(wire::PrepareDefault with,
                                           std::function<void(std::string)> progress);
   Task<std::vector<wire::FeatureMsg>> probe();
+
+  // Whether the launcher that greeted last lists this word of wire/launcher_features.h.
+  bool has(std::string_view feature) const { return line_->theirs().has(feature); }
 
   bool connected() const { return line_->connected(); }
   std::uint64_t connections() const { return line_->connections(); }

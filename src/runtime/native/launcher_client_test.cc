@@ -145,6 +145,74 @@ TEST_F(LauncherClientTest, AKeeperThatIsNotThereUndoesTheBoot) {
   EXPECT_TRUE(deaths.empty());  // it never lived
 }
 
+// Boots by a launcher of a given release.
+class LauncherFeatureTest : public LauncherClientTest {
+ protected:
+  // Boots `spec` by a launcher whose HELLO lists `features` and whose answer is `created`. Returns
+  // the reason why that fails; "boots" if it does not.
+  std::string boot(core::BootSpec spec, std::vector<std::string> features,
+                   wire::Created created = {}) {
+    FakeHost host(loop_.get_executor(), socket());
+    FakeHost keeper_host(loop_.get_executor(), keeper_socket());
+    auto with = config();
+    with.nested_networks = false;
+    NativeRuntime runtime(loop_.get_executor(), with);
+    created.sandbox_id = kId;
+    created.profile = to_string(spec.profile);
+    auto launcher = [&]() -> asio::awaitable<void> {
+      auto peer = co_await host.accept();
+      co_await peer.greet("launcher", "", features);
+      auto payload = wire::encode(created);
+      auto create = co_await answer(peer, wire::Type::kCreated, std::move(payload));
+      EXPECT_EQ(create.type, static_cast<std::uint16_t>(wire::Type::kCreate));
+      auto undo = co_await answer(peer, wire::Type::kOk, std::string());
+      EXPECT_EQ(undo.type, static_cast<std::uint16_t>(wire::Type::kDestroy));
+    };
+    auto keeper = [&]() -> asio::awaitable<void> {
+      auto peer = co_await keeper_host.accept();
+      co_await peer.greet("keeper", kId);
+    };
+    std::string reason = "boots";
+    auto ours = [&]() -> asio::awaitable<void> {
+      auto box = co_await runtime.boot(std::move(spec));
+      if (!box) reason = box.error().reason;
+    };
+    auto all = [&]() -> asio::awaitable<void> {
+      Scope scope(loop_.get_executor());
+      scope.spawn(launcher());
+      scope.spawn(keeper());
+      auto body = ours();
+      co_await scope.until(std::move(body));
+    };
+    run<void>(loop_, all());
+    return reason;
+  }
+};
+
+TEST_F(LauncherFeatureTest, AListedFeatureNeedsNoEcho) {
+  auto in_memory = boot_spec();
+  in_memory.tmpfs = {{"/scratch", 1 << 20}};
+  EXPECT_EQ(boot(in_memory, {"tmpfs"}), "boots");
+  EXPECT_EQ(boot(in_memory, {"nested-networks"}), "tmpfs_unsupported");
+  auto nested = boot_spec();
+  nested.profile = Profile::kNested;
+  EXPECT_EQ(boot(nested, {"nested-networks"}), "boots");
+  EXPECT_EQ(boot(nested, {"tmpfs"}), "profile_unsupported");
+}
+
+TEST_F(LauncherFeatureTest, ALauncherThatListsNoneIsJudgedByItsAnswer) {
+  wire::Created echo;
+  echo.knows_networks = echo.knows_tmpfs = true;
+  auto in_memory = boot_spec();
+  in_memory.tmpfs = {{"/scratch", 1 << 20}};
+  EXPECT_EQ(boot(in_memory, {}, echo), "boots");
+  EXPECT_EQ(boot(in_memory, {}), "tmpfs_unsupported");
+  auto nested = boot_spec();
+  nested.profile = Profile::kNested;
+  EXPECT_EQ(boot(nested, {}, echo), "boots");
+  EXPECT_EQ(boot(nested, {}), "profile_unsupported");
+}
+
 TEST_F(LauncherClientTest, ADeathIsToldOnceHoweverManyWitnesses) {
   FakeHost host(loop_.get_executor(), socket());
   auto keeper_host = std::make_unique<FakeHost>(loop_.get_executor(), keeper_socket());

@@ -25,6 +25,7 @@
 #include "runtime/native/program_reader.h"
 #include "runtime/native/rules_file.h"
 #include "runtime/native/spool_reader.h"
+#include "wire/launcher_features.h"
 
 namespace cay::runtime {
 namespace {
@@ -257,13 +258,14 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
                     profile_given(*created) + "': restart it",
                 0};
   } else if (spec.profile == Profile::kNested && !config_.nested_networks &&
-             !created->knows_networks) {
+             !created->knows_networks && !launcher_.has(wire::launcher_feature::kNestedNetworks)) {
     box = Error{
         Code::kUnsupported, "profile_unsupported",
         "the launcher is older than this daemon, and lets containers make network namespaces, which the operator does not allow "
         "(host.nested_networks): restart it",
         0};
-  } else if (!spec.tmpfs.empty() && !created->knows_tmpfs) {
+  } else if (!spec.tmpfs.empty() && !created->knows_tmpfs &&
+             !launcher_.has(wire::launcher_feature::kTmpfs)) {
     box = Error{
         Code::kUnsupported, "tmpfs_unsupported",
         "the launcher is older than this daemon and makes no file systems in memory: restart it",

@@ -9,6 +9,7 @@
 #include <boost/asio/write.hpp>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "async/event.h"
 #include "runtime/native/link.h"
@@ -50,8 +51,10 @@ class FakePeer {
   }
 
   // Both HELLOs.
-  asio::awaitable<void> greet(std::string role, std::string sandbox_id = {}) {
+  asio::awaitable<void> greet(std::string role, std::string sandbox_id = {},
+                              std::vector<std::string> features = {}) {
     wire::Hello hello;
+    hello.features = std::move(features);
     hello.role = std::move(role);
     hello.sandbox_id = std::move(sandbox_id);
     co_await write(wire::Type::kHello, 0, hello);
