@@ -25,8 +25,8 @@ class Authority {
   Result<Wiped> key() const;        // PEM
   // Whether it will be good for as long as a sandbox may well run.
   bool is_fresh() const;
-  // What ends TLS for `host`: HTTP/1.1 alone is offered. Kept, and made anew when it is half a day
-  // old.
+  // Returns the context that terminates TLS for `host`. It offers HTTP/1.1 alone. The context is
+  // cached, and made again when it is half a day old.
   Result<SSL_CTX*> context_for(const std::string& host);
 
  private:

@@ -49,7 +49,7 @@ constexpr Millis kGateLimit{
 
 struct Openings {
   UniqueFd daemon, gate;
-  UniqueFd confinement;  // where it tells of its own walls
+  UniqueFd confinement;  // the broker writes here how it confined itself
 };
 
 // For everybody to read, whatever the mask: `cay doctor` does.
@@ -80,7 +80,7 @@ void remove_former_files(int directory) {
 
 Result<UniqueFd> listen_for_others(int directory, const char* name) {
   CAY_TRY(UniqueFd fd, os::listen_unix(directory, name, ::geteuid(), ::getegid()));
-  // Who may speak is decided by who connects (SO_PEERCRED), not by the file.
+  // The broker checks the peer's uid (SO_PEERCRED), so the file's mode may be open.
   if (::fchmodat(directory, name, 0666, 0) != 0)
     return Error::from_errno(errno, "open the broker's socket");
   return fd;
@@ -137,7 +137,7 @@ class Broker {
     grants_.open();
     remove_former_files(config_.directory);
     grants_.on_change = [this](const wire::BrokerRoutes& routes) {
-      tell_gates(routes);
+      notify_gates(routes);
       changed_.push_back(routes.sandbox_id);
     };
     children_.spawn(accept(std::move(openings.daemon),
@@ -166,7 +166,7 @@ class Broker {
     }
   }
 
-  // What one connection does wrong is its own end alone.
+  // An error of one connection ends that connection alone.
   static asio::awaitable<void> guarded(asio::awaitable<void> work) {
     try {
       co_await std::move(work);
@@ -189,7 +189,7 @@ class Broker {
       if (!ask) co_return;
       grants_.received(ask->turn);
       ask->grant.turn = ask->turn;
-      // Else who was told that a rule counts would find a gate that has never heard of it.
+      // Without this, the daemon would report a rule as in force that no gate has received.
       if (ask->verb == wire::VaultVerb::kGrant && listening_.empty()) {
         const bool listens = co_await gate_listens_.wait_until(begun_ + kGateLimit);
         static_cast<void>(listens);  // there may be none: it learns all when it comes
@@ -273,7 +273,7 @@ class Broker {
     if (!guest) co_return;
     const Tell tell = [&gate](const wire::BrokerWord& word) {
       const std::string frame = wire::vault_frame(wire::encode(word));
-      // A gate that does not read loses what it is told, and nothing else.
+      // A gate that does not read loses these frames, and nothing else.
       (void)!::send(gate.native_handle(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
     Scope serving(loop_.get_executor());
@@ -311,7 +311,7 @@ class Broker {
     const Entered entered(listening_, mine);
     gate_listens_.notify();
     Scope watching(loop_.get_executor());
-    watching.spawn(end_telling(gate, *mine));
+    watching.spawn(end_notices(gate, *mine));
     auto telling = tell_all(gate, *mine);
     auto told = co_await watching.until(std::move(telling));
     static_cast<void>(told);
@@ -338,8 +338,8 @@ class Broker {
     }
   }
 
-  // The gate says nothing: what can be read is its end.
-  static asio::awaitable<void> end_telling(Descriptor& gate, Listening& mine) {
+  // The gate sends nothing, so a readable socket means that it has closed.
+  static asio::awaitable<void> end_notices(Descriptor& gate, Listening& mine) {
     for (;;) {
       co_await gate::readable(gate);
       char byte = 0;
@@ -351,7 +351,7 @@ class Broker {
     }
   }
 
-  void tell_gates(const wire::BrokerRoutes& routes) {
+  void notify_gates(const wire::BrokerRoutes& routes) {
     for (const auto& one : listening_) {
       one->waiting[routes.sandbox_id] = routes;
       one->news.set();
@@ -440,7 +440,7 @@ int run_broker(BrokerConfig config) {
   if (!confined) return complain(confined.error());
   const std::string told = std::to_string(*confined) + "\n";
   (void)!::write(openings.confinement.get(), told.data(),
-                 told.size());  // untold, `cay doctor` says less
+                 told.size());  // if this fails, `cay doctor` shows less
   asio::io_context loop(1);
   Broker broker(loop, config, *std::move(keys), *std::move(networks), *std::move(tls));
   broker.begin(std::move(openings));

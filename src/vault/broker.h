@@ -1,6 +1,7 @@
-// Broker: the process that alone holds the key to secrets. It takes them closed, keeps what
-// sandboxes may use, and is handed the connections whose requests need one. Nothing that it is
-// asked gives a value back.
+// Broker: the process that alone holds the key to secrets.
+//
+// Clients send it closed values. It keeps which secrets each sandbox may use, and the gate passes
+// it the connections whose requests need one. No request to the broker returns a value.
 #pragma once
 #include "vault/settings.h"
 

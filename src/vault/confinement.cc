@@ -10,8 +10,8 @@ namespace {
 constexpr auto kOwnCalls = std::to_array<os::AllowedCall>({
     {SYS_fsync},  // keys are to be on the disk before what they seal
 #if __has_feature(address_sanitizer)
-    {SYS_pipe2},  // UBSan asks through a pipe whether an object's memory can be read, and takes a
-                  // refusal for a broken object
+    {SYS_pipe2},  // UBSan tests through a pipe whether memory is readable, and takes a refusal for
+                  // a broken object
 #ifdef SYS_pipe
     {SYS_pipe},
 #endif

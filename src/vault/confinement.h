@@ -1,6 +1,7 @@
-// Confinement: what the broker takes from itself before it reads a byte of anybody's: as the gate
-// does (gate/confinement.h), with DATA/vault instead of DATA/gate, and without any way to connect
-// to a socket of this host's own.
+// Confinement: what the broker gives up before it reads a byte from anybody.
+//
+// It is the gate's confinement (gate/confinement.h) with DATA/vault instead of DATA/gate, and the
+// broker cannot connect to UNIX sockets of the host.
 #pragma once
 #include "base/result.h"
 

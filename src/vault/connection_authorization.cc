@@ -36,7 +36,7 @@ std::string digest_of(const Rewritten& request) {
 
 }  // namespace
 
-void ConnectionAuthorization::begin(Asked asked, const Rewritten& by) {
+void ConnectionAuthorization::begin(ClientRequest asked, const Rewritten& by) {
   asked_ = std::move(asked);
   digest_ = digest_of(by);
 }

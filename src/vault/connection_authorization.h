@@ -17,8 +17,8 @@ class ConnectionAuthorization {
   ConnectionAuthorization(std::string host, std::uint16_t port)
       : host_(std::move(host)), port_(port) {}
 
-  // A request begins: `asked` as it came from the guest, `by` as it goes to the server.
-  void begin(Asked asked, const Rewritten& by);
+  // Records that a request begins: `request` as the guest sent it, `by` as the server receives it.
+  void begin(ClientRequest asked, const Rewritten& by);
   // The request is over.
   void end();
 
@@ -32,8 +32,8 @@ class ConnectionAuthorization {
  private:
   const std::string host_;
   const std::uint16_t port_;
-  std::optional<Asked> asked_;  // as the guest sent it: it contains no secret
-  std::string digest_;          // of the request that was sent
+  std::optional<ClientRequest> asked_;  // as the guest sent it: it contains no secret
+  std::string digest_;                  // of the request that was sent
 };
 
 }  // namespace cay::vault

@@ -30,7 +30,7 @@ class ConnectionAuthorizationTest : public ::testing::Test {
  protected:
   // A request of that connection, as it goes out by `by`.
   void ask(const wire::VaultGrant& by, const std::string& target = "/v1/x") {
-    Asked asked;
+    ClientRequest asked;
     asked.host = "api.test";
     asked.target = target;
     asked.headers.add("Host", "api.test");

@@ -116,7 +116,7 @@ Result<std::string> Grants::grant(wire::VaultGrant grant) {
   }
   auto kept = keep(grant);
   if (!kept && old == all_.end()) return std::move(kept).error();
-  // What it had may be more: it counts no longer, and a broker that starts anew is not to find it.
+  // The old grant may allow more. It ends now, and a broker that restarts must not find it.
   if (!kept) static_cast<void>(forget(id));
   closed_.erase(id);
   versions_.granted(id, grant.turn);
@@ -159,7 +159,7 @@ Result<void> Grants::revoke(const std::vector<std::string>& sandbox_ids,
 
 Result<void> Grants::keep_only(const std::vector<std::string>& sandbox_ids,
                                const wire::VaultTurn& turn) {
-  // Of the same daemon a grant of what was withdrawn may still be on its way.
+  // A grant of the same daemon for a withdrawn sandbox may still be on its way.
   if (turn.daemon.empty() || std::exchange(last_daemon_, turn.daemon) != turn.daemon)
     least_.clear();
   std::set<std::string> gone = closed_;

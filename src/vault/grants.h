@@ -29,20 +29,20 @@ class Grants {
  public:
   Grants(int directory, Keyring& keys) : directory_(directory), keys_(keys) {}
 
-  // Reads what is kept. What cannot be opened is left out, and told in the log: its sandbox's hosts
-  // are refused, which the gate knows of without us, until the daemon grants it anew.
+  // Reads the stored grants. A grant that cannot be opened is left out and logged. The gate then
+  // refuses its sandbox's hosts until the daemon grants them again.
   void open();
-  // A question of this turn has come: before anything that it asks is done, or waited for.
+  // Records the version of a request as soon as it arrives, before any work for it begins.
   void received(const wire::VaultTurn& turn) { versions_.received(turn); }
-  // Replaces the sandbox's. An authority that it has, and that is fresh, stays. Where it fails the
-  // sandbox has what it had. What a newer word has overtaken changes nothing here, nor in the next
-  // two, and the answer is what counts.
+  // Replaces the grant of a sandbox and returns its authority's certificate. An authority that is
+  // fresh stays. On failure the old grant stays. In this call and the next two, a request that a
+  // newer one has overtaken changes nothing, and returns what counts now.
   Result<std::string> grant(wire::VaultGrant grant);
   // It counts even where it fails: then it would not for a broker that starts anew.
   Result<void> revoke(const std::vector<std::string>& sandbox_ids,
                       const wire::VaultTurn& turn = {});
-  // A daemon says so when it begins, and when we do. What another daemon withdrew is no matter any
-  // more.
+  // Removes every grant but these. A daemon calls this when it starts, and when the broker starts.
+  // It also resets what another daemon withdrew.
   Result<void> keep_only(const std::vector<std::string>& sandbox_ids,
                          const wire::VaultTurn& turn = {});
   // No sandbox has any version of it any more, which counts even where this fails (as above); its
@@ -52,7 +52,7 @@ class Grants {
   // All anew: the authorities' keys were sealed by an older data key.
   Result<void> reseal();
 
-  // Null: it may use none. What is under way keeps what it has.
+  // Returns the grant of a sandbox, or null. Requests that are under way keep the grant they have.
   std::shared_ptr<const Granted> of(const std::string& sandbox_id) const;
   std::vector<wire::BrokerRoutes> routes() const;
   // For a request. kPermissionDenied (secret_unusable): its row is torn, or of a key that is gone.

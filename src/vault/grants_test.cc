@@ -84,7 +84,7 @@ TEST_F(GrantsTest, ARowThatCannotBeOpenedEndsItsOwnRuleAlone) {
   const auto now = grants->of(kId);
   EXPECT_EQ(now->unusable, (std::vector<std::string>{"torn", "older", "beside"}));
   const auto asked = [&](const std::string& host, const std::string& key) {
-    Asked one;
+    ClientRequest one;
     one.host = host;
     one.target = "/";
     one.headers.add("Host", host);
@@ -199,7 +199,7 @@ TEST_F(GrantsTest, AWithdrawalThatCannotBeWrittenCountsAndLeavesNothingOnTheDisk
   const Unseal unseal = [this](const wire::VaultSecret& secret) {
     return keys->unseal(about_secret(secret), secret.sealed);
   };
-  Asked ask;
+  ClientRequest ask;
   ask.host = "api.test";
   ask.target = "/";
   ask.headers.add("Host", "api.test");

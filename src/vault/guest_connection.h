@@ -35,7 +35,7 @@ class GuestConnection {
   // Returns what the guest sends of the body right away, so that it can go with the head.
   // A guest that waits for the status 100 (`waits`) sends nothing.
   asio::awaitable<Bytes> early_body(Parser& parser, bool waits);
-  // Tells a guest that waits for it to send the body.
+  // Sends "100 Continue" to a guest that waits for it before it sends the body.
   Task<void> send_continue();
   // Returns the next piece of the body. An empty one is the end.
   Task<Bytes> next_of_body(Parser& parser);

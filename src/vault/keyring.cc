@@ -30,7 +30,7 @@ constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kSaltBytes = 16;
 constexpr std::size_t kMostFile = 1 << 20;
 constexpr std::size_t kKeyIdBytes = 8;
-// 64 MiB and about a quarter of a second: what OWASP asks of scrypt.
+// 64 MiB and about a quarter of a second: the parameters that OWASP recommends for scrypt.
 constexpr std::uint64_t kScryptN = 1 << 16, kScryptR = 8, kScryptP = 2;
 constexpr std::uint64_t kScryptMemory = std::uint64_t{256} << 20;
 
@@ -196,7 +196,7 @@ Result<void> Keyring::load(const std::string& file) {
   for (const bool current : {true, false}) {
     for (const Wrap& wrap : read->wraps) {
       if (done) break;
-      // What is given now counts first; then what was before: the file, and the previous
+      // The key that is given now comes first, then the earlier ones: the file and the previous
       // passphrase.
       const bool wants_passphrase = !master_.passphrase.view().empty();
       const Wiped none;

@@ -1,6 +1,7 @@
-// Keyring: the broker's keys. Data keys seal secrets; a box key takes what clients closed; both lie
-// in DATA/vault/keyring, sealed by a master key: a file (DATA/vault/key, made at the first start)
-// or a passphrase (scrypt).
+// Keyring: the broker's keys. Data keys seal secrets, and a box key opens what clients closed.
+//
+// DATA/vault/keyring holds both, sealed by a master key. That key is a file (DATA/vault/key, made
+// at the first start) or is derived from a passphrase (scrypt).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,7 +14,7 @@
 
 namespace cay::vault {
 
-// Where the master key comes from.
+// The sources of the master key.
 struct Master {
   Wiped passphrase;  // empty: the file
   Wiped previous;    // the passphrase before; empty: none, or the file was
@@ -21,9 +22,10 @@ struct Master {
 
 class Keyring {
  public:
-  // Opens what is in `directory` (DATA/vault), or makes it where nothing was sealed yet. Where it
-  // opens by the previous passphrase, or by the file though a passphrase is given, it is sealed
-  // anew by what is given, and the file is removed. kPermissionDenied (vault_locked): by none.
+  // Opens the keyring in `directory` (DATA/vault), or makes it if nothing was sealed there. The
+  // previous passphrase may open it, and so may the file although a passphrase is given. In both
+  // cases the given one seals it again, and the file is removed. Fails kPermissionDenied
+  // (vault_locked) if no key opens it.
   static Result<Keyring> open(int directory, Master master);
 
   const std::string& public_key() const { return public_key_; }

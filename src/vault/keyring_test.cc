@@ -83,8 +83,8 @@ TEST_F(KeyringTest, AKillBetweenAnyTwoStepsOfARotationLosesNothing) {
   const std::string old_key = bytes_of("key");
   ASSERT_TRUE(ring->begin_rotation());
   const std::string new_ring = bytes_of("keyring");
-  // As if it had been killed when the ring was written for both keys, and the file was still the
-  // old one: the ring of the next rotation's first step, with the file put back.
+  // Rebuilds the state of a kill between two steps: the ring is written for both keys, and the file
+  // is the old one. The ring is the next rotation's first step, with the file put back.
   const std::string before_key = bytes_of("key");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   ASSERT_TRUE(ring->begin_rotation());

@@ -1,5 +1,5 @@
-// OpenRelays: the connections that are open through the broker, so that a change of a sandbox's
-// grant ends those that it does not allow any more.
+// OpenRelays: the connections that are open through the broker. A change of a sandbox's grant
+// closes those that the new grant does not allow.
 #pragma once
 #include <boost/asio/awaitable.hpp>
 #include <compare>
@@ -34,9 +34,9 @@ class OpenRelays {
   // It is open for as long as this lives.
   Entered<Place> enter(const One& one) { return {all_, Place{one.sandbox_id, &one}}; }
 
-  // When this ends, those of the sandbox that `now` lets not stay are cut. It is asked for each of
-  // them: a change that comes meanwhile counts at once. Only a few are judged in a row, so that a
-  // sandbox with many takes its own time for it, and none of the others'.
+  // Closes the connections of the sandbox that `now` does not allow. `now` is called for each
+  // connection, so a change in between counts at once. The call yields after every few of them, so
+  // a sandbox with many connections delays no other sandbox.
   asio::awaitable<void> judge(std::string sandbox_id, Now now);
 
   static constexpr std::size_t kInARow = 16;

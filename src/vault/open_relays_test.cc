@@ -99,7 +99,7 @@ TEST_F(OpenRelaysTest, ASandboxWithManyTakesNoneOfTheTimeOfOthers) {
   EXPECT_LE(order.find('f'), OpenRelays::kInARow) << "it had its turn after the first few";
 }
 
-// What is judged later goes by what counts then, not by what counted when it began.
+// A connection that is judged later is judged by the newest grant.
 TEST_F(OpenRelaysTest, AChangeThatComesMeanwhileCountsForTheRest) {
   std::deque<OpenRelays::One> ones;
   std::vector<std::unique_ptr<In>> in;

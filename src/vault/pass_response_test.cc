@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kSecret = "sk-live-0123456789abcdef";
 
-// A server that says what it is told to, and a sandbox that keeps what it gets.
+// A server that sends scripted bytes, and a sandbox that keeps what it receives.
 class PassResponseTest : public ::testing::Test {
  protected:
   PassResponseTest() { secrets.add(kSecret); }

@@ -30,7 +30,7 @@ Result<void> check_readable(const http::UpstreamAnswer& answer, bool has_body) {
     if (has_body && equals_ignoring_case(name, "Content-Encoding") &&
         !equals_ignoring_case(value, "identity"))
       return packed(value);
-    // Of a WebSocket's, only those that pack are in use; none was offered.
+    // The WebSocket extensions in use compress, and the relay offered none.
     if (equals_ignoring_case(name, "Sec-WebSocket-Extensions") && !http::trim(value).empty())
       return packed(value);
     part = part || equals_ignoring_case(name, "Content-Range") ||

@@ -5,9 +5,9 @@
 
 namespace cay::vault {
 
-// kUnavailable: answer_unreadable (packed, though it was asked not to be), answer_partial (a part:
-// a secret could be fetched in several that are too short to know it by). `has_body`: whether one
-// follows the head.
+// Fails kUnavailable (answer_unreadable) if the response is compressed although the request forbade
+// it. Fails kUnavailable (answer_partial) for a part: a secret in short parts would go unnoticed.
+// `has_body` is true if a body follows the head.
 Result<void> check_readable(const http::UpstreamAnswer& answer, bool has_body);
 
 }  // namespace cay::vault

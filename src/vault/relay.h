@@ -1,8 +1,8 @@
 // relay: serves one connection of a sandbox that the gate handed over.
 //
-// It accepts the guest's TLS (guest_connection.h), inspects each request (request_inspector.h),
-// dials the server of the rule (server_connection.h) and relays the response unless a secret is in
-// it (response_scanner.h). Both sides are hostile: the guest and the server.
+// The relay accepts the guest's TLS (guest_connection.h) and inspects each request
+// (request_inspector.h). It dials the rule's server (server_connection.h) and relays the response
+// unless it holds a secret (response_scanner.h). Guest and server are both hostile.
 #pragma once
 #include <boost/asio/ssl/context.hpp>
 #include <functional>

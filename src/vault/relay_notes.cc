@@ -43,8 +43,8 @@ void RelayNotes::refuse(const Error& why) {
   word_.refused = why.code == Code::kPermissionDenied || why.code == Code::kInvalidArgument;
   news_ = true;
   word_.rule = std::exchange(rule_, {});
-  // Of a request that went nowhere the address would be that of the one before it on this
-  // connection.
+  // A request that was not sent has no address. The stored one belongs to the request before it
+  // on this connection.
   auto before = word_.rule.empty() ? word_.address : std::exchange(word_.address, {});
   flush();
   word_.address = std::move(before);

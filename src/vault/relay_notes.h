@@ -12,16 +12,16 @@ class RelayNotes {
  public:
   RelayNotes(Tell tell, const std::string& host, std::uint16_t port);
 
-  // What follows is of this server.
+  // Sets the server that the following notes describe.
   void of(const std::string& host, std::uint16_t port);
   std::string& address() { return word_.address; }
-  // What follows was asked of this rule, and goes nowhere yet; port and host are the rule's, or
-  // those of the connection.
+  // Records a request for this rule that has not been sent. Port and host are the rule's, or those
+  // of the connection.
   void asked_of(const std::string& rule, const std::string& host, std::uint16_t port);
 
   void sent(std::size_t bytes) { word_.sent += bytes; }
   void received(std::size_t bytes) { word_.received += bytes; }
-  // The server was asked.
+  // Records that the request was sent to the server.
   void opened();
   // The answer did not come; a guest that left is no news.
   void failed(const std::string& reason);
@@ -29,14 +29,14 @@ class RelayNotes {
 
   void flush();
   void flush_in_time();
-  // Nothing is told any more.
+  // Ends the notes: nothing more is sent to the gate.
   void stop() { stopped_ = true; }
 
  private:
   Tell tell_;
   wire::BrokerWord word_;
   std::string rule_;   // that the request at hand names, while it goes nowhere
-  bool news_ = false;  // there is something to tell beside bytes
+  bool news_ = false;  // there is more to report than byte counts
   bool stopped_ = false;
   std::chrono::steady_clock::time_point told_at_ = std::chrono::steady_clock::now();
 };

@@ -1,5 +1,5 @@
-// Relays while the grant of their sandbox changes, over real sockets. The server never answers:
-// what is asked of it is under way.
+// Relays whose sandbox's grant changes, over real sockets. The server never answers, so each
+// request stays under way.
 #include "vault/relay.h"
 
 #include <fcntl.h>
@@ -306,7 +306,7 @@ TEST_F(RelayTest, ARequestOfWhichNothingMovesEndsAndIsToldSo) {
   const UniqueFd guest = handed();
   UniqueFd asked = ask(guest);
   http::Channel server(transport_of(loop.get_executor(), std::move(asked)),
-                       context);  // it never says a word
+                       context);  // it never sends anything
   Scope serving(loop.get_executor());
   bool shaken = false;
   serving.spawn(shake(server, shaken));

@@ -20,7 +20,7 @@ Error denied(const char* reason, std::string message) {
   return {Code::kPermissionDenied, reason, std::move(message), 0};
 }
 
-// Fields of a head that ask for another method; some APIs take them in the query, too.
+// Header fields that request another method. Some APIs take them in the query, too.
 constexpr std::array kOverrides = {"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"};
 constexpr std::array kOtherPaths = {"X-Original-URL", "X-Rewrite-URL"};
 // As frameworks have it, Salesforce's API, Struts, and what Google's APIs take for headers.

@@ -19,10 +19,9 @@ class RequestFilter {
  public:
   // Reads one request.
   //
-  // kPermissionDenied:
-  // - ambiguous_path: a rule lists paths, and a server might read this one as another
-  // - method_overridden: a rule lists methods or paths, and the request names another one for the
-  //   server to use instead
+  // Fails kPermissionDenied (ambiguous_path) if a rule lists paths and a server might read this
+  // path as another. Fails kPermissionDenied (method_overridden) if a rule lists methods or paths,
+  // and a header requests another method or path than the request line.
   static Result<RequestFilter> create(HostRules rules, std::string method, std::string_view target,
                                       const http::Headers& headers);
 

@@ -50,13 +50,13 @@ Result<InspectedRequest> RequestInspector::inspect(GuestConnection::Parser& pars
   const auto granted = grants_.of(sandbox_id_);
   if (!granted) return rules_unknown();
   auto& message = parser.get();
-  Asked asked;
+  ClientRequest asked;
   asked.host = host_;
   asked.port = port_;
   asked.method = std::string(message.method_string());
   asked.target = std::string(message.target());
   if (host_.empty()) {
-    const Meant meant = meant_by(granted->grant, asked.target);
+    const ResolvedRule meant = resolve_rule(granted->grant, asked.target);
     notes.asked_of(meant.rule, meant.to ? meant.to->host : "", meant.to ? meant.to->port : port_);
   }
   for (const auto& field : message) {
@@ -98,7 +98,7 @@ bool RequestInspector::may_stay(const Granted* now) {
   return is_valid && (server_.empty() || add_secrets_of(now->grant).has_value());
 }
 
-// What was looked for before still is.
+// Adds to the secrets that the scanner looks for. Earlier ones stay.
 Result<void> RequestInspector::add_secrets_of(const wire::VaultGrant& grant) {
   CAY_TRY(const auto secrets, secrets_of_host(grant, server_, unsealing()));
   secrets_ = encodings_.matcher(secrets_, secrets);

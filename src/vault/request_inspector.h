@@ -39,7 +39,7 @@ class RequestInspector {
   // Returns whether the connection may stay under the grant `now`. If so, the secrets of the new
   // grant are looked for as well.
   bool may_stay(const Granted* now);
-  // What the response is scanned for. It lives as long as the inspector.
+  // The secrets that the response is scanned for. The reference is valid as long as the inspector.
   const SecretMatcher& secrets() const { return secrets_; }
 
  private:

@@ -39,7 +39,7 @@ std::optional<RequestPath> read_segment(std::string_view text) {
               low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
     if (high < 0 || low < 0) return std::nullopt;
     const char c = static_cast<char>(high * 16 + low);
-    // Who decodes twice, or before it splits, reads another path.
+    // A server that decodes twice, or before it splits the path, would read another path.
     if (is_control(static_cast<unsigned char>(c)) ||
         std::string_view("/\\.%?#").find(c) != std::string_view::npos)
       return std::nullopt;

@@ -1,5 +1,5 @@
-// The path of a request to a host whose rules list paths: read in one way, or not at all. What a
-// server might read as another path than we did is refused.
+// RequestPath: the path of a request to a host whose rules list paths. A path that two servers
+// could read in two ways is refused.
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -16,10 +16,11 @@ struct RequestPath {
       sent;  // in its place: reads the same, and has nothing left in it to be read otherwise
 };
 
-// Without its query. Nothing: an escape of '/', '\', '.', '%', '?', '#' or of a control character,
-// a broken one, or what is no UTF-8; '\', '#', a blank or a byte beyond ASCII; two slashes; a
-// segment of dots and blanks other than "." and "..", or of one of them and parameters (RFC
-// 3986, 3.3); a way above the root; too long.
+// Returns the path without its query. Returns nothing if the path is too long, leads above the
+// root, or has two slashes in a row. A backslash, '#', a blank, a byte beyond ASCII and a broken
+// escape are refused. So is an escape of '/', '\', '.', '%', '?', '#' or of a control character.
+// Escapes that form no UTF-8 are refused. So is a segment of dots and blanks other than "." and
+// "..", with or without parameters (RFC 3986, 3.3).
 std::optional<RequestPath> read_path(std::string_view path);
 
 }  // namespace cay::vault

@@ -70,8 +70,8 @@ TEST_F(RoutesFileTest, TheGateIsToKnowOfRulesWhereNoBrokerAnswers) {
   stale.sandbox_id = "stale";
   stale.base_url = true;
   ASSERT_TRUE(write_routes(data, stale));
-  auto kept = client.keep_only(
-      {fence("one", "a.test")});  // written when it returns, before anybody is asked
+  auto kept =
+      client.keep_only({fence("one", "a.test")});  // written on return, before any request is sent
   EXPECT_EQ(routes_written(data), std::vector<std::string>{"one"});
   EXPECT_EQ(cay::testing::run(loop, std::move(kept)).error().reason, "vault_unavailable");
   EXPECT_EQ(told, (std::vector<std::string>{"one", "stale"}));

@@ -15,7 +15,7 @@ namespace {
 using http::equals_ignoring_case;
 
 constexpr std::string_view kBasic = "Basic ";
-// Where clients write a key: of way placeholder, unless the rule names others.
+// The headers in which clients send a key. The way `placeholder` uses them if a rule names none.
 constexpr const char* kUsualHeaders[] = {"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"};
 
 Error denied(const char* reason, const std::string& message) {
@@ -45,7 +45,7 @@ bool any_matches(const std::vector<std::string>& hosts, std::string_view host, s
   });
 }
 
-// The secret's own hosts were sealed in with it, and count whatever the rule says.
+// The secret's own hosts were sealed with it. They limit every rule.
 bool reaches(const wire::VaultRule& rule, std::string_view host, std::uint16_t port) {
   return any_matches(hosts_of(rule), host, port) &&
          (is_fence(rule) || rule.gone || any_matches(rule.secret.hosts, host, port));
@@ -79,8 +79,8 @@ bool carries(std::string_view value, std::string_view token) {
          (colon < basic->size() && same(std::string_view(*basic).substr(colon + 1), token));
 }
 
-// How long it would be: to be asked before replaced(), as a guest may write its stand-in as often
-// as there is room.
+// Returns the length that replaced() would have. Callers check it first, because a guest may repeat
+// its placeholder as often as a message has room for.
 std::size_t size_replaced(std::string_view text, std::string_view word, std::string_view by) {
   std::size_t out = text.size();
   for (std::size_t at = text.find(word); at != std::string_view::npos;
@@ -114,7 +114,7 @@ std::size_t size_of(const http::Headers& headers) {
   return out;
 }
 
-http::Headers passed_on(const Asked& asked, const ProxyHost& to) {
+http::Headers passed_on(const ClientRequest& asked, const ProxyHost& to) {
   http::Headers out;
   out.add("Host", to.text());
   const auto of_connection = http::connection_options(asked.headers);
@@ -206,15 +206,15 @@ bool sets_usual(const wire::VaultRule& rule) {
 }
 
 // As it goes out; what frames it comes besides.
-Result<void> check_size(const Asked& asked, const Rewritten& out) {
+Result<void> check_size(const ClientRequest& asked, const Rewritten& out) {
   if (asked.method.size() + out.target.size() + size_of(out.headers) > kMostRewritten)
     return too_long();
   return {};
 }
 
-// Where a rule says by which key a host is asked, the client's own in another of the usual headers
-// does not go beside it: which of them counts would be the server's to choose. The stand-in of
-// another rule stays, which is a key that was allowed.
+// If a rule adds a key for a host, the client's own key in another usual header is removed.
+// Otherwise the server would choose which key counts. The placeholder of another rule stays, since
+// its key is allowed.
 http::Headers without_other_keys(const http::Headers& from, const HostRules& rules,
                                  const RequestFilter& filter) {
   const auto sets = std::ranges::find_if(rules, [&](const wire::VaultRule* rule) {
@@ -229,7 +229,7 @@ http::Headers without_other_keys(const http::Headers& from, const HostRules& rul
   });
 }
 
-// Where the name of a target's rule ends: "/NAME/v1/models".
+// Returns the position where the rule's name ends in a target: "/NAME/v1/models".
 std::size_t end_of_name(std::string_view target) {
   return std::min(target.find_first_of("/?", 1), target.size());
 }
@@ -246,7 +246,7 @@ std::optional<ProxyHost> base_of(const wire::VaultRule& rule) {
   return to && !to->wildcard() ? to : std::nullopt;
 }
 
-Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& asked,
+Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const ClientRequest& asked,
                                    const Unseal& unseal) {
   const std::size_t end = end_of_name(asked.target);
   const std::string name = asked.target.substr(1, end - 1);
@@ -290,7 +290,7 @@ Result<Rewritten> rewrite_base_url(const wire::VaultGrant& grant, const Asked& a
 
 }  // namespace
 
-Meant meant_by(const wire::VaultGrant& grant, std::string_view target) {
+ResolvedRule resolve_rule(const wire::VaultGrant& grant, std::string_view target) {
   if (!target.starts_with('/')) return {};
   constexpr std::size_t kMostName = 63;
   const std::string_view name = target.substr(1, end_of_name(target) - 1);
@@ -334,10 +334,11 @@ wire::BrokerRoutes routes_of(const wire::VaultGrant& grant) {
   return out;
 }
 
-Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal) {
+Result<Rewritten> rewrite(const wire::VaultGrant& grant, const ClientRequest& asked,
+                          const Unseal& unseal) {
   if (!asked.target.starts_with('/')) return bad("a request's target begins with '/'");
   if (asked.host.empty()) return rewrite_base_url(grant, asked, unseal);
-  // What the connection was let through for is what the request must name, and once.
+  // The request must name the host that the connection was allowed for, exactly once.
   std::size_t hosts = 0;
   for (const auto& [name, value] : asked.headers.items()) {
     if (!equals_ignoring_case(name, "Host")) continue;
@@ -400,7 +401,7 @@ Result<std::vector<Wiped>> secrets_of_host(const wire::VaultGrant& grant, std::s
     });
     if (!known || is_withdrawn(rule.secret)) continue;
     auto secret = unseal(rule.secret);
-    // What cannot be opened was never sent by this broker, and ends nothing else.
+    // A secret that cannot be opened was never sent by this broker, so it is no reason to end.
     if (!secret && secret.error().reason == "secret_unusable") continue;
     if (!secret) return std::move(secret).error();
     out.push_back(*std::move(secret));

@@ -1,5 +1,5 @@
-// What a rule does to a request: which rule is meant, and the headers that go out instead of those
-// that came. No sockets here.
+// Rules: applies a grant's rules to a request. They resolve which rule the request is for, and make
+// the headers that are sent to the server. This file uses no sockets.
 #pragma once
 #include <functional>
 #include <optional>
@@ -18,7 +18,7 @@ namespace cay::vault {
 using Unseal = std::function<Result<Wiped>(const wire::VaultSecret& secret)>;
 
 // A request as it came from a sandbox.
-struct Asked {
+struct ClientRequest {
   std::string host;  // way base_url: empty
   std::uint16_t port = 443;
   std::string method = "GET";
@@ -30,43 +30,43 @@ struct Asked {
 struct Rewritten {
   ProxyHost to;
   std::string target;
-  http::Headers headers;  // Host among them; without what only concerns a connection, or asks for a
-                          // part of the answer
+  http::Headers headers;  // Host among them, without hop-by-hop fields and without requests for a
+                          // part of the response
 };
 
-// Of a request's line and headers, with what was put in: as much as one that comes may have.
+// The limit of a rewritten request's line and headers. It is the limit of a received one.
 inline constexpr std::size_t kMostRewritten = 64 * 1024;
 
 // kPermissionDenied: no_such_rule, token_unknown, host_mismatch, secret_gone, secret_withdrawn,
 // secret_unusable, and RequestFilter's; kInvalidArgument: bad_request, also of one that would be
 // longer than kMostRewritten: it is not written.
-Result<Rewritten> rewrite(const wire::VaultGrant& grant, const Asked& asked, const Unseal& unseal);
+Result<Rewritten> rewrite(const wire::VaultGrant& grant, const ClientRequest& asked,
+                          const Unseal& unseal);
 
-// What a request of way base_url is for, whether it is let through or not.
-struct Meant {
-  std::string
-      rule;  // its name; where there is none of that name, what was asked for, made harmless
-  std::optional<ProxyHost> to;  // where that rule sends to
+// The rule that a request of way base_url resolves to, whether or not it is allowed.
+struct ResolvedRule {
+  std::string rule;  // its name, or if there is no such rule, the requested name made harmless
+  std::optional<ProxyHost> to;  // the rule's server
 };
-Meant meant_by(const wire::VaultGrant& grant, std::string_view target);
+ResolvedRule resolve_rule(const wire::VaultGrant& grant, std::string_view target);
 
-// It has no secret: of its hosts it says what is let through, and adds nothing.
+// Returns true for a rule without a secret. It limits requests to its hosts and adds nothing.
 bool is_fence(const wire::VaultRule& rule);
 
-// Every secret of the grant's that this host may know: at whatever port, by whichever rule, and
-// whether the request at hand has it or not. It may have heard it in another.
+// Returns every secret of the grant that may be sent to this host, at any port and by any rule. It
+// does not matter whether this request has it: another request may have sent it.
 Result<std::vector<Wiped>> secrets_of_host(const wire::VaultGrant& grant, std::string_view host,
                                            const Unseal& unseal);
 
 // Its rules stay, and what they are for is refused: it does not go past the broker while a secret
 // is changed.
 bool is_withdrawn(const wire::VaultSecret& secret);
-// What seals a secret beside its value: nothing else can be made of it.
+// Returns the data that is sealed together with a secret's value. It binds the value to its use.
 std::string about_secret(const wire::VaultSecret& secret);
 
 // Whether the rules of `grant` end TLS for this name.
 bool intercepts(const wire::VaultGrant& grant, std::string_view host, std::uint16_t port);
-// As the gate is told.
+// Returns the grant's routes as the gate receives them.
 wire::BrokerRoutes routes_of(const wire::VaultGrant& grant);
 
 }  // namespace cay::vault

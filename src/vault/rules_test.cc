@@ -20,14 +20,14 @@ wire::VaultRule rule(ProxyWay way) {
 
 class RulesTest : public ::testing::Test {
  protected:
-  Result<Rewritten> rewritten(const wire::VaultRule& one, Asked asked) {
+  Result<Rewritten> rewritten(const wire::VaultRule& one, ClientRequest asked) {
     grant.sandbox_id = "s";
     grant.rules = {one};
     return rewrite(grant, asked,
                    [](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(kSecret); });
   }
-  static Asked asked(const std::string& host, const std::string& target = "/v1/x") {
-    Asked out;
+  static ClientRequest asked(const std::string& host, const std::string& target = "/v1/x") {
+    ClientRequest out;
     out.host = host;
     out.target = target;
     if (!host.empty()) out.headers.add("Host", host);
@@ -40,7 +40,7 @@ class RulesTest : public ::testing::Test {
 };
 
 TEST_F(RulesTest, HeadersReplaceWhatTheGuestSent) {
-  Asked one = asked("api.test");
+  ClientRequest one = asked("api.test");
   one.headers.add("authorization", "Bearer of the guest");
   one.headers.add("AUTHORIZATION", "Bearer again");
   one.headers.add("X-Other", "stays");
@@ -62,24 +62,24 @@ TEST_F(RulesTest, WhatARequestOfABaseUrlIsForIsKnownBeforeItIsJudged) {
   grant.rules[1].name = "other";
   const std::string name = grant.rules[0].name;
   for (const std::string& target : {"/" + name, "/" + name + "/v1/x", "/" + name + "?q=/other"}) {
-    const Meant meant = meant_by(grant, target);
+    const ResolvedRule meant = resolve_rule(grant, target);
     EXPECT_EQ(meant.rule, name) << target;
     ASSERT_TRUE(meant.to) << target;
     EXPECT_EQ(meant.to->text(), "api.test") << target;
   }
-  EXPECT_EQ(meant_by(grant, "/other/x").rule, "other") << "of another way";
-  EXPECT_FALSE(meant_by(grant, "/other/x").to);
-  EXPECT_EQ(meant_by(grant, "/.a;b\x1b%2f\xff/x").rule, ".a?b??2f?");
-  EXPECT_EQ(meant_by(grant, "/" + std::string(5000, 'n')).rule, std::string(63, 'n'));
+  EXPECT_EQ(resolve_rule(grant, "/other/x").rule, "other") << "of another way";
+  EXPECT_FALSE(resolve_rule(grant, "/other/x").to);
+  EXPECT_EQ(resolve_rule(grant, "/.a;b\x1b%2f\xff/x").rule, ".a?b??2f?");
+  EXPECT_EQ(resolve_rule(grant, "/" + std::string(5000, 'n')).rule, std::string(63, 'n'));
   for (const char* none : {"", "/", "*", "http://a.test/"})
-    EXPECT_EQ(meant_by(grant, none).rule, "") << none;
+    EXPECT_EQ(resolve_rule(grant, none).rule, "") << none;
   grant.rules[0].hosts = {"*.wild.test"};
-  EXPECT_EQ(meant_by(grant, "/" + name).rule, name);
-  EXPECT_FALSE(meant_by(grant, "/" + name).to) << "it has no host to send to";
+  EXPECT_EQ(resolve_rule(grant, "/" + name).rule, name);
+  EXPECT_FALSE(resolve_rule(grant, "/" + name).to) << "it has no host to send to";
 }
 
 TEST_F(RulesTest, AKeyOfTheGuestsDoesNotGoBesideTheRules) {
-  Asked one = asked("api.test");
+  ClientRequest one = asked("api.test");
   for (const char* name : {"X-Api-Key", "api-key", "X-Goog-Api-Key"})
     one.headers.add(name, "the guest's own");
   one.headers.add("X-Note", "stays");
@@ -97,7 +97,7 @@ TEST_F(RulesTest, AKeyOfTheGuestsDoesNotGoBesideTheRules) {
 TEST_F(RulesTest, NorInASpellingThatAProgramReadsAsTheSameName) {
   auto own = rule(ProxyWay::kHeaders);
   own.headers = {{"X-Api-Key", "${SECRET}", ""}};
-  Asked one = asked("api.test");
+  ClientRequest one = asked("api.test");
   for (const char* name : {"X_Api_Key", "x_api-key", "Api_Key", "Transfer_Encoding",
                            "content_length", "Proxy_Authorization", "If_Range"})
     one.headers.add(name, "the guest's own");
@@ -108,14 +108,14 @@ TEST_F(RulesTest, NorInASpellingThatAProgramReadsAsTheSameName) {
     EXPECT_NE(value, "the guest's own") << name;
   EXPECT_EQ(header(got, "X-Api-Key"), kSecret);
   EXPECT_EQ(header(got, "X_Note"), "stays");
-  Asked place = asked("api.test");
+  ClientRequest place = asked("api.test");
   place.headers.add("X_Api_Key", "cay-token-AAAA");
   EXPECT_EQ(header(rewritten(rule(ProxyWay::kPlaceholder), place), "X_Api_Key"), "cay-token-AAAA")
       << "a stand-in counts in the named ones alone";
 }
 
 TEST_F(RulesTest, NorBesideTheKeyOfABaseUrl) {
-  Asked one = asked("", "/api/x");
+  ClientRequest one = asked("", "/api/x");
   one.headers.add("Authorization", "Bearer cay-token-AAAA");
   one.headers.add("X-Api-Key", "the guest's own");
   one.headers.add("X-Note", "stays");
@@ -131,7 +131,7 @@ TEST_F(RulesTest, NorBesideTheKeyOfABaseUrl) {
 }
 
 TEST_F(RulesTest, TheStandInOfAnotherRuleGoesBesideTheKey) {
-  Asked one = asked("api.test");
+  ClientRequest one = asked("api.test");
   one.headers.add("X-Api-Key", "cay-token-AAAA");
   grant.sandbox_id = "s";
   for (const bool first : {true, false}) {
@@ -172,19 +172,19 @@ TEST_F(RulesTest, TheSecretsOwnHostsCountWhateverTheRuleSays) {
 }
 
 TEST_F(RulesTest, ARequestNamesTheHostThatItsConnectionIsFor) {
-  Asked other = asked("api.test");
+  ClientRequest other = asked("api.test");
   other.headers = {};
   other.headers.add("Host", "evil.test");
   EXPECT_EQ(rewritten(rule(ProxyWay::kHeaders), other).error().reason, "host_mismatch");
   other.headers.add("Host", "api.test");
   EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), other));
-  Asked twice = asked("api.test");
+  ClientRequest twice = asked("api.test");
   twice.headers.add("Host", "api.test");
   EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), twice));
-  Asked none = asked("api.test");
+  ClientRequest none = asked("api.test");
   none.headers = {};
   EXPECT_FALSE(rewritten(rule(ProxyWay::kHeaders), none));
-  Asked port = asked("api.test");
+  ClientRequest port = asked("api.test");
   port.headers = {};
   port.headers.add("Host", "API.test:443");
   EXPECT_TRUE(rewritten(rule(ProxyWay::kHeaders), port));
@@ -221,7 +221,7 @@ TEST_F(RulesTest, AFenceAddsNothingAndLetsNothingElseThrough) {
   fence.hosts = {"api.test"};
   fence.methods = {"GET"};
   fence.paths = {"/v1/**"};
-  Asked ask = asked("api.test");
+  ClientRequest ask = asked("api.test");
   ask.headers.add("Authorization", "Bearer of the guest");
   const auto got = rewritten(fence, ask);
   ASSERT_TRUE(got) << got.error().message;
@@ -242,7 +242,7 @@ TEST_F(RulesTest, RulesOfOneHostAddUp) {
   writes.paths = {"/v1/jobs"};
   grant.rules = {reads, writes};
   const auto ask = [&](const char* method, const char* target) {
-    Asked one = asked("api.test", target);
+    ClientRequest one = asked("api.test", target);
     one.method = method;
     return rewrite(grant, one,
                    [](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(kSecret); });
@@ -262,7 +262,7 @@ TEST_F(RulesTest, ABaseUrlIsFencedByItsOwnRule) {
   auto one = rule(ProxyWay::kBaseUrl);
   one.methods = {"POST"};
   one.paths = {"/v1/*"};
-  Asked ask = asked("", "/api/v1/chat");
+  ClientRequest ask = asked("", "/api/v1/chat");
   ask.headers.add("X-Api-Key", "cay-token-AAAA");
   ask.method = "POST";
   EXPECT_EQ(rewritten(one, ask)->target, "/v1/chat");
@@ -290,13 +290,13 @@ TEST_F(RulesTest, NothingGoesByARuleWhoseSecretIsGone) {
   grant.rules = {other, gone};
   EXPECT_TRUE(rewrite(grant, asked("api.test"), unseal)) << "what its rule is not for";
   gone.way = static_cast<std::uint8_t>(ProxyWay::kBaseUrl);
-  Asked base = asked("", "/api/v2/x");
+  ClientRequest base = asked("", "/api/v2/x");
   base.headers.add("X-Api-Key", "cay-token-AAAA");
   EXPECT_EQ(rewritten(gone, base).error().reason, "secret_gone");
 }
 
 TEST_F(RulesTest, WhatConcernsTheConnectionIsNotPassedOn) {
-  Asked one = asked("api.test");
+  ClientRequest one = asked("api.test");
   for (const char* name : {"Connection", "X-Hop"}) one.headers.add(name, "X-Hop, keep-alive");
   one.headers.add("Transfer-Encoding", "chunked");
   one.headers.add("Content-Length", "5");
@@ -312,7 +312,7 @@ TEST_F(RulesTest, WhatConcernsTheConnectionIsNotPassedOn) {
 TEST_F(RulesTest, NoPartOfAnAnswerIsAskedFor) {
   for (const ProxyWay way : {ProxyWay::kHeaders, ProxyWay::kPlaceholder, ProxyWay::kBaseUrl}) {
     const bool base = way == ProxyWay::kBaseUrl;
-    Asked one = asked(base ? "" : "api.test", "/api/x");
+    ClientRequest one = asked(base ? "" : "api.test", "/api/x");
     one.headers.add("X-Api-Key", "cay-token-AAAA");
     one.headers.add("range", "bytes=0-7");
     one.headers.add("If-Range", "\"x\"");
@@ -368,7 +368,7 @@ TEST_F(RulesTest, ARuleWhoseSecretIsWithdrawnStaysAndRefuses) {
 }
 
 TEST_F(RulesTest, AConnectionHeaderCannotTakeAwayWhatARuleSets) {
-  Asked one = asked("api.test");
+  ClientRequest one = asked("api.test");
   one.headers.add("Connection", "authorization");
   EXPECT_EQ(header(rewritten(rule(ProxyWay::kHeaders), one), "Authorization"),
             "Bearer sk-live-0123456789");
@@ -376,7 +376,7 @@ TEST_F(RulesTest, AConnectionHeaderCannotTakeAwayWhatARuleSets) {
 
 TEST_F(RulesTest, APlaceholderCountsInNamedHeadersAndBasicAlone) {
   const auto one = rule(ProxyWay::kPlaceholder);
-  Asked ask = asked("api.test", "/v1/x?key=cay-token-AAAA");
+  ClientRequest ask = asked("api.test", "/v1/x?key=cay-token-AAAA");
   ask.headers.add("Authorization", "Bearer cay-token-AAAA");
   ask.headers.add("X-Api-Key", "cay-token-AAAA");
   ask.headers.add("X-Note", "cay-token-AAAA");
@@ -401,7 +401,7 @@ TEST_F(RulesTest, APlaceholderCountsInNamedHeadersAndBasicAlone) {
 
 TEST_F(RulesTest, ABaseUrlWantsTheTokenOfThisSandbox) {
   const auto one = rule(ProxyWay::kBaseUrl);
-  Asked ask = asked("", "/api/v1/chat?x=y");
+  ClientRequest ask = asked("", "/api/v1/chat?x=y");
   ask.headers.add("Host", "192.0.0.3");
   EXPECT_EQ(rewritten(one, ask).error().reason, "token_unknown");
   ask.headers.add("Authorization", "Bearer cay-token-AAAB");
@@ -410,7 +410,7 @@ TEST_F(RulesTest, ABaseUrlWantsTheTokenOfThisSandbox) {
            {"Authorization", "Bearer cay-token-AAAA"},
            {"x-api-key", "cay-token-AAAA"},
            {"Authorization", "Basic " + codec::base64("cay-token-AAAA:")}}) {
-    Asked good = asked("", "/api/v1/chat?x=y");
+    ClientRequest good = asked("", "/api/v1/chat?x=y");
     good.headers.add("Host", "192.0.0.3");
     good.headers.add(name, value);
     const auto got = rewritten(one, good);
@@ -458,7 +458,7 @@ TEST_F(RulesTest, AHeadThatWouldBeTooLongWithItsSecretsIsRefusedAndNotWritten) {
   for (int i = 0; i < 1000; ++i) many += token;
   grant.rules = {rule(ProxyWay::kPlaceholder)};
   const auto with = [&](const std::string& value) {
-    Asked one = asked("api.test");
+    ClientRequest one = asked("api.test");
     one.headers.add("Authorization", value);
     return rewrite(grant, one,
                    [&](const wire::VaultSecret&) -> Result<Wiped> { return Wiped(secret); });
@@ -474,7 +474,7 @@ TEST_F(RulesTest, AHeadThatWouldBeTooLongWithItsSecretsIsRefusedAndNotWritten) {
     EXPECT_EQ(got.error().code, Code::kInvalidArgument);
     EXPECT_EQ(got.error().reason, "bad_request");
   }
-  Asked spread = asked("api.test");
+  ClientRequest spread = asked("api.test");
   for (int i = 0; i < 40; ++i) spread.headers.add("X-Api-Key", token);
   EXPECT_FALSE(rewrite(grant, spread, [&](const wire::VaultSecret&) -> Result<Wiped> {
     return Wiped(secret);

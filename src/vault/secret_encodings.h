@@ -1,11 +1,10 @@
 // SecretEncodings: recognises one secret in each of the encodings that the response scanner covers.
 //
-// They are:
-// - the secret as it is
-// - base64 at each of its three alignments, in both alphabets, with and without line breaks
-// - each of these with any of its characters percent-encoded
-// - each of these with any of its characters escaped as in a JSON string
-// No other encoding is recognised, as SECURITY.md explains.
+// The encodings are the secret as it is, and base64 at each of its three alignments. Base64 counts
+// in both alphabets, with and without line breaks. In each of these, any character may be
+// percent-encoded, and any may be escaped as in a JSON string.
+//
+// The scanner recognises no other encoding, as SECURITY.md explains.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Settings: what the operator told the broker. Handed over as bytes (wire/tlv.h) in memory alone:
-// there may be a passphrase in them.
+// Settings: the operator's configuration of the broker. The daemon passes it as bytes (wire/tlv.h)
+// in memory alone, because it may hold a passphrase.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// WebsocketFrames: what a server's frames say (RFC 6455, 5.2), and where its messages end.
+// WebsocketFrames: decodes a server's WebSocket frames (RFC 6455, 5.2) and finds message ends.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,9 +8,9 @@ namespace cay::vault {
 
 class WebsocketFrames {
  public:
-  // Adds to `text` what messages say, one behind the other, to `asides` what control frames do:
-  // these may stand between two frames of a message. Behind bytes that are no frame of a server's
-  // everything is text.
+  // Appends the payload of messages to `text` and of control frames to `asides`. Control frames may
+  // stand between two frames of a message. After bytes that are no frame of a server, everything
+  // counts as text.
   void read(std::string_view piece, std::string& text, std::string& asides);
   // How many bytes came up to the end of the last frame that no message goes on behind.
   std::uint64_t last_end() const { return last_end_; }

@@ -1,7 +1,7 @@
-// The head of a guest's request, as the rules rewrite it: the same in whatever letters its names
-// are; a secret stands where a rule puts it and nowhere else, whatever it is; a stand-in becomes
-// one in the named headers and in Basic alone; nothing of the connection's own goes on; nothing
-// passes a fence.
+// Fuzzes the head of a guest's request, as the rules rewrite it. The case of a field's name must
+// make no difference. A secret may stand only where a rule puts it, whatever its bytes are. A
+// placeholder is replaced in the named headers and in Basic alone. No hop-by-hop field is passed
+// on, and nothing passes a fence.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace {
 
 using namespace cay;
-using vault::Asked;
+using vault::ClientRequest;
 using wire::VaultGrant;
 using wire::VaultRule;
 
@@ -95,7 +95,7 @@ std::vector<VaultGrant> make_grants() {
   return out;
 }
 
-Result<vault::Rewritten> rewritten(const VaultGrant& grant, const Asked& asked,
+Result<vault::Rewritten> rewritten(const VaultGrant& grant, const ClientRequest& asked,
                                    const char* secret) {
   return vault::rewrite(grant, asked, [secret](const wire::VaultSecret& of) -> Result<Wiped> {
     if (of.name == "unusable")
@@ -160,7 +160,7 @@ std::string with_secret(std::string_view text, std::string_view word, std::strin
   return out.append(text);
 }
 
-// What Basic says; empty: it is none.
+// Returns the credentials of a Basic header, or an empty string.
 std::string basic(std::string_view value) {
   if (!http::equals_ignoring_case(value.substr(0, 6), "basic ")) return "";
   return codec::from_base64(value.substr(6)).value_or("");
@@ -180,7 +180,7 @@ bool has(const http::Headers& headers, std::string_view name, std::string_view v
 }
 
 // Whether a rule of the grant's may have made this value of that header's, by the secret.
-bool is_of_a_rule(const VaultGrant& grant, const Asked& asked, std::string_view name,
+bool is_of_a_rule(const VaultGrant& grant, const ClientRequest& asked, std::string_view name,
                   std::string_view value, std::string_view secret) {
   std::vector<std::string> could;
   for (const auto& [key, said] : asked.headers.items()) {
@@ -203,8 +203,8 @@ bool is_of_a_rule(const VaultGrant& grant, const Asked& asked, std::string_view 
   return std::ranges::find(could, value) != could.end();
 }
 
-// Whether the rule has a say in this request.
-bool is_for(const VaultRule& rule, const Asked& asked) {
+// Returns true if the rule is for this request.
+bool is_for(const VaultRule& rule, const ClientRequest& asked) {
   const bool base_url = way_of(rule) == ProxyWay::kBaseUrl;
   if (base_url || asked.host.empty())
     return base_url && asked.host.empty() &&
@@ -214,8 +214,8 @@ bool is_for(const VaultRule& rule, const Asked& asked) {
       [&](const auto& one) { return parse_proxy_host(one)->matches(asked.host, asked.port); });
 }
 
-// A header that goes on as the guest wrote it: it holds no stand-in that counts there, and is no
-// key of the guest's beside that of the rule.
+// Checks a header that is passed on as the guest wrote it. It holds no placeholder that counts
+// there, and is no key of the guest's beside the rule's.
 void expect_no_key(const VaultGrant& grant, const VaultRule& rule, std::string_view name,
                    std::string_view value) {
   const auto holds = [value](const VaultRule& one) {
@@ -235,8 +235,8 @@ void expect_no_key(const VaultGrant& grant, const VaultRule& rule, std::string_v
   CAY_ASSERT(another || !is_one_of(plain, kUsual));  // each rule of these grants sets one of them
 }
 
-void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Rewritten& by_a,
-                    const vault::Rewritten& by_b) {
+void expect_headers(const VaultGrant& grant, const ClientRequest& asked,
+                    const vault::Rewritten& by_a, const vault::Rewritten& by_b) {
   const auto& items = by_a.headers.items();
   const auto& others = by_b.headers.items();
   CAY_ASSERT(by_a.to == by_b.to && by_a.target == by_b.target && items.size() == others.size());
@@ -288,7 +288,7 @@ void expect_headers(const VaultGrant& grant, const Asked& asked, const vault::Re
   CAY_ASSERT(known && !known->empty() && known->front().view() == kSecretA);
 }
 
-bool lets_through(const VaultRule& rule, const Asked& asked, std::string_view target) {
+bool lets_through(const VaultRule& rule, const ClientRequest& asked, std::string_view target) {
   const bool method =
       rule.methods.empty() || std::ranges::any_of(rule.methods, [&](const auto& one) {
         return one == asked.method || (one == "GET" && asked.method == "HEAD");
@@ -299,7 +299,7 @@ bool lets_through(const VaultRule& rule, const Asked& asked, std::string_view ta
                      rule.paths, [&](const auto& one) { return path_matches(one, path->read); });
 }
 
-bool has_spelled(const Asked& asked, std::initializer_list<std::string_view> names) {
+bool has_spelled(const ClientRequest& asked, std::initializer_list<std::string_view> names) {
   return std::ranges::any_of(asked.headers.items(),
                              [&](const auto& one) { return is_spelled(one.first, names); });
 }
@@ -331,7 +331,8 @@ bool query_overrides(std::string_view query) {
   return false;
 }
 
-void expect_fence(const VaultGrant& grant, const Asked& asked, const vault::Rewritten& out) {
+void expect_fence(const VaultGrant& grant, const ClientRequest& asked,
+                  const vault::Rewritten& out) {
   bool of_methods = false, of_paths = false, through = false;
   for (const VaultRule& rule : grant.rules) {
     if (!is_for(rule, asked)) continue;
@@ -351,8 +352,8 @@ void expect_fence(const VaultGrant& grant, const Asked& asked, const vault::Rewr
 
 }  // namespace
 
-// The first byte: which rules a sandbox has; the second: whom it asks; the third: which letters of
-// names are others. Then "METHOD TARGET", and lines "Name: value".
+// The first byte chooses the sandbox's rules, the second the host, the third the case of names.
+// Then come "METHOD TARGET", and lines "Name: value".
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kChoices = 3;
   if (size < kChoices) return 0;
@@ -365,7 +366,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                      {"other.test", 443}};
   const ProxyHost& host = kAsked[data[1] % std::size(kAsked)];
   std::string_view text(reinterpret_cast<const char*>(data) + kChoices, size - kChoices);
-  Asked asked;
+  ClientRequest asked;
   asked.host = host.host;
   asked.port = host.port;
   const std::string first = next_line(text);
@@ -373,7 +374,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   asked.target = first.substr(std::min(asked.method.size() + 1, first.size()));
   asked.headers = headers_of(text, 0);
   const auto by_a = rewritten(grant, asked, kSecretA), by_b = rewritten(grant, asked, kSecretB);
-  Asked other = asked;
+  ClientRequest other = asked;
   other.headers = headers_of(text, data[2]);
   const auto again = rewritten(grant, other, kSecretA);
   CAY_ASSERT(by_a.has_value() == by_b.has_value() && by_a.has_value() == again.has_value());
@@ -391,7 +392,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   expect_headers(grant, asked, *by_a, *by_b);
   expect_fence(grant, asked, *by_a);
-  // The gate hands over what the broker takes, and nothing else is asked for.
+  // The gate passes on what the broker accepts, and nothing else is requested.
   CAY_ASSERT(by_a->target.starts_with('/'));
   const auto routes = vault::routes_of(grant);
   if (asked.host.empty()) {

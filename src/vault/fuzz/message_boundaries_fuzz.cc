@@ -98,7 +98,7 @@ char other_case(char c) {
   return letter ? static_cast<char>(c ^ 0x20) : c;
 }
 
-// Of lines "Name: value".
+// Builds a response from lines "Name: value".
 http::UpstreamAnswer answer_of(int status, std::string_view head, bool in_other_case) {
   http::UpstreamAnswer out;
   out.status = status;

@@ -1,5 +1,5 @@
-// The path of a request from a sandbox, held against patterns: what is taken is read in one way, by
-// us and by whoever decodes once more.
+// Fuzzes the path of a guest's request against patterns. A path that is accepted has one reading,
+// for Cay and for a server that decodes once more.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

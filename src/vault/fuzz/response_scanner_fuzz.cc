@@ -222,8 +222,9 @@ bool was_cut(const Sought& sought, const Answer& answer, Kind kind, std::uint8_t
 
 }  // namespace
 
-// Bytes 0 to 4 choose the secret, boundaries and layout; the encoding; the place of the secret; how
-// the response is cut; the surroundings within base64, or the frames. The rest is other content.
+// Bytes 0 to 4 choose the secret, the boundaries and layout, the encoding, and the secret's place.
+// They also choose how the response is cut, and the surroundings within base64 or the frames. The
+// rest is other content.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kChoices = 5;
   if (size < kChoices) return 0;

@@ -28,7 +28,7 @@ class VaultFixture : public ::testing::Test {
     grants = std::make_unique<Grants>(directory.get(), *keys);
   }
 
-  // Of one rule: a secret of tenant t with this value, for `host`.
+  // Returns a grant with one rule: a secret of tenant t with this value, for `host`.
   wire::VaultGrant grant(const std::string& id, ProxyWay way, const std::string& host = "api.test",
                          const std::string& value = kSecret) const {
     wire::VaultGrant out;
