@@ -3,7 +3,9 @@
 # #include, and shares ccache between clones: a precompiled header holds the paths of its own tree.
 option(CAY_PCH "Precompile the headers that many files share" OFF)
 
-set(CAY_PCH_ROOMS async api client core core/testing gate http runtime/native server vault apps/cay tests/fuzz)
+set(CAY_PCH_ROOMS
+  async api/common api/gateway api/langsmith api/native api/outbound api/testing client core core/testing
+  gate http runtime/native server vault apps/cay tests/fuzz)
 set(CAY_PCH_ASIO
   <algorithm> <chrono> <deque> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <string> <string_view>
   <utility> <variant> <vector>

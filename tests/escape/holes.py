@@ -223,7 +223,7 @@ HOLES = (
     ),
     (
         "a service's host ends with the domain",
-        "api/gateway/names.cc",
+        "api/common/service_names.cc",
         "  if (host.starts_with('[')) return {};\n",
         "  if (host.starts_with('[')) return {};\n"
         '  if (const auto end = host.find(".localhost"); cay_hole("a service\'s host ends with the domain") && end != host.npos) host = host.substr(0, end + 10);\n',

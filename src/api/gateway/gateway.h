@@ -6,7 +6,7 @@
 #include <string>
 
 #include "api/gateway/kept_services.h"
-#include "api/gateway/names.h"
+#include "api/common/service_names.h"
 #include "async/event.h"
 #include "core/cay.h"
 #include "http/router.h"

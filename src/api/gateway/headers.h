@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/gateway/names.h"
+#include "api/common/service_names.h"
 #include "http/message.h"
 
 namespace cay::api {

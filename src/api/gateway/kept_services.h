@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-#include "api/gateway/names.h"
+#include "api/common/service_names.h"
 #include "async/scope.h"
 #include "core/cay.h"
 

@@ -4,7 +4,7 @@
 
 #include "api/common/answer.h"
 #include "api/common/stdin_feed.h"
-#include "api/gateway/names.h"
+#include "api/common/service_names.h"
 #include "codec/json.h"
 #include "core/cay.h"
 #include "http/router.h"

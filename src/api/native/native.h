@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "api/common/stdin_feed.h"
-#include "api/gateway/names.h"
+#include "api/common/service_names.h"
 #include "core/cay.h"
 #include "http/router.h"
 

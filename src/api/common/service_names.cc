@@ -1,4 +1,4 @@
-#include "api/gateway/names.h"
+#include "api/common/service_names.h"
 
 #include <algorithm>
 
