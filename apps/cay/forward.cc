@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "forward.h"
 
 #include <spdlog/spdlog.h>
@@ -11,7 +12,6 @@
 #include "async/mutex.h"
 #include "codec/json.h"
 #include "http/client.h"
-#include "http/text.h"
 #include "model/ids.h"
 #include "secret_file.h"
 
@@ -30,7 +30,7 @@ using api::langsmith::Passing;
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::any_of(
-      names, [name](std::string_view one) { return http::equals_ignoring_case(one, name); });
+      names, [name](std::string_view one) { return equals_ignoring_case(one, name); });
 }
 
 // What is not here stays here: keys, cookies, words of proxies, and what tells a server to take a

@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "serve.h"
 
 #include <signal.h>
@@ -34,7 +35,6 @@
 #include "forward.h"
 #include "gate_process.h"
 #include "http/listener.h"
-#include "http/text.h"
 #include "launcher_process.h"
 #include "launcher_watch.h"
 #include "os/process.h"
@@ -118,7 +118,7 @@ Result<api::ServiceNames> service_names(const Config& config) {
   if (colon != std::string::npos && authority.find(']', colon) == std::string::npos)
     out.port = authority.substr(colon);
   const std::string host = server::host_without_port(authority);
-  if (out.is_service_host(host) || http::equals_ignoring_case(host, out.domain)) {
+  if (out.is_service_host(host) || equals_ignoring_case(host, out.domain)) {
     return Error{Code::kInvalidArgument, "bad_service_domain",
                  "the public URL's host " + host + " may not be in the service domain " +
                      out.domain + ": services could pass for the daemon",

@@ -1,3 +1,4 @@
+#include "base/ascii.h"
 #include "upstream_proxy.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include "base/ip_address.h"
 #include "codec/base64.h"
 #include "http/target.h"
-#include "http/text.h"
 #include "launcher/sha256.h"
 
 namespace cay::app {
@@ -40,7 +40,7 @@ std::string not_for(std::string_view text) {
     text = text.substr(0, colon);
   if (text.size() > 2 && text.front() == '[' && text.back() == ']')
     text = text.substr(1, text.size() - 2);
-  return http::to_lower(text);
+  return lowered(text);
 }
 
 // "user:password", which may have escapes in it, as the header's value.
@@ -74,7 +74,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (url.empty()) return {};
   std::string_view rest = url;
   if (const auto scheme = rest.find("://"); scheme != std::string_view::npos) {
-    if (http::to_lower(rest.substr(0, scheme)) != "http")
+    if (lowered(rest.substr(0, scheme)) != "http")
       return bad("only http:// is spoken with a proxy");
     rest.remove_prefix(scheme + 3);
   }
@@ -108,7 +108,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
        (wrong != std::errc() || end != port.data() + port.size() || number == 0))) {
     return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
   }
-  to.host = http::to_lower(host);
+  to.host = lowered(host);
   to.port = number;
   for (const std::string& one : direct) {
     if (std::string entry = not_for(one); !entry.empty()) to.not_for.push_back(std::move(entry));

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/ascii.h"
+
 namespace cay::cli {
 namespace {
 
@@ -23,13 +25,6 @@ std::optional<double> take_number(std::string_view& text) {
   if (failed != std::errc() || !std::isfinite(value) || value < 0) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
 }
 
 struct Unit {
@@ -94,7 +89,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
                                                 {"ti", 1099511627776}}};
   std::string_view rest = text;
   const auto value = take_number(rest);
-  const std::string unit = lower(rest);
+  const std::string unit = lowered(rest);
   const auto found = std::ranges::find(kUnits, unit, &Unit::name);
   constexpr double kMost = 9e18;
   if (!value || found == kUnits.end() || *value * found->factor > kMost) {
@@ -199,7 +194,7 @@ Result<int> parse_signal(std::string_view text) {
   constexpr int kMost = 64;
   if (failed == std::errc() && end == text.data() + text.size() && number >= 0 && number <= kMost)
     return number;
-  std::string name = lower(text);
+  std::string name = lowered(text);
   if (name.starts_with("sig")) name.erase(0, 3);
   const auto found = std::ranges::find(kNames, name, &Named::name);
   if (found == kNames.end())

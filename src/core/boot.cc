@@ -8,6 +8,7 @@
 #include <boost/system/system_error.hpp>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "core/errors.h"
 #include "core/proxies.h"
@@ -25,7 +26,7 @@ std::string hostname_of(const std::string& name) {
   std::string out = name.substr(0, kMaxHostname);
   for (char& c : out) {
     if (c == '.' || c == '_') c = '-';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = lower(c);
   }
   const auto first = out.find_first_not_of('-');
   if (first == std::string::npos) return "sandbox";

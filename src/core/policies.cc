@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 
+#include "base/ascii.h"
 #include "core/needed_rules.h"
 #include "core/sandboxes.h"
 #include "core/validate.h"
@@ -26,8 +27,7 @@ const char* word_for(NamedPolicy::Origin origin) {
 std::string host_of(std::string text) {
   if (text.starts_with('[') && text.ends_with(']')) return text.substr(1, text.size() - 2);
   if (text.ends_with('.')) text.pop_back();
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
+  return lowered(text);
 }
 
 struct Said {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace cay::gate {
 namespace {
 
@@ -54,10 +56,9 @@ bool read_name(std::string_view bytes, std::size_t& at, DnsQuestion& out) {
     if (length > kMostLabel || at + length > bytes.size() || at + length + 1 - begin > kMostName)
       return false;
     if (!out.name.empty()) out.name += '.';
-    for (char c : bytes.substr(at, length)) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-      if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_') {
-        out.name += c;
+    for (const char c : bytes.substr(at, length)) {
+      if (is_letter(c) || is_digit(c) || c == '-' || c == '_') {
+        out.name += lower(c);
       } else {
         out.plain = false;
         put_escaped(out.name, c);

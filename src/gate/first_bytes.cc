@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace cay::gate {
 namespace {
 
@@ -20,19 +22,14 @@ constexpr int kClientHello = 1;
 constexpr std::size_t kServerName = 0;
 constexpr std::size_t kHostName = 0;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 Shown named(std::string_view host) {
   if (host.ends_with('.')) host.remove_suffix(1);
   const bool fine =
       !host.empty() && host.size() <= kMostHost && std::ranges::all_of(host, [](char c) {
-        return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-               c == '.' || c == '_';
+        return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_';
       });
   if (!fine) return {.state = State::kOther};
-  std::string out(host);
-  std::ranges::transform(out, out.begin(), lower);
-  return {.state = State::kName, .host = std::move(out)};
+  return {.state = State::kName, .host = lowered(host)};
 }
 
 Shown no_end_in(std::string_view bytes) {

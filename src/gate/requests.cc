@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace cay::gate {
 namespace {
 
@@ -11,21 +13,7 @@ constexpr std::size_t kMostChunkDigits = 8;
 constexpr std::size_t kMostLengthDigits = 18;
 constexpr std::string_view kLineEnd = "\r\n";
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool is(std::string_view text, std::string_view word) {
-  return std::ranges::equal(text, word, {}, lower);
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_hex(char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f'); }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
+bool is_hex(char c) { return hex_digit(c) >= 0; }
 
 struct Field {
   std::string_view whole, name, value;
@@ -50,7 +38,7 @@ std::string_view fields_of(std::string_view head) {
 bool has_token(std::string_view list, std::string_view token) {
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t stop = std::min(list.find(',', at), list.size());
-    if (is(trimmed(list.substr(at, stop - at)), token)) return true;
+    if (equals_ignoring_case(trimmed(list.substr(at, stop - at)), token)) return true;
     at = stop + 1;
   }
   return false;
@@ -65,9 +53,10 @@ std::string without_connection(std::string_view head, bool last) {
   std::string out(head.substr(0, head.size() - rest.size()));
   while (!rest.empty()) {
     const Field field = take_field(rest);
-    last = last || (is(field.name, "connection") && has_token(field.value, "close"));
+    last =
+        last || (equals_ignoring_case(field.name, "connection") && has_token(field.value, "close"));
     if (field.whole.empty() || std::ranges::any_of(kOfConnection, [&](std::string_view own) {
-          return is(field.name, own);
+          return equals_ignoring_case(field.name, own);
         }))
       continue;
     out.append(field.whole).append(kLineEnd);
@@ -89,7 +78,7 @@ std::optional<Framing> framing_of(std::string_view head) {
   std::string_view rest = fields_of(head);
   while (!rest.empty()) {
     const auto [whole, name, value] = take_field(rest);
-    if (is(name, "content-length")) {
+    if (equals_ignoring_case(name, "content-length")) {
       // One, of digits alone: a list, a sign or a second one is read differently by different
       // servers.
       if (has_length || value.empty() || value.size() > kMostLengthDigits ||
@@ -97,11 +86,11 @@ std::optional<Framing> framing_of(std::string_view head) {
         return std::nullopt;
       has_length = true;
       std::from_chars(value.data(), value.data() + value.size(), out.length);
-    } else if (is(name, "transfer-encoding")) {
-      if (out.chunked || !is(value, "chunked")) return std::nullopt;
+    } else if (equals_ignoring_case(name, "transfer-encoding")) {
+      if (out.chunked || !equals_ignoring_case(value, "chunked")) return std::nullopt;
       out.chunked = true;
-    } else if (is(name, "upgrade")) {
-      is_websocket = !out.asks_to_switch && is(value, "websocket");
+    } else if (equals_ignoring_case(name, "upgrade")) {
+      is_websocket = !out.asks_to_switch && equals_ignoring_case(value, "websocket");
       out.asks_to_switch = true;
     }
   }

@@ -12,9 +12,9 @@
 
 #include "async/deadline.h"
 #include "async/piped.h"
+#include "base/ascii.h"
 #include "base/wiped_memory.h"
 #include "http/raw_stream.h"
-#include "http/text.h"
 #include "http/write_message.h"
 
 namespace cay::http {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "http/text.h"
 
 namespace cay::http {
@@ -24,7 +25,7 @@ std::set<std::string, std::less<>> connection_options(const Headers& headers) {
   std::set<std::string, std::less<>> out;
   for (const auto& [name, value] : headers.items()) {
     if (!equals_ignoring_case(name, "Connection")) continue;
-    for (const auto member : split_list(value)) out.insert(to_lower(member));
+    for (const auto member : split_list(value)) out.insert(lowered(member));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/ip_address.h"
 #include "http/target.h"
 #include "http/text.h"

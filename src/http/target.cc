@@ -3,18 +3,9 @@
 
 #include <algorithm>
 
-#include "http/text.h"
+#include "base/ascii.h"
 
 namespace cay::http {
-
-namespace {
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-}  // namespace
 
 std::optional<std::string> percent_decode(std::string_view text, Plus plus) {
   std::string out;

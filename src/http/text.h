@@ -6,11 +6,7 @@
 
 namespace cay::http {
 
-char to_lower(char c);
-std::string to_lower(std::string_view text);
-bool equals_ignoring_case(std::string_view a, std::string_view b);
-bool is_token(std::string_view text);          // not empty, only tchar
-std::string_view trim(std::string_view text);  // SP and HTAB
+bool is_token(std::string_view text);  // not empty, only tchar
 // A host name without the dots of its absolute form (RFC 3986, 3.2.2): "box.test." is "box.test".
 std::string_view relative_name(std::string_view host);
 // "a, b" -> {"a","b"}, empty members dropped.

@@ -9,7 +9,7 @@
 #include <boost/beast/http/write.hpp>
 #include <algorithm>
 
-#include "http/text.h"
+#include "base/ascii.h"
 #include "http/transport.h"
 
 namespace cay::http {

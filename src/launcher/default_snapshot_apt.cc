@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "base/ascii.h"
+
 namespace cay::launcher {
 namespace {
 
@@ -94,9 +96,7 @@ void read_stanzas(std::string_view text, std::vector<Entry>& out) {
     } else if (line.front() == ' ' || line.front() == '\t') {
       fields[last] += " " + std::string(line);
     } else if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
-      last = std::string(line.substr(0, colon));
-      std::transform(last.begin(), last.end(), last.begin(),
-                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      last = lowered(line.substr(0, colon));
       fields[last] = std::string(line.substr(colon + 1));
     }
   }
@@ -109,8 +109,7 @@ bool is_any_of(const Words& words, std::string_view word) {
 
 bool only_of(std::string_view text, std::string_view more) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [more](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           more.find(c) != std::string_view::npos;
+    return is_letter(c) || is_digit(c) || more.find(c) != std::string_view::npos;
   });
 }
 

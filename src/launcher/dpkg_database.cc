@@ -4,23 +4,21 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace cay::launcher {
 namespace {
 
 using Places = std::map<std::string, std::vector<std::size_t>, std::less<>>;
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
-}
+constexpr std::string_view kBlanks = " \t\n";
 
 // Calls `use` for each part of `list` between `mark`s, without the blanks around it.
 template <class Use>
 void each_part(std::string_view list, char mark, Use use) {
   for (;;) {
     const std::size_t end = list.find(mark);
-    if (const auto part = trimmed(list.substr(0, end)); !part.empty()) use(part);
+    if (const auto part = trimmed(list.substr(0, end), kBlanks); !part.empty()) use(part);
     if (end == std::string_view::npos) return;
     list.remove_prefix(end + 1);
   }
@@ -50,7 +48,7 @@ std::map<std::string_view, std::string_view> fields_of(std::string_view stanza) 
 
 // " /etc/x 0123… obsolete" -> {"/etc/x", "0123…"}
 std::pair<std::string_view, std::string_view> conffile_of(std::string_view line) {
-  line = trimmed(line);
+  line = trimmed(line, kBlanks);
   const std::size_t blank = line.find(' ');
   if (!line.starts_with('/') || blank == std::string_view::npos) return {};
   const std::string_view rest = line.substr(blank + 1);
@@ -66,7 +64,7 @@ bool in_place(std::string_view status) {
 bool of_every_system(const std::map<std::string_view, std::string_view>& fields) {
   const auto is = [&fields](std::string_view name, std::string_view value) {
     const auto found = fields.find(name);
-    return found != fields.end() && trimmed(found->second) == value;
+    return found != fields.end() && trimmed(found->second, kBlanks) == value;
   };
   if (is("Essential", "yes") || is("Protected", "yes") || is("Important", "yes")) return true;
   return is("Priority", "required") || is("Priority", "important") || is("Priority", "standard");
@@ -85,7 +83,7 @@ DpkgDatabase::DpkgDatabase(std::string_view status) {
     const auto fields = fields_of(stanza);
     const auto field = [&fields](std::string_view name) {
       const auto found = fields.find(name);
-      return found == fields.end() ? std::string_view() : trimmed(found->second);
+      return found == fields.end() ? std::string_view() : trimmed(found->second, kBlanks);
     };
     if (field("Package").empty()) continue;
     DpkgPackage package;

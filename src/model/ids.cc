@@ -4,14 +4,13 @@
 
 #include <array>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 
 namespace cay {
 namespace {
 
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool is_alnum(char c) { return is_letter(c) || is_digit(c); }
 bool is_word(char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/field_names.h"
 #include "model/path_pattern.h"
 
@@ -24,9 +25,6 @@ constexpr std::string_view kWebSocket = "Sec-WebSocket-";
 constexpr const char* kBundleVariables[] = {
     "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",   "PIP_CERT",
     "GIT_SSL_CAINFO", "AWS_CA_BUNDLE",      "CARGO_HTTP_CAINFO"};
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 Error bad_rule(const ProxyRule& rule, const std::string& why) {
   return {Code::kInvalidArgument, "invalid_proxy_rule",
@@ -163,10 +161,7 @@ std::optional<ProxyHost> parse_proxy_host(std::string_view text) {
       return std::nullopt;
     text = text.substr(0, colon);
   }
-  out.host = std::string(text);
-  std::ranges::transform(out.host, out.host.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  out.host = lowered(text);
   std::string_view name = out.host;
   if (name.starts_with("*.")) name.remove_prefix(2);
   const bool fine =

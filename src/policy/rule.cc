@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
+
 namespace cay::policy {
 namespace {
 
@@ -14,9 +16,6 @@ namespace {
 constexpr std::int64_t kRegexMemory = 24 << 10;
 constexpr std::size_t kLongestShown = 100;
 constexpr std::size_t kLongestLabel = 63;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Rules come from clients: what is shown of one is a line of plain text.
 std::string shown(std::string_view text) {

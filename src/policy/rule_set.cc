@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace cay::policy {
 namespace {
 
@@ -9,18 +11,13 @@ Error bad(const std::string& what) {
   return Error{Code::kInvalidArgument, "invalid_policy", what, 0};
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 // The first rule of a line of them.
 std::string_view first_of(std::string_view line) {
-  std::string_view item = trimmed(line);
+  std::string_view item = trimmed(line, kBlanks);
   for (const std::string_view word : {"!", "allow ", "deny "}) {
-    if (item.starts_with(word)) item = trimmed(item.substr(word.size()));
+    if (item.starts_with(word)) item = trimmed(item.substr(word.size()), kBlanks);
   }
   if (!item.starts_with('~')) return line.substr(0, line.find(','));
   const auto behind = static_cast<std::size_t>(item.data() - line.data()) + 1;
@@ -42,7 +39,7 @@ std::string_view take_line(std::string_view& text) {
 class Maker {
  public:
   Result<void> add(std::string_view item) {
-    item = trimmed(item);
+    item = trimmed(item, kBlanks);
     if (item.empty() || item.starts_with('#')) return {};
     if (item == "default allow" || item == "@open" || item == "open")
       return set_default(Action::kAllow);
@@ -53,9 +50,10 @@ class Maker {
       off_ = true;
       return {};
     }
-    if (item.starts_with("allow ")) item = trimmed(item.substr(6));
+    if (item.starts_with("allow ")) item = trimmed(item.substr(6), kBlanks);
     std::string denied;
-    if (item.starts_with("deny ")) item = denied = "!" + std::string(trimmed(item.substr(5)));
+    if (item.starts_with("deny "))
+      item = denied = "!" + std::string(trimmed(item.substr(5), kBlanks));
     CAY_TRY(Rule rule, parse_rule(item));
     if (rule.kind == Rule::Kind::kPolicy && (rule.word == "open" || rule.word == "off")) {
       return bad(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/ip_address.h"
 #include "http/text.h"
 
@@ -34,18 +35,18 @@ std::string host_without_port(std::string_view host) {
 }
 
 bool is_loopback_host(std::string_view host) {
-  const std::string name = http::to_lower(host);
+  const std::string name = lowered(host);
   return name == "localhost" || name == "::1" || ends_with(name, ".localhost") ||
          is_ipv4_loopback(name);
 }
 
 std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy& policy) {
-  const std::string host = http::to_lower(host_without_port(head.host));
+  const std::string host = lowered(host_without_port(head.host));
   if (host.empty())
     return Error{Code::kPermissionDenied, "wrong_host", "the request has no Host header", 0};
   if (!policy.loopback_only || is_loopback_host(host)) return std::nullopt;
   for (const auto& name : policy.names) {
-    const std::string known = http::to_lower(name);
+    const std::string known = lowered(name);
     if (host == known || (!known.empty() && known.front() == '.' &&
                           (ends_with(host, known) || host == known.substr(1)))) {
       return std::nullopt;
@@ -63,11 +64,11 @@ std::optional<Error> check_origin(const http::RequestHead& head) {
     const bool anonymous_page = origin && *origin == "null" && !key_of(head);
     if (!anonymous_page) return std::nullopt;
   }
-  const std::string text = http::to_lower(*origin);
+  const std::string text = lowered(*origin);
   const auto scheme = text.find("://");
   const std::string_view authority =
       scheme == std::string::npos ? std::string_view() : std::string_view(text).substr(scheme + 3);
-  if (!authority.empty() && authority == http::to_lower(head.host)) return std::nullopt;
+  if (!authority.empty() && authority == lowered(head.host)) return std::nullopt;
   return Error{Code::kPermissionDenied, "cross_origin",
                "requests from web pages of another origin need an API key in X-Api-Key", 0};
 }
@@ -77,8 +78,7 @@ std::optional<std::string> key_of(const http::RequestHead& head) {
     return std::string(*key);
   if (const auto header = head.headers.get("Authorization")) {
     constexpr std::string_view kBearer = "bearer ";
-    if (header->size() > kBearer.size() &&
-        http::to_lower(header->substr(0, kBearer.size())) == kBearer) {
+    if (header->size() > kBearer.size() && lowered(header->substr(0, kBearer.size())) == kBearer) {
       return std::string(header->substr(kBearer.size()));
     }
   }

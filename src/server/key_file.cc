@@ -47,7 +47,7 @@ Result<void> write_all(int fd, std::string_view text, const std::string& path) {
   return {};
 }
 
-std::string trimmed(std::string text) {
+std::string without_line_end(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
     text.pop_back();
   return text;
@@ -187,7 +187,7 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock) {
   std::map<std::string, UnixMillis> since;
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    line = trimmed(line);
+    line = without_line_end(line);
     if (line.starts_with(kSince)) {
       std::istringstream in(line.substr(kSince.size()));
       std::string name;
@@ -234,7 +234,7 @@ FileState state_of(const std::string& path) {
 Result<std::string> ensure_key_file(const std::string& path) {
   auto found = read_file(path);
   if (found) {
-    std::string key = trimmed(*found);
+    std::string key = without_line_end(*found);
     if (key.empty())
       return Error{Code::kInvalidArgument, "bad_key_file",
                    path + " is empty: remove it for a new key", 0};
@@ -247,7 +247,7 @@ Result<std::string> ensure_key_file(const std::string& path) {
   if (::link(draft.name().c_str(), path.c_str()) == 0) return key;
   if (errno != EEXIST) return Error::from_errno(errno, "write " + path);
   CAY_TRY(auto other, read_file(path));
-  return trimmed(other);
+  return without_line_end(other);
 }
 
 Result<std::string> replace_key_file(const std::string& path) {

@@ -2,17 +2,11 @@
 
 #include <boost/asio/ip/address.hpp>
 
-#include "http/text.h"
+#include "base/ascii.h"
 #include "server/guards.h"
 
 namespace cay::server {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
 
 // The proxy that speaks to us adds its own at the end of a list.
 std::string_view last_of(std::string_view list) {
@@ -28,7 +22,7 @@ std::string as_peer(std::string_view client) {
 
 bool ends_with_host(const std::string& host, const std::string& domain) {
   return host.size() > domain.size() &&
-         http::equals_ignoring_case(host.substr(host.size() - domain.size()), domain);
+         equals_ignoring_case(host.substr(host.size() - domain.size()), domain);
 }
 
 bool is_authority(std::string_view text) {
@@ -114,7 +108,7 @@ std::optional<http::RequestHead> PublicUrl::seen(const http::RequestHead& head) 
     const auto told = [&head](std::string_view name) {
       std::string_view last;
       for (const auto& [known, value] : head.headers.items()) {
-        if (http::equals_ignoring_case(known, name)) last = last_of(value);
+        if (equals_ignoring_case(known, name)) last = last_of(value);
       }
       return last;
     };
@@ -124,7 +118,7 @@ std::optional<http::RequestHead> PublicUrl::seen(const http::RequestHead& head) 
     if (const auto client = told("X-Forwarded-For"); is_authority(client)) peer = as_peer(client);
   }
   // Asked by its public name, it answers with its public URL, whatever stands in between.
-  if (!host_.empty() && http::equals_ignoring_case(host_without_port(host), host_)) {
+  if (!host_.empty() && equals_ignoring_case(host_without_port(host), host_)) {
     scheme = scheme_;
     host = authority_;
   } else if (!domain_.empty() && ends_with_host(host_without_port(host), domain_)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/ascii.h"
 #include "http/text.h"
 
 namespace cay::vault {
@@ -56,9 +57,9 @@ MessageBoundaries::Kind boundaries_of(const http::UpstreamAnswer& answer) {
   MessageBoundaries::Kind kind = MessageBoundaries::Kind::kNone;
   int types = 0;
   for (const auto& [name, value] : answer.headers.items()) {
-    if (!http::equals_ignoring_case(name, "Content-Type")) continue;
+    if (!equals_ignoring_case(name, "Content-Type")) continue;
     const std::string_view whole = value;
-    const std::string type = http::to_lower(http::trim(whole.substr(0, whole.find(';'))));
+    const std::string type = lowered(trimmed(whole.substr(0, whole.find(';'))));
     if (type == "text/event-stream") kind = MessageBoundaries::Kind::kEvents;
     if (std::ranges::find(kByLines, type) != std::end(kByLines))
       kind = MessageBoundaries::Kind::kLines;

@@ -2,12 +2,10 @@
 
 #include <string>
 
-#include "http/text.h"
+#include "base/ascii.h"
 
 namespace cay::vault {
 namespace {
-
-using http::equals_ignoring_case;
 
 constexpr int kPartialContent = 206;
 
@@ -19,7 +17,7 @@ Error packed(const std::string& how) {
 }
 
 bool is_of_parts(const std::string& type) {
-  return http::to_lower(http::trim(type)).starts_with("multipart/byteranges");
+  return lowered(trimmed(type)).starts_with("multipart/byteranges");
 }
 
 }  // namespace
@@ -31,7 +29,7 @@ Result<void> check_readable(const http::UpstreamAnswer& answer, bool has_body) {
         !equals_ignoring_case(value, "identity"))
       return packed(value);
     // The WebSocket extensions in use compress, and the relay offered none.
-    if (equals_ignoring_case(name, "Sec-WebSocket-Extensions") && !http::trim(value).empty())
+    if (equals_ignoring_case(name, "Sec-WebSocket-Extensions") && !trimmed(value).empty())
       return packed(value);
     part = part || equals_ignoring_case(name, "Content-Range") ||
            (equals_ignoring_case(name, "Content-Type") && is_of_parts(value));

@@ -6,10 +6,10 @@
 
 #include "async/deadline.h"
 #include "async/scope.h"
+#include "base/ascii.h"
 #include "codec/json.h"
 #include "codec/utf8.h"
 #include "http/raw_stream.h"
-#include "http/text.h"
 #include "http/upstream.h"
 #include "http/write_message.h"
 #include "vault/guest_connection.h"
@@ -49,7 +49,7 @@ bool is_of_connection(std::string_view name) {
   for (const char* own :
        {"Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Content-Length",
         "Trailer", "Upgrade", "Alt-Svc", "Proxy-Authenticate"}) {
-    if (http::equals_ignoring_case(name, own)) return true;
+    if (equals_ignoring_case(name, own)) return true;
   }
   return false;
 }

@@ -4,9 +4,9 @@
 #include <array>
 #include <span>
 
+#include "base/ascii.h"
 #include "base/field_names.h"
 #include "http/target.h"
-#include "http/text.h"
 #include "model/path_pattern.h"
 #include "model/proxy.h"
 #include "vault/request_path.h"
@@ -57,7 +57,7 @@ bool query_overrides(std::string_view query) {
     const std::size_t end = std::min(query.find_first_of("&;", at), query.size());
     const std::string_view pair = query.substr(at, end - at);
     const std::string field = field_name(pair.substr(0, pair.find('=')));
-    const std::string_view name = http::trim(field);
+    const std::string_view name = trimmed(field);
     if (reads_as_any(name, kQueryOverrides) || reads_as_any(name, kOverrides)) return true;
     at = end + 1;
   }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/ascii.h"
 #include "gate/requests.h"
 #include "http/request_head.h"
 #include "http/text.h"
@@ -77,7 +78,7 @@ Result<InspectedRequest> RequestInspector::inspect(GuestConnection::Parser& pars
   out.wants_websocket = http::list_has(asked.headers.get("Upgrade").value_or(""), "websocket") &&
                         message.method() == bhttp::verb::get;
   CAY_TRY(out.rewritten, rewrite(granted->grant, asked, unsealing()));
-  out.awaits_continue = http::equals_ignoring_case(message[bhttp::field::expect], "100-continue");
+  out.awaits_continue = equals_ignoring_case(message[bhttp::field::expect], "100-continue");
   out.head_bytes = size_of(message);
   message.clear();
   server_ = out.rewritten.to.host;

@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/ascii.h"
 #include "codec/utf8.h"
 
 namespace cay::vault {
 namespace {
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
 
@@ -35,8 +30,8 @@ std::optional<RequestPath> read_segment(std::string_view text) {
       out.sent += text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? digit_of(text[i + 1]) : -1,
-              low = i + 2 < text.size() ? digit_of(text[i + 2]) : -1;
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1,
+              low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0) return std::nullopt;
     const char c = static_cast<char>(high * 16 + low);
     // A server that decodes twice, or before it splits the path, would read another path.

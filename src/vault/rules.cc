@@ -4,15 +4,13 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/field_names.h"
 #include "codec/base64.h"
-#include "http/text.h"
 #include "vault/request_filter.h"
 
 namespace cay::vault {
 namespace {
-
-using http::equals_ignoring_case;
 
 constexpr std::string_view kBasic = "Basic ";
 // The headers in which clients send a key. The way `placeholder` uses them if a rule names none.
@@ -119,8 +117,7 @@ http::Headers passed_on(const ClientRequest& asked, const ProxyHost& to) {
   out.add("Host", to.text());
   const auto of_connection = http::connection_options(asked.headers);
   for (const auto& [name, value] : asked.headers.items()) {
-    if (!is_brokers_header(name) && !of_connection.contains(http::to_lower(name)))
-      out.add(name, value);
+    if (!is_brokers_header(name) && !of_connection.contains(lowered(name))) out.add(name, value);
   }
   out.add("Accept-Encoding", "identity");
   return out;

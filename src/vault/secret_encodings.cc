@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/ascii.h"
 #include "codec/base64.h"
 
 namespace cay::vault {
@@ -31,14 +32,9 @@ bool is_white_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == 
 std::optional<unsigned> hex_value(std::string_view digits) {
   unsigned out = 0;
   for (const char c : digits) {
-    const char small = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (small >= '0' && small <= '9') {
-      out = out << 4 | static_cast<unsigned>(small - '0');
-    } else if (small >= 'a' && small <= 'f') {
-      out = out << 4 | static_cast<unsigned>(small - 'a' + 10);
-    } else {
-      return std::nullopt;
-    }
+    const int digit = hex_digit(c);
+    if (digit < 0) return std::nullopt;
+    out = out << 4 | static_cast<unsigned>(digit);
   }
   return out;
 }

@@ -226,7 +226,7 @@ BUGS = (
         "guest_head",
         "vault/rules.cc",
         "what the client says is of the connection is passed on in other letters",
-        "&& !of_connection.contains(http::to_lower(name))",
+        "&& !of_connection.contains(lowered(name))",
         "&& !of_connection.contains(name)",
     ),
     (

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "http/text.h"
 
 namespace cay::api {
@@ -22,7 +23,7 @@ std::string_view port_of(std::string_view host) {
 }
 
 bool means_this_machine(std::string_view host) {
-  const std::string name = http::to_lower(name_of(host));
+  const std::string name = lowered(name_of(host));
   return host.starts_with("[::1]") || name == "localhost" || name.ends_with(".localhost") ||
          name.starts_with("127.");
 }
@@ -53,7 +54,7 @@ bool programs_find(const ServiceNames& names, const http::RequestHead& head) {
 bool ServiceNames::is_service_host(std::string_view host) const {
   const std::string_view name = name_of(host);
   return name.size() > domain.size() + 1 && name[name.size() - domain.size() - 1] == '.' &&
-         http::equals_ignoring_case(name.substr(name.size() - domain.size()), domain);
+         equals_ignoring_case(name.substr(name.size() - domain.size()), domain);
 }
 
 std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view port) {
@@ -68,7 +69,7 @@ std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view 
 
 std::optional<ServicePlace> place_of_host(std::string_view host, const ServiceNames& names) {
   if (!names.is_service_host(host)) return std::nullopt;
-  const std::string name = http::to_lower(name_of(host));
+  const std::string name = lowered(name_of(host));
   const std::string_view label =
       std::string_view(name).substr(0, name.size() - names.domain.size() - 1);
   const auto dashes = label.rfind("--");
@@ -89,7 +90,7 @@ ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& hea
 }
 
 bool is_trustworthy(const http::RequestHead& head) {
-  const std::string name = http::to_lower(name_of(head.host));
+  const std::string name = lowered(name_of(head.host));
   return head.scheme == "https" || name == "localhost" || name.ends_with(".localhost");
 }
 

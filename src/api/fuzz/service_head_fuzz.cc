@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "api/gateway/headers.h"
+#include "base/ascii.h"
 #include "base/assert.h"
-#include "http/text.h"
 
 namespace {
 
@@ -32,7 +32,7 @@ http::RequestHead head_in(std::string_view in) {
     const auto field = line();
     const auto colon = std::min(field.find(':'), field.size());
     head.headers.add(std::string(field.substr(0, colon)),
-                     std::string(http::trim(field.substr(std::min(colon + 1, field.size())))));
+                     std::string(cay::trimmed(field.substr(std::min(colon + 1, field.size())))));
   }
   return head;
 }
@@ -43,9 +43,9 @@ void expect_no_claims(const http::Headers& headers) {
   for (const auto& [name, value] : headers.items()) {
     for (const std::string_view ours :
          {"Connection", "Transfer-Encoding", "Content-Length", "Upgrade", "Proxy-Authorization"}) {
-      CAY_ASSERT(!http::equals_ignoring_case(name, ours));
+      CAY_ASSERT(!cay::equals_ignoring_case(name, ours));
     }
-    CAY_ASSERT(!http::equals_ignoring_case(name, kTokenHeader));
+    CAY_ASSERT(!cay::equals_ignoring_case(name, kTokenHeader));
   }
 }
 
@@ -68,18 +68,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto asked = request_headers(head, form, place, is_key);
     expect_no_claims(asked);
     for (const auto& [name, value] : asked.items()) {
-      CAY_ASSERT(!http::equals_ignoring_case(name, "X_Real_IP") &&
-                 !http::equals_ignoring_case(name, "X_Forwarded_For"));
-      CAY_ASSERT(!http::equals_ignoring_case(name, "X-Api-Key") || value != "key");
-      CAY_ASSERT(!http::equals_ignoring_case(name, "Authorization") || value != "Bearer key");
-      if (http::equals_ignoring_case(name, "Cookie"))
+      CAY_ASSERT(!cay::equals_ignoring_case(name, "X_Real_IP") &&
+                 !cay::equals_ignoring_case(name, "X_Forwarded_For"));
+      CAY_ASSERT(!cay::equals_ignoring_case(name, "X-Api-Key") || value != "key");
+      CAY_ASSERT(!cay::equals_ignoring_case(name, "Authorization") || value != "Bearer key");
+      if (cay::equals_ignoring_case(name, "Cookie"))
         CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") &&
                    !value.starts_with("__Host-cay_service="));
     }
     const auto answered = answer_headers(head.headers, form, place);
     expect_no_claims(answered);
     for (const auto& [name, value] : answered.items()) {
-      if (!http::equals_ignoring_case(name, "Set-Cookie")) continue;
+      if (!cay::equals_ignoring_case(name, "Set-Cookie")) continue;
       CAY_ASSERT(form == ServiceForm::kHost && !value.starts_with("cay_service=") &&
                  !value.starts_with("__Host-cay_service="));
     }

@@ -5,13 +5,11 @@
 #include <functional>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/field_names.h"
-#include "http/text.h"
 
 namespace cay::api {
 namespace {
-
-using http::equals_ignoring_case;
 
 // "127.0.0.1:51234", "::1:51234", or as a proxy names it, "127.0.0.1" or "[::1]": the address.
 std::string host_of_peer(const std::string& peer) {
@@ -48,7 +46,7 @@ constexpr std::array<std::string_view, 11> kHop = {"Connection",
 using Declared = std::set<std::string, std::less<>>;
 
 bool is_hop(std::string_view name, const Declared& declared) {
-  return is_one_of(name, kHop) || declared.contains(http::to_lower(name));
+  return is_one_of(name, kHop) || declared.contains(lowered(name));
 }
 
 // As programs read a name, or the client's would pass for Cay's own word.
@@ -79,11 +77,11 @@ std::vector<Pair> cookies_in(std::string_view header) {
   std::vector<Pair> out;
   while (!header.empty()) {
     const auto end = std::min(header.find(';'), header.size());
-    const auto whole = http::trim(header.substr(0, end));
+    const auto whole = trimmed(header.substr(0, end));
     const auto equals = std::min(whole.find('='), whole.size());
     if (!whole.empty())
-      out.push_back({http::trim(whole.substr(0, equals)),
-                     http::trim(whole.substr(std::min(equals + 1, whole.size()))), whole});
+      out.push_back({trimmed(whole.substr(0, equals)),
+                     trimmed(whole.substr(std::min(equals + 1, whole.size()))), whole});
     header.remove_prefix(std::min(end + 1, header.size()));
   }
   return out;
@@ -101,9 +99,9 @@ std::string other_cookies(std::string_view header) {
 bool carries_key(std::string_view name, std::string_view value,
                  const std::function<bool(std::string_view)>& is_key) {
   constexpr std::string_view kBearer = "Bearer ";
-  if (equals_ignoring_case(name, "X-Api-Key")) return is_key(http::trim(value));
+  if (equals_ignoring_case(name, "X-Api-Key")) return is_key(trimmed(value));
   return equals_ignoring_case(name, "Authorization") && begins_with(value, kBearer) &&
-         is_key(http::trim(value.substr(kBearer.size())));
+         is_key(trimmed(value.substr(kBearer.size())));
 }
 
 // A cookie of the service's: for its own host alone, and never ours. Empty: it is not passed.

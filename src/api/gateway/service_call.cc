@@ -8,7 +8,7 @@
 #include "async/piped.h"
 #include "async/scope.h"
 #include "api/gateway/socket_relay.h"
-#include "http/text.h"
+#include "base/ascii.h"
 #include "http/upstream.h"
 
 namespace cay::api {
@@ -168,7 +168,7 @@ class ServiceCall {
   }
 
   Task<void> switch_over(http::Headers headers, const http::Headers& answered) {
-    if (!http::equals_ignoring_case(answered.get("Upgrade").value_or(""), "websocket")) {
+    if (!equals_ignoring_case(answered.get("Upgrade").value_or(""), "websocket")) {
       co_return Error{Code::kUnavailable, "bad_answer",
                       "the service switched to a protocol that nobody asked for", 0};
     }

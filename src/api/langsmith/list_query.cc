@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "api/common/cursor.h"
+#include "base/ascii.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -29,9 +30,7 @@ std::optional<SandboxSort> sort_from(std::string_view text) {
 }
 
 std::optional<bool> descending_from(std::string_view text) {
-  std::string word(text);
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string word = lowered(text);
   if (word == "asc") return false;
   if (word == "desc") return true;
   return std::nullopt;

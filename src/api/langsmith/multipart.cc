@@ -1,6 +1,6 @@
 #include "api/langsmith/multipart.h"
 
-#include "http/text.h"
+#include "base/ascii.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -17,7 +17,7 @@ Error bad(const char* what) {
 bool is_file_part(std::string_view head) {
   while (!head.empty()) {
     const auto end = head.find("\r\n");
-    const std::string line = http::to_lower(head.substr(0, end));
+    const std::string line = lowered(head.substr(0, end));
     head = end == std::string_view::npos ? std::string_view() : head.substr(end + 2);
     if (line.rfind("content-disposition:", 0) != 0) continue;
     return line.find("form-data") != std::string::npos &&
@@ -122,7 +122,7 @@ class MultipartFile final : public ByteSource {
 }  // namespace
 
 std::optional<std::string> boundary_of(std::string_view content_type) {
-  const std::string folded = http::to_lower(content_type);
+  const std::string folded = lowered(content_type);
   if (folded.rfind("multipart/form-data", 0) != 0) return std::nullopt;
   const auto at = folded.find("boundary=");
   if (at == std::string::npos) return std::nullopt;

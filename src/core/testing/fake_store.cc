@@ -1,20 +1,16 @@
 #include "core/testing/fake_store.h"
 
 #include <algorithm>
-#include <cctype>
+
+#include "base/ascii.h"
 
 namespace cay::core::testing {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 bool matches(const Sandbox& sandbox, const SandboxQuery& query) {
   if (query.state && sandbox.state != *query.state) return false;
   if (!query.created_by.empty() && sandbox.created_by != query.created_by) return false;
-  if (lower(sandbox.name).find(lower(query.name_contains)) == std::string::npos) return false;
+  if (lowered(sandbox.name).find(lowered(query.name_contains)) == std::string::npos) return false;
   for (const auto& [key, value] : query.labels) {
     const auto found = sandbox.labels.find(key);
     if (found == sandbox.labels.end() || (value && found->second != *value)) return false;

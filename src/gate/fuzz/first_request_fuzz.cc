@@ -9,14 +9,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "gate/first_bytes.h"
 
 namespace {
 
 namespace bhttp = boost::beast::http;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Nothing: that parser does not take it for a request at all.
 void expect_same_host(std::string_view bytes, const std::string& host) {
@@ -28,7 +27,7 @@ void expect_same_host(std::string_view bytes, const std::string& host) {
   CAY_ASSERT(request.count(bhttp::field::host) == 1);
   std::string seen(request[bhttp::field::host]);
   seen.resize(std::min(seen.find(':'), seen.size()));
-  std::transform(seen.begin(), seen.end(), seen.begin(), lower);
+  std::transform(seen.begin(), seen.end(), seen.begin(), cay::lower);
   if (seen.ends_with('.')) seen.pop_back();
   CAY_ASSERT(seen == host);
   CAY_ASSERT(request.target().starts_with('/') || request.target().starts_with('*'));

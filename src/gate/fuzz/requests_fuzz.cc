@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "gate/requests.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 namespace bhttp = boost::beast::http;
 using cay::gate::Requests;
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 struct Told {
   std::vector<std::string> hosts;
@@ -42,7 +41,7 @@ void expect_head(std::string_view went, std::string_view& rest) {
   if (rest.starts_with(went)) return rest.remove_prefix(went.size());
   for (std::string_view line = line_of(rest); line != "\r\n"; line = line_of(rest)) {
     std::string name(line.substr(0, line.find(':')));
-    std::transform(name.begin(), name.end(), name.begin(), lower);
+    std::transform(name.begin(), name.end(), name.begin(), cay::lower);
     constexpr std::string_view kOfConnection[] = {"connection", "keep-alive", "proxy-connection",
                                                   "upgrade", "http2-settings"};
     if (std::ranges::find(kOfConnection, name) == std::end(kOfConnection))
@@ -100,7 +99,7 @@ void expect_no_other(std::string_view bytes, const std::vector<std::string>& hos
     CAY_ASSERT(number < hosts.size());
     std::string seen(parser.get()[bhttp::field::host]);
     seen.resize(std::min(seen.find(':'), seen.size()));
-    std::transform(seen.begin(), seen.end(), seen.begin(), lower);
+    std::transform(seen.begin(), seen.end(), seen.begin(), cay::lower);
     if (seen.ends_with('.')) seen.pop_back();
     CAY_ASSERT(seen == hosts[number]);
     const bool has_body = parser.chunked() || parser.content_length().value_or(0) > 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "http/request_head.h"
 #include "http/text.h"
@@ -81,8 +82,8 @@ void expect_sound(const RequestHead& head) {
   for (const auto& [name, value] : head.headers.items()) {
     CAY_ASSERT(is_token(name) &&
                value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
-    lengths += equals_ignoring_case(name, "Content-Length") ||
-                       equals_ignoring_case(name, "Transfer-Encoding")
+    lengths += cay::equals_ignoring_case(name, "Content-Length") ||
+                       cay::equals_ignoring_case(name, "Transfer-Encoding")
                    ? 1
                    : 0;
   }

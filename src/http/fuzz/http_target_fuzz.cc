@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "http/message.h"
 #include "http/target.h"
@@ -13,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace cay::http;
   const std::string_view in(reinterpret_cast<const char*>(data), size);
   for (const auto member : split_list(in))
-    CAY_ASSERT(!member.empty() && list_has(in, member) && trim(member) == member);
+    CAY_ASSERT(!member.empty() && list_has(in, member) && cay::trimmed(member) == member);
   if (is_token(in)) CAY_ASSERT(in.find_first_of(" \t\r\n:,") == std::string_view::npos);
   const auto parts = split_target(in);
   if (!parts) return 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "codec/base64.h"
 #include "http/text.h"
@@ -121,17 +122,16 @@ http::Headers headers_of(std::string_view lines, unsigned other) {
       const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
       if (letter && (other >> letters++ % 8 & 1) != 0) c = static_cast<char>(c ^ 0x20);
     }
-    out.add(
-        std::move(name),
-        std::string(http::trim(std::string_view(line).substr(std::min(colon + 1, line.size())))));
+    out.add(std::move(name),
+            std::string(trimmed(std::string_view(line).substr(std::min(colon + 1, line.size())))));
   }
   return out;
 }
 
 template <class Names = std::initializer_list<std::string_view>>
 bool is_one_of(std::string_view name, const Names& names) {
-  return std::ranges::any_of(
-      names, [&](std::string_view one) { return http::equals_ignoring_case(one, name); });
+  return std::ranges::any_of(names,
+                             [&](std::string_view one) { return equals_ignoring_case(one, name); });
 }
 
 // '_' is read as '-' by gateways to programs.
@@ -146,9 +146,8 @@ ProxyWay way_of(const VaultRule& rule) { return static_cast<ProxyWay>(rule.way);
 bool is_named(const VaultRule& rule, std::string_view name) {
   if (!rule.headers.empty())
     return std::ranges::any_of(
-        rule.headers, [&](const auto& one) { return http::equals_ignoring_case(one.name, name); });
-  if (way_of(rule) != ProxyWay::kPlaceholder)
-    return http::equals_ignoring_case(name, "Authorization");
+        rule.headers, [&](const auto& one) { return equals_ignoring_case(one.name, name); });
+  if (way_of(rule) != ProxyWay::kPlaceholder) return equals_ignoring_case(name, "Authorization");
   return is_one_of(name, kUsual);
 }
 
@@ -162,7 +161,7 @@ std::string with_secret(std::string_view text, std::string_view word, std::strin
 
 // Returns the credentials of a Basic header, or an empty string.
 std::string basic(std::string_view value) {
-  if (!http::equals_ignoring_case(value.substr(0, 6), "basic ")) return "";
+  if (!equals_ignoring_case(value.substr(0, 6), "basic ")) return "";
   return codec::from_base64(value.substr(6)).value_or("");
 }
 
@@ -175,7 +174,7 @@ std::string swapped(std::string_view value, const VaultRule& rule, std::string_v
 
 bool has(const http::Headers& headers, std::string_view name, std::string_view value) {
   return std::ranges::any_of(headers.items(), [&](const auto& one) {
-    return http::equals_ignoring_case(one.first, name) && one.second == value;
+    return equals_ignoring_case(one.first, name) && one.second == value;
   });
 }
 
@@ -184,7 +183,7 @@ bool is_of_a_rule(const VaultGrant& grant, const ClientRequest& asked, std::stri
                   std::string_view value, std::string_view secret) {
   std::vector<std::string> could;
   for (const auto& [key, said] : asked.headers.items()) {
-    if (http::equals_ignoring_case(key, name)) could.push_back(said);
+    if (equals_ignoring_case(key, name)) could.push_back(said);
   }
   for (const VaultRule& rule : grant.rules) {
     if (vault::is_fence(rule) || !is_named(rule, name)) continue;
@@ -242,7 +241,7 @@ void expect_headers(const VaultGrant& grant, const ClientRequest& asked,
   CAY_ASSERT(by_a.to == by_b.to && by_a.target == by_b.target && items.size() == others.size());
   std::vector<std::string> of_connection;
   for (const auto& [name, value] : asked.headers.items()) {
-    if (!http::equals_ignoring_case(name, "connection")) continue;
+    if (!equals_ignoring_case(name, "connection")) continue;
     for (const std::string_view one : http::split_list(value)) of_connection.emplace_back(one);
   }
   const bool fenced = std::ranges::any_of(
@@ -256,10 +255,10 @@ void expect_headers(const VaultGrant& grant, const ClientRequest& asked,
         name, {"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te",
                "trailer", "transfer-encoding", "upgrade", "content-length", "expect", "range",
                "if-range", "request-range", "sec-websocket-extensions"}));
-    if (http::equals_ignoring_case(name, "host")) {
+    if (equals_ignoring_case(name, "host")) {
       CAY_ASSERT(value == by_a.to.text() && others[i].second == value);
       ++hosts;
-    } else if (http::equals_ignoring_case(name, "accept-encoding")) {
+    } else if (equals_ignoring_case(name, "accept-encoding")) {
       CAY_ASSERT(value == "identity" && others[i].second == value);
       ++encodings;
     } else if (value != others[i].second) {  // the secret is in it
@@ -268,9 +267,8 @@ void expect_headers(const VaultGrant& grant, const ClientRequest& asked,
       used = true;
     } else {
       CAY_ASSERT(has(asked.headers, name, value));
-      CAY_ASSERT(std::ranges::none_of(of_connection, [&](const std::string& one) {
-        return http::equals_ignoring_case(one, name);
-      }));
+      CAY_ASSERT(std::ranges::none_of(
+          of_connection, [&](const std::string& one) { return equals_ignoring_case(one, name); }));
       for (const VaultRule& rule : grant.rules) {
         if (!fenced && is_for(rule, asked)) expect_no_key(grant, rule, name, value);
       }
@@ -304,11 +302,6 @@ bool has_spelled(const ClientRequest& asked, std::initializer_list<std::string_v
                              [&](const auto& one) { return is_spelled(one.first, names); });
 }
 
-int digit_of(char c) {
-  const std::size_t at = std::string_view("0123456789abcdef").find(http::to_lower(c));
-  return at == std::string_view::npos ? -1 : static_cast<int>(at);
-}
-
 // Whether a field of the query is one of those by which frameworks take a request for one of
 // another method.
 bool query_overrides(std::string_view query) {
@@ -318,15 +311,16 @@ bool query_overrides(std::string_view query) {
     const std::string_view name = pair.substr(0, pair.find('='));
     std::string read;
     for (std::size_t i = 0; i < name.size(); ++i) {
-      const bool escape = name[i] == '%' && i + 2 < name.size() && digit_of(name[i + 1]) >= 0 &&
-                          digit_of(name[i + 2]) >= 0;
-      const char c =
-          escape ? static_cast<char>(digit_of(name[i + 1]) * 16 + digit_of(name[i + 2])) : name[i];
+      const bool escape = name[i] == '%' && i + 2 < name.size() && hex_digit(name[i + 1]) >= 0 &&
+                          hex_digit(name[i + 2]) >= 0;
+      const char c = escape
+                         ? static_cast<char>(hex_digit(name[i + 1]) * 16 + hex_digit(name[i + 2]))
+                         : name[i];
       if (c == '\0' || c == '[') break;
       read += !escape && c == '+' ? ' ' : c == '.' ? '_' : c;
       if (escape) i += 2;
     }
-    if (http::equals_ignoring_case(http::trim(std::string_view(read)), "_method")) return true;
+    if (equals_ignoring_case(trimmed(std::string_view(read)), "_method")) return true;
   }
   return false;
 }
@@ -388,7 +382,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
              by_a->headers.items().size() == again->headers.items().size());
   for (std::size_t i = 0; i < by_a->headers.items().size(); ++i) {
     const auto &one = by_a->headers.items()[i], &same = again->headers.items()[i];
-    CAY_ASSERT(http::equals_ignoring_case(one.first, same.first) && one.second == same.second);
+    CAY_ASSERT(equals_ignoring_case(one.first, same.first) && one.second == same.second);
   }
   expect_headers(grant, asked, *by_a, *by_b);
   expect_fence(grant, asked, *by_a);

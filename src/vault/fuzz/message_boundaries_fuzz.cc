@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/assert.h"
-#include "http/text.h"
 #include "http/upstream.h"
 #include "tests/fuzz/pieces.h"
 #include "vault/message_boundaries.h"
@@ -109,7 +109,7 @@ http::UpstreamAnswer answer_of(int status, std::string_view head, bool in_other_
     if (in_other_case) std::ranges::transform(name, name.begin(), other_case);
     out.headers.add(
         std::move(name),
-        std::string(http::trim(line.substr(std::min(line.find(':'), line.size() - 1) + 1))));
+        std::string(trimmed(line.substr(std::min(line.find(':'), line.size() - 1) + 1))));
   }
   return out;
 }
@@ -118,7 +118,7 @@ http::UpstreamAnswer answer_of(int status, std::string_view head, bool in_other_
 std::string wrong_with(const http::UpstreamAnswer& answer, bool has_body) {
   bool packed = false, part = answer.status == 206;
   for (const auto& [name, value] : answer.headers.items()) {
-    const std::string key = http::to_lower(name), text = http::to_lower(value);
+    const std::string key = lowered(name), text = lowered(value);
     packed = packed || (has_body && key == "content-encoding" && text != "identity") ||
              (key == "sec-websocket-extensions" && !text.empty());
     part = part || key == "content-range" ||
