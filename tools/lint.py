@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the include arrows between the rooms of src/, the shapes of co_await, the catalogue of
-errors, and the plain words of what a change adds (tools/plain_words.py).
+errors, the layout, the form of decisions, and the plain words of what a change adds.
 
     tools/lint.py            check the tree; exit 1 and name each place on trouble
     tools/lint.py --self     check that the checks can fail (run by the tests)
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 
+import decisions
 import plain_words
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -283,7 +284,7 @@ def self_check():
 
 
 if __name__ == "__main__":
-    self_complaints = self_check() + plain_words.self_check()
+    self_complaints = self_check() + plain_words.self_check() + decisions.self_check()
     if "--self" in sys.argv:
         sys.exit(self_complaints)
     complaints = (
@@ -291,6 +292,8 @@ if __name__ == "__main__":
         + check_tree()
         + check_reasons()
         + check_promises()
+        + check_format()
+        + decisions.check(ROOT)
         + plain_words.check_change()
     )
     print(f"lint: {complaints} complaints")

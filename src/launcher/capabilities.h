@@ -12,16 +12,16 @@
 namespace cay::launcher {
 
 inline constexpr int kCapabilities[] = {
-    CAP_SYS_ADMIN,  // mounts, idmapped mounts, namespaces, loop devices, btrfs, the kernel's part
-                    // of the program record (BPF, tracepoints)
-    CAP_SYS_CHROOT,    // a keeper's empty root; the programs that finish the default snapshot
-    CAP_SYS_PTRACE,    // /proc/PID/ns/user of a sandbox's init, which is of another user
+    CAP_SYS_ADMIN,   // mounts, idmapped mounts, namespaces, loop devices, btrfs, the kernel's part
+                     // of the program record (BPF, tracepoints)
+    CAP_SYS_CHROOT,  // a keeper's empty root; the programs that finish the default snapshot
+    CAP_SYS_PTRACE,  // /proc/PID/ns/user of a sandbox's init, which is of another user
     CAP_SYS_RESOURCE,  // how many descriptors it may have; a keeper's oom_score_adj, so that
                        // nothing inside gets the launcher's back
-    CAP_SETUID,   // a keeper becomes its own user; id maps
-    CAP_SETGID,   // the same
-    CAP_SETPCAP,  // a keeper empties its bounding set
-    CAP_CHOWN,    // cgroups, spools, sockets and the snapshot's files are given to their owners
+    CAP_SETUID,        // a keeper becomes its own user; id maps
+    CAP_SETGID,        // the same
+    CAP_SETPCAP,       // a keeper empties its bounding set
+    CAP_CHOWN,  // cgroups, spools, sockets and the snapshot's files are given to their owners
     CAP_DAC_OVERRIDE,  // what lies in the daemon's and the keepers' own directories
     CAP_FOWNER,        // modes of files of other users; hard links of the default snapshot
                        // (protected_hardlinks)

@@ -64,7 +64,7 @@ class Groups {
   bool pure_v2() const { return memory_.mount.empty(); }
   bool clones_into() const {
     return clones_into_;
-  }                          // a new group of ours, from where we are: clone_probe.h
+  }  // a new group of ours, from where we are: clone_probe.h
   bool limits_swap() const;  // the kernel counts swap, so that a memory limit includes it
   // "pure v2: memory v2, …" or "hybrid: memory v1, …", for doctor.
   std::string description() const;

@@ -15,17 +15,16 @@ struct Maximum {
 };
 // Not max_cgroup_namespaces: each command of ours has one of its own (keeper/child.cc). Making one
 // takes CAP_SYS_ADMIN in a user namespace, of which the first line allows none.
-constexpr Maximum kMaxima[] =
-    {
-        {"max_user_namespaces", 256},  // two for a container of bubblewrap's, one for podman's;
-                                       // build tools make many at once
-        {"max_pid_namespaces", 256},   // the kernel nests 32 at most
-        {"max_mnt_namespaces", 256},
-        {"max_net_namespaces", 64, true},  // the dearest: about a hundred kilobytes of kernel
-                                           // memory, not all of which the group pays for
-        {"max_uts_namespaces", 256},
-        {"max_ipc_namespaces", 256},
-        {"max_time_namespaces", 256},
+constexpr Maximum kMaxima[] = {
+    {"max_user_namespaces", 256},  // two for a container of bubblewrap's, one for podman's;
+                                   // build tools make many at once
+    {"max_pid_namespaces", 256},   // the kernel nests 32 at most
+    {"max_mnt_namespaces", 256},
+    {"max_net_namespaces", 64, true},  // the dearest: about a hundred kilobytes of kernel
+                                       // memory, not all of which the group pays for
+    {"max_uts_namespaces", 256},
+    {"max_ipc_namespaces", 256},
+    {"max_time_namespaces", 256},
 };
 
 }  // namespace

@@ -44,8 +44,8 @@ struct CommandSpec {
   std::string traceparent;  // given to it as TRACEPARENT, unless its environment has one; no part
                             // of what a repeat is compared by
   bool ignore_mismatch = false;  // known id with another request: attach instead of kConflict
-  std::string mark;  // a few bytes that Command::mark returns, also after a restart; not part of
-                     // the comparison of repeats; one line. Empty under a keeper of 0.1
+  std::string mark;   // a few bytes that Command::mark returns, also after a restart; not part of
+                      // the comparison of repeats; one line. Empty under a keeper of 0.1
   std::string trace;  // set by the core: its span at its end is made from it; Command::trace
                       // returns it, as mark
   bool reader_follows =
