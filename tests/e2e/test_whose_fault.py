@@ -9,6 +9,7 @@ import pytest
 from websockets.sync.client import connect
 
 from harness import CAY, slow, wait_until
+from test_tunnels import dial, tunnel
 
 SLEEPS = "echo began; exec sleep 600"
 
@@ -190,6 +191,39 @@ def test_a_stop_gives_a_slow_reader_all_that_was_written(own_daemon):
         end = json.loads(got)
         assert end["type"] == "end" and is_killed(end["command"], by="sandbox stop"), end
         assert read == SIZE
+    assert "[error]" not in daemon.log.read_text(), daemon.log.read_text()
+
+
+SERVES = """
+import socket
+listener = socket.create_server(("127.0.0.1", 9))
+print("up", flush=True)
+connection, _ = listener.accept()
+connection.sendall(b"hi")
+connection.recv(1)
+"""
+
+
+def test_a_deletion_is_no_error_of_open_downloads_and_tunnels(own_daemon):
+    """A download goes on, and a connection through a tunnel is open, when the sandbox goes."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        commands = f"/api/v1/sandboxes/{box}/commands"
+        body = {"id": "c", "argv": ["python3", "-c", SERVES], "wait": False}
+        assert http.post(commands, json=body).status_code == 201
+        assert shell(http, box, "truncate -s 2G /root/large")["exit_code"] == 0
+        wait_until(lambda: http.get(f"{commands}/c").json()["stdout"]["bytes"], "it listens")
+        download = f"/api/v1/sandboxes/{box}/files?path=/root/large"
+        with (
+            tunnel(daemon, box, 9) as ((port,), _),
+            dial(port) as inside,
+            http.stream("GET", download) as answer,
+        ):
+            assert inside.recv(2) == b"hi" and answer.status_code == 200
+            assert http.delete(f"/api/v1/sandboxes/{box}").status_code == 204
+            with contextlib.suppress(ConnectionResetError):
+                assert inside.recv(1) == b""
     assert "[error]" not in daemon.log.read_text(), daemon.log.read_text()
 
 

@@ -32,7 +32,9 @@ constexpr Millis kConnectLimit{8'000};
 
 auto to(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 
-Error lost() {
+// If a stop or a deletion ended the keeper, that is the reason.
+Error lost(const PersistentLink& line) {
+  if (line.ended()) return line.why();
   return {Code::kUnavailable, "link_lost", "the sandbox's keeper closed the connection", 0};
 }
 
@@ -223,7 +225,7 @@ class PassedTunnels::Tunnel final : public core::Tunnel, public PipedStream, pub
   // or write() has seen the break, the stream did not end.
   Result<void> end() {
     if (write_failed_) return fail(broke_off(write_failed_.value()));
-    if (group_->line_->hung_up()) return fail(lost());
+    if (group_->line_->hung_up()) return fail(lost(*group_->line_));
     ended_ = true;
     return {};
   }
@@ -278,14 +280,14 @@ Task<UniqueFd> PassedTunnels::ask(Desk& desk, std::uint16_t port) {
   desk.answered = false;
   ErrorCode failed;
   co_await asio::async_write(desk.socket, asio::buffer(question), to(failed));
-  if (failed) co_return lost();
+  if (failed) co_return lost(*line_);
   UniqueFd socket;
   while (true) {
     co_await desk.socket.async_wait(StreamSocket::wait_read, to(failed));
-    if (failed) co_return lost();
+    if (failed) co_return lost(*line_);
     auto received = os::receive_message(desk.socket.native_handle());
     if (!received && received.error().code == Code::kNotReady) continue;
-    if (!received || received->bytes.empty()) co_return lost();
+    if (!received || received->bytes.empty()) co_return lost(*line_);
     if (received->fds_lost) co_return no_descriptors(EMFILE);
     if (!received->fds.empty()) socket = std::move(received->fds.front());
     desk.reader.feed(received->bytes);

@@ -58,6 +58,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   // Ours to end: everything that waits fails with `why`.
   void close(Error why);
   bool ended() const { return ended_; }
+  const Error& why() const { return why_; }  // of its end
   // Announces that our own action is about to end it: callers then get `why`, however the end
   // shows. Nothing: it is not about to end.
   void expect_end(std::optional<Error> why) { expected_ = std::move(why); }
