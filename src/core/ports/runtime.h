@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "core/ports/capabilities.h"
 #include "core/ports/tunnel.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -252,6 +253,9 @@ class Runtime {
 
   virtual Task<std::vector<Feature>> features() = 0;  // for doctor
   virtual RuntimeHealth health() const { return {}; }
+
+  // Returns what it can do, as far as it knows. Does not wait for anybody.
+  virtual Capabilities capabilities() const { return {}; }
 
   // The daemon is about to end. Readers that go from now on go with it and not by their clients'
   // wish: keepers are not told that they went, and give them the time to come back that they give

@@ -43,6 +43,8 @@ class LauncherClient {
 
   // Whether the launcher that greeted last lists this word of wire/launcher_features.h.
   bool has(std::string_view feature) const { return line_->theirs().has(feature); }
+  // Its last HELLO; empty before it was met.
+  const wire::Hello& theirs() const { return line_->theirs(); }
 
   bool connected() const { return line_->connected(); }
   std::uint64_t connections() const { return line_->connections(); }

@@ -273,6 +273,14 @@ TEST_F(NativeTest, FeaturesAreTold) {
   play([this]() -> asio::awaitable<void> {
     auto features = co_await runtime_->features();
     EXPECT_TRUE(features && !features->empty());
+    const auto can = runtime_->capabilities();
+    if (!features) co_return;
+    for (const auto& feature : *features) {
+      if (feature.name == "program record") EXPECT_EQ(can.programs.available(), feature.ok);
+      if (feature.name == "network") EXPECT_EQ(can.network.available(), feature.ok);
+      if (feature.name == "disk quota") EXPECT_EQ(can.disk_limit.available(), feature.ok);
+    }
+    EXPECT_TRUE(can.tmpfs.available()) << can.tmpfs.missing;
   });
 }
 

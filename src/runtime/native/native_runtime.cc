@@ -463,8 +463,13 @@ core::RuntimeHealth NativeRuntime::health() const {
           .broker_serves = broker_serves(config_.data)};
 }
 
+core::Capabilities NativeRuntime::capabilities() const {
+  return can_.now(launcher_.theirs(), config_.nested_networks, std::chrono::steady_clock::now());
+}
+
 Task<std::vector<core::Feature>> NativeRuntime::features() {
   CAY_CO_TRY(const auto found, co_await launcher_.probe());
+  can_.learn(found, std::chrono::steady_clock::now());
   std::vector<core::Feature> features;
   for (const auto& feature : found) {
     features.push_back(to_model(feature));

@@ -7,6 +7,7 @@
 
 #include "core/ports/runtime.h"
 #include "runtime/native/launcher_client.h"
+#include "runtime/native/native_capabilities.h"
 #include "runtime/native/persistent_link.h"
 
 namespace cay::runtime {
@@ -51,6 +52,7 @@ class NativeRuntime final : public core::Runtime {
   std::string host_boot_id() const override { return hello_.boot_id; }
   Task<std::vector<core::Feature>> features() override;
   core::RuntimeHealth health() const override;
+  core::Capabilities capabilities() const override;
   void part() override;
 
  private:
@@ -73,6 +75,7 @@ class NativeRuntime final : public core::Runtime {
   NativeConfig config_;
   wire::Hello hello_;
   LauncherClient launcher_;
+  NativeCapabilities can_;
   std::shared_ptr<Live> live_;
 };
 
