@@ -1,110 +1,119 @@
-// FakeLiveSandbox: hands each call to the fake commands or files; files fail too once it is dead.
+#include "core/testing/fake_live_sandbox.h"
+
 #include "async/deadline.h"
-#include "core/testing/fake_runtime.h"
 
 namespace cay::core::testing {
 
-Result<void> FakeLiveSandbox::fault_of() const {
+Result<void> FakeKeeper::fault_of() const {
   if (fault) return *fault;
   return {};
 }
-Result<void> FakeLiveSandbox::answers() const {
+Result<void> FakeKeeper::answers() const {
   CAY_CHECK(fault_of());
   return disk_.commands->alive();
 }
 
-Task<Command> FakeLiveSandbox::start(CommandSpec spec) {
+Task<Command> FakeLiveCommands::start(CommandSpec spec) {
   CAY_CO_CHECK(fault_of());
-  if (numbers.paused && !disk_.commands->table.contains(spec.id)) {
+  if (numbers.paused && !fake_commands().table.contains(spec.id)) {
     co_return Error{Code::kNotReady, "sandbox_paused", "paused", 0};
   }
-  co_return disk_.commands->start(std::move(spec));
+  co_return fake_commands().start(std::move(spec));
 }
-Task<std::unique_ptr<CommandReader>> FakeLiveSandbox::attach(CommandId id, OutputOffsets from) {
+Task<std::unique_ptr<CommandReader>> FakeLiveCommands::attach(CommandId id, OutputOffsets from) {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->attach(id, from);
+  co_return fake_commands().attach(id, from);
 }
-Task<void> FakeLiveSandbox::write_stdin(CommandId id, Bytes data, bool more) {
+Task<void> FakeLiveCommands::write_stdin(CommandId id, Bytes data, bool more) {
   CAY_CO_CHECK(fault_of());
-  disk_.commands->more_stdin = more;
-  co_return disk_.commands->write_stdin(id, std::move(data));
+  fake_commands().more_stdin = more;
+  co_return fake_commands().write_stdin(id, std::move(data));
 }
-Task<void> FakeLiveSandbox::close_stdin(CommandId id) {
+Task<void> FakeLiveCommands::close_stdin(CommandId id) {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->close_stdin(id);
+  co_return fake_commands().close_stdin(id);
 }
-Task<void> FakeLiveSandbox::kill(CommandId id, int signal, std::string by) {
+Task<void> FakeLiveCommands::kill(CommandId id, int signal, std::string by) {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->kill(id, signal, by);
+  co_return fake_commands().kill(id, signal, by);
 }
-Task<void> FakeLiveSandbox::resize(CommandId id, PtySize size) {
+Task<void> FakeLiveCommands::resize(CommandId id, PtySize size) {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->resize(id, size);
+  co_return fake_commands().resize(id, size);
 }
-Task<Command> FakeLiveSandbox::command(CommandId id) {
+Task<Command> FakeLiveCommands::command(CommandId id) {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->get(id);
+  co_return fake_commands().get(id);
 }
-Task<std::vector<Command>> FakeLiveSandbox::commands() {
+Task<std::vector<Command>> FakeLiveCommands::commands() {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->list();
+  co_return fake_commands().list();
 }
-Task<void> FakeLiveSandbox::forget(CommandId id) {
+Task<void> FakeLiveCommands::forget(CommandId id) {
   CAY_CO_CHECK(fault_of());
-  co_return disk_.commands->forget(id);
+  co_return fake_commands().forget(id);
+}
+void FakeLiveCommands::on_commands(CommandHandlers handlers) {
+  fake_commands().listen(std::move(handlers.ended), std::move(handlers.note));
+}
+bool FakeLiveCommands::keeps_notes() const { return fake_commands().keeps_notes; }
+Task<void> FakeLiveCommands::noted(NoteMark through) {
+  std::erase_if(fake_commands().notes,
+                [&](const auto& note) { return note.first.number <= through.number; });
+  co_return Result<void>();
 }
 
-Task<FileInfo> FakeLiveSandbox::stat(std::string path, FileAs as, bool) {
+Task<FileInfo> FakeLiveFiles::stat(std::string path, FileAs as, bool) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->stat(path, as);
+  co_return fake_files().stat(path, as);
 }
-Task<FileStream> FakeLiveSandbox::read(std::string path, FileAs as, ReadRange range) {
+Task<FileStream> FakeLiveFiles::read(std::string path, FileAs as, ReadRange range) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->read(path, as, range);
+  co_return fake_files().read(path, as, range);
 }
-Task<FileInfo> FakeLiveSandbox::write(std::string path, WriteOptions options,
-                                      std::unique_ptr<ByteSource> data) {
+Task<FileInfo> FakeLiveFiles::write(std::string path, WriteOptions options,
+                                    std::unique_ptr<ByteSource> data) {
   CAY_CO_CHECK(answers());
-  auto written = co_await disk_.files->write(std::move(path), std::move(options), std::move(data));
+  auto written = co_await fake_files().write(std::move(path), std::move(options), std::move(data));
   co_return written;
 }
-Task<std::vector<FileInfo>> FakeLiveSandbox::list(std::string path, FileAs as) {
+Task<std::vector<FileInfo>> FakeLiveFiles::list(std::string path, FileAs as) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->list(path, as);
+  co_return fake_files().list(path, as);
 }
-Task<void> FakeLiveSandbox::make_directory(std::string path, FileAs as, std::uint32_t mode) {
+Task<void> FakeLiveFiles::make_directory(std::string path, FileAs as, std::uint32_t mode) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->make_directory(path, as, mode);
+  co_return fake_files().make_directory(path, as, mode);
 }
-Task<void> FakeLiveSandbox::remove(std::string path, FileAs as, bool recursive) {
+Task<void> FakeLiveFiles::remove(std::string path, FileAs as, bool recursive) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->remove(path, as, recursive);
+  co_return fake_files().remove(path, as, recursive);
 }
-Task<void> FakeLiveSandbox::rename(std::string from, std::string to, FileAs as) {
+Task<void> FakeLiveFiles::rename(std::string from, std::string to, FileAs as) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->rename(from, to, as);
+  co_return fake_files().rename(from, to, as);
 }
-Task<GlobResult> FakeLiveSandbox::glob(std::string root, std::string pattern, FileAs as,
-                                       std::uint32_t limit) {
+Task<GlobResult> FakeLiveFiles::glob(std::string root, std::string pattern, FileAs as,
+                                     std::uint32_t limit) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->glob(root, pattern, as, limit);
+  co_return fake_files().glob(root, pattern, as, limit);
 }
-Task<GrepResult> FakeLiveSandbox::grep(std::string root, std::string text, std::string file_glob,
-                                       FileAs as, std::uint32_t limit) {
+Task<GrepResult> FakeLiveFiles::grep(std::string root, std::string text, std::string file_glob,
+                                     FileAs as, std::uint32_t limit) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->grep(root, text, file_glob, as, limit);
+  co_return fake_files().grep(root, text, file_glob, as, limit);
 }
-Task<std::unique_ptr<TreeSource>> FakeLiveSandbox::read_tree(std::string path, FileAs as) {
+Task<std::unique_ptr<TreeSource>> FakeLiveFiles::read_tree(std::string path, FileAs as) {
   CAY_CO_CHECK(answers());
-  co_return disk_.files->read_tree(path, as);
+  co_return fake_files().read_tree(path, as);
 }
-Task<void> FakeLiveSandbox::write_tree(std::string path, FileAs as,
-                                       std::unique_ptr<TreeSource> tree) {
+Task<void> FakeLiveFiles::write_tree(std::string path, FileAs as,
+                                     std::unique_ptr<TreeSource> tree) {
   CAY_CO_CHECK(answers());
-  auto written = co_await disk_.files->write_tree(std::move(path), std::move(as), std::move(tree));
+  auto written = co_await fake_files().write_tree(std::move(path), std::move(as), std::move(tree));
   co_return written;
 }
-Task<SandboxStats> FakeLiveSandbox::stats() {
+Task<SandboxStats> FakeLiveState::stats() {
   while (silent) {
     co_await sleep_for(std::chrono::milliseconds(1));
   }
@@ -116,13 +125,13 @@ Task<SandboxStats> FakeLiveSandbox::stats() {
   }
   co_return seen;
 }
-Task<void> FakeLiveSandbox::pause() {
+Task<void> FakeLiveState::pause() {
   CAY_CO_CHECK(answers());
   if (pause_error) co_return *pause_error;
   numbers.paused = true;
   co_return Result<void>();
 }
-Task<void> FakeLiveSandbox::resume() {
+Task<void> FakeLiveState::resume() {
   CAY_CO_CHECK(answers());
   numbers.paused = false;
   co_return Result<void>();

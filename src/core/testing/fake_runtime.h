@@ -11,81 +11,9 @@
 
 #include "async/event.h"
 #include "core/ports/runtime.h"
-#include "core/testing/fake_commands.h"
-#include "core/testing/fake_files.h"
+#include "core/testing/fake_live_sandbox.h"
 
 namespace cay::core::testing {
-
-// The parts that outlive a stop: files and finished commands.
-struct FakeDisk {
-  std::shared_ptr<FakeCommands> commands;
-  std::shared_ptr<FakeFiles> files;
-};
-
-class FakeLiveSandbox : public LiveSandbox {
- public:
-  FakeLiveSandbox(BootSpec spec, FakeDisk disk)
-      : boot_spec(std::move(spec)), disk_(std::move(disk)) {}
-
-  BootSpec boot_spec;
-  std::set<std::uint16_t> echo_ports;  // where something listens that sends back what it gets
-  std::map<std::uint16_t, std::function<std::unique_ptr<Tunnel>()>> programs;  // what else listens
-  int tunnels = 0;                                                             // open now
-  std::optional<Error> tunnel_error;  // what listens breaks its connections
-  SandboxStats numbers;               // what stats() gives
-  bool silent = false;                // stats() waits as long
-  bool late =
-      false;  // the next answer of stats() comes when `held` ends, and is as of the question
-  bool held = false;
-  std::optional<Error> pause_error;
-  std::optional<Error> fault;  // every call fails with it: its keeper is in trouble
-  FakeCommands& fake_commands() { return *disk_.commands; }
-  FakeFiles& fake_files() { return *disk_.files; }
-
-  Task<Command> start(CommandSpec spec) override;
-  Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) override;
-  Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
-  Task<void> close_stdin(CommandId id) override;
-  Task<void> kill(CommandId id, int signal, std::string by) override;
-  Task<void> resize(CommandId id, PtySize size) override;
-  Task<Command> command(CommandId id) override;
-  Task<std::vector<Command>> commands() override;
-  Task<void> forget(CommandId id) override;
-  void on_commands(CommandHandlers handlers) override {
-    disk_.commands->listen(std::move(handlers.ended), std::move(handlers.note));
-  }
-  bool keeps_notes() const override { return disk_.commands->keeps_notes; }
-  Task<void> noted(NoteMark through) override {
-    std::erase_if(disk_.commands->notes,
-                  [&](const auto& note) { return note.first.number <= through.number; });
-    co_return Result<void>();
-  }
-  Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
-  Task<FileStream> read(std::string path, FileAs as, ReadRange range) override;
-  Task<FileInfo> write(std::string path, WriteOptions options,
-                       std::unique_ptr<ByteSource> data) override;
-  Task<std::vector<FileInfo>> list(std::string path, FileAs as) override;
-  Task<void> make_directory(std::string path, FileAs as, std::uint32_t mode) override;
-  Task<void> remove(std::string path, FileAs as, bool recursive) override;
-  Task<void> rename(std::string from, std::string to, FileAs as) override;
-  Task<GlobResult> glob(std::string root, std::string pattern, FileAs as,
-                        std::uint32_t limit) override;
-  Task<GrepResult> grep(std::string root, std::string text, std::string file_glob, FileAs as,
-                        std::uint32_t limit) override;
-  Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) override;
-  Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
-  Task<SandboxStats> stats() override;
-  Task<void> pause() override;
-  Task<void> resume() override;
-  Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) override;
-  std::optional<SandboxNetwork> way_out;
-  std::optional<SandboxNetwork> network() const override { return way_out; }
-
- private:
-  Result<void> fault_of() const;
-  Result<void> answers() const;  // also: it is not dead
-  FakeDisk disk_;
-};
 
 class FakeRuntime : public Runtime {
  public:

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "async/event.h"
-#include "core/testing/fake_runtime.h"
+#include "core/testing/fake_live_sandbox.h"
 
 namespace cay::core::testing {
 namespace {
 
 class EchoTunnel : public Tunnel {
  public:
-  EchoTunnel(asio::any_io_executor loop, FakeLiveSandbox& box)
+  EchoTunnel(asio::any_io_executor loop, FakeLiveTunnels& box)
       : box_(box), changed_(std::move(loop)) {
     ++box_.tunnels;
   }
@@ -53,7 +53,7 @@ class EchoTunnel : public Tunnel {
 
  private:
   static constexpr std::size_t kBuffer = 64 * 1024;
-  FakeLiveSandbox& box_;
+  FakeLiveTunnels& box_;
   Bytes echo_;
   bool shut_ = false;
   std::optional<Error> broken_;
@@ -62,7 +62,7 @@ class EchoTunnel : public Tunnel {
 
 }  // namespace
 
-Task<std::unique_ptr<Tunnel>> FakeLiveSandbox::open_tunnel(std::uint16_t port) {
+Task<std::unique_ptr<Tunnel>> FakeLiveTunnels::open_tunnel(std::uint16_t port) {
   CAY_CO_CHECK(answers());
   if (const auto found = programs.find(port); found != programs.end()) co_return found->second();
   if (!echo_ports.contains(port)) {

@@ -35,7 +35,6 @@ constexpr Millis kGreetLimit{10'000};
 // the others.
 constexpr Millis kAdoptLimit{300};
 constexpr Millis kLeftoversLimit{500};  // for the ends of what does not live, all together
-constexpr Millis kLaunchersWord{500};   // for the launcher to say why a keeper that is gone ended
 constexpr Millis kPoliteLimit{2000};    // for a keeper to record the ends of its commands
 constexpr Millis kLastReads{1000};      // for readers to take the rest, before the spool is removed
 
@@ -111,102 +110,25 @@ class CloseUnlessKept {
 
 }  // namespace
 
-struct NativeRuntime::Live {
-  std::map<SandboxId, std::shared_ptr<PersistentLink>> lines;
-  std::map<SandboxId, std::weak_ptr<OpenReaders>> readers;
-  std::function<void(core::SandboxDeath)> on_death;
-  std::vector<core::SandboxDeath> untold;  // while nobody watches: between adopt() and watch()
-
-  // Out of the map first: what ends from here on was asked for.
-  std::shared_ptr<PersistentLink> take(const SandboxId& id) {
-    const auto node = lines.extract(id);
-    return node ? node.mapped() : nullptr;
-  }
-
-  std::shared_ptr<OpenReaders> readers_of(const SandboxId& id) const {
-    const auto found = readers.find(id);
-    return found == readers.end() ? nullptr : found->second.lock();
-  }
-
-  bool holds(const SandboxId& id, const std::shared_ptr<PersistentLink>& line) const {
-    const auto found = lines.find(id);
-    return found != lines.end() && found->second == line;
-  }
-
-  void died(const SandboxId& id, const std::string& reason) {
-    const auto line = take(id);
-    if (!line) return;
-    readers.erase(id);
-    line->die(reason);  // whoever found out: the other need not
-    const core::SandboxDeath death{.id = id, .reason = reason};
-    if (!on_death) return untold.push_back(death);
-    on_death(death);
-  }
-};
-
 NativeRuntime::NativeRuntime(asio::any_io_executor loop, NativeConfig config)
     : loop_(loop),
       config_(std::move(config)),
       hello_(our_hello(config_)),
       launcher_(loop, launcher_config(config_, hello_)),
-      live_(std::make_shared<Live>()) {
+      live_(std::make_shared<LiveKeepers>(
+          loop,
+          LiveKeepers::Config{.sockets = config_.data + "/run",
+                              .instance = config_.instance,
+                              .hello = hello_,
+                              .disk_reserve = config_.disk_reserve,
+                              .launcher_reports = [this] { return launcher_.connected(); }})) {
   launcher_.on_died([live = live_](const wire::SandboxEntry& entry) {
     live->died(SandboxId(entry.sandbox_id), entry.reason.empty() ? "keeper lost" : entry.reason);
   });
 }
 
 NativeRuntime::~NativeRuntime() {
-  live_->on_death = nullptr;
-  auto lines = std::move(live_->lines);
-  live_->lines.clear();
-  for (const auto& [id, line] : lines)
-    line->close(Error{Code::kUnavailable, "daemon_ending", "this daemon is ending", 0});
-}
-
-void NativeRuntime::tell_later(std::weak_ptr<Live> weak, SandboxId id,
-                               std::shared_ptr<PersistentLink> line, std::string reason) {
-  auto timer = std::make_shared<asio::steady_timer>(loop_, kLaunchersWord);
-  timer->async_wait([timer, weak = std::move(weak), id = std::move(id), line = std::move(line),
-                     reason = std::move(reason)](boost::system::error_code failed) {
-    const auto live = failed ? nullptr : weak.lock();
-    if (live && live->holds(id, line)) live->died(id, reason);
-  });
-}
-
-std::shared_ptr<PersistentLink> NativeRuntime::connect(const SandboxId& id) {
-  auto line = keeper_line(loop_, unix_dialer(config_.data + "/run/" + id.get() + ".sock"), hello_,
-                          id.get(), config_.instance);
-  line->on_death([this, weak = std::weak_ptr<Live>(live_), id,
-                  self = std::weak_ptr<PersistentLink>(line)](std::string reason) {
-    const auto live = weak.lock();
-    const auto gone = self.lock();
-    if (!live || !gone || !live->holds(id, gone)) return;
-    // The launcher knows why, and is about to say it.
-    if (launcher_.connected()) return tell_later(weak, id, gone, std::move(reason));
-    live->died(id, reason);
-  });
-  line->start();
-  return line;
-}
-
-Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::greet(SandboxId id,
-                                                              std::shared_ptr<PersistentLink> line,
-                                                              std::optional<SandboxNetwork> network,
-                                                              Millis limit) {
-  auto link = co_await line->link(limit);
-  if (!link)
-    co_return std::move(link).error().while_doing("reach the keeper of sandbox " + id.get());
-  co_return box_of(id, std::move(line), std::move(network));
-}
-
-std::shared_ptr<core::LiveSandbox> NativeRuntime::box_of(const SandboxId& id,
-                                                         std::shared_ptr<PersistentLink> line,
-                                                         std::optional<SandboxNetwork> network) {
-  live_->lines[id] = line;
-  auto readers = std::make_shared<OpenReaders>(loop_);
-  live_->readers[id] = readers;
-  return std::make_shared<NativeLiveSandbox>(std::move(line), config_.disk_reserve,
-                                             std::move(network), std::move(readers));
+  live_->close(Error{Code::kUnavailable, "daemon_ending", "this daemon is ending", 0});
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
@@ -273,9 +195,9 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   } else if (spec.network_required && network.state == NetworkState::kUnavailable) {
     box = Error{Code::kUnsupported, "network_unsupported", network.reason, 0};
   } else {
-    auto line = connect(spec.id);
+    auto line = live_->connect(spec.id);
     CloseUnlessKept closing(line);
-    box = co_await greet(spec.id, line, network, kGreetLimit);
+    box = co_await live_->greet(spec.id, line, network, kGreetLimit);
     if (box) closing.keep();
   }
   if (box) co_return std::move(box);
@@ -286,8 +208,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
 }
 
 Task<void> NativeRuntime::stop(SandboxId id) {
-  const auto found = live_->lines.find(id);
-  const auto line = found == live_->lines.end() ? nullptr : found->second;
+  const auto line = live_->line_of(id);
   const auto readers = live_->readers_of(id);
   const Error why{Code::kLost, "keeper_lost", "the sandbox was stopped", 0};
   if (line) {
@@ -305,8 +226,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
   }
   static_cast<void>(remove_rules(config_.data, id));  // the next start does
   if (readers) readers->go_on_from(spool(), id, hello_.boot_id);
-  live_->readers.erase(id);
-  if (line && live_->holds(id, line)) live_->lines.erase(id);
+  live_->forget(id, line);
   if (line) line->close(why);
   co_return Result<void>{};
 }
@@ -314,7 +234,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
 Task<void> NativeRuntime::destroy(SandboxId id) {
   auto line = live_->take(id);
   const auto readers = live_->readers_of(id);
-  live_->readers.erase(id);
+  live_->forget_readers(id);
   const Error why{Code::kNotFound, "sandbox_not_found", "the sandbox was deleted meanwhile", 0};
   // Without readers nobody needs its records: no need to wait for them.
   if (line && readers && !readers->empty()) {
@@ -352,7 +272,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   std::map<SandboxId, SandboxNetwork> networks;
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
-    if (entry.alive && wanted.contains(id)) lines.emplace_back(id, connect(id));
+    if (entry.alive && wanted.contains(id)) lines.emplace_back(id, live_->connect(id));
     if (!entry.policy.empty()) networks[id] = network_of(entry.policy, entry.no_network);
   }
   std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>> alive;
@@ -361,13 +281,13 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
   for (const auto& [id, line] : lines) {
     const auto network = networks.find(id);
     auto way_out = network == networks.end() ? std::nullopt : std::optional(network->second);
-    auto box = co_await greet(id, line, way_out, left_until(limit));
+    auto box = co_await live_->greet(id, line, way_out, left_until(limit));
     if (!box && !line->ended() && box.error().code == Code::kUnavailable) {
       // It lives and does not answer now: what it holds is not for us to end. Its link goes on
       // trying.
       spdlog::warn("sandbox {} lives and its keeper does not answer: {}", id.get(),
                    box.error().message);
-      box = box_of(id, line, std::move(way_out));
+      box = live_->keep(id, line, std::move(way_out));
     }
     if (!box) {
       line->close(box.error());
@@ -423,7 +343,7 @@ Task<void> NativeRuntime::set_policy(SandboxId id, std::string policy, std::stri
 }
 
 Task<NetworkReport> NativeRuntime::network(SandboxId id) {
-  if (live_->lines.contains(id)) {
+  if (live_->contains(id)) {
     co_await gate_has_written(loop_, config_.data, id);
   }
   auto report = read_decisions(config_.data + "/gate", id);
@@ -433,7 +353,7 @@ Task<NetworkReport> NativeRuntime::network(SandboxId id) {
 
 Task<DecidedPage> NativeRuntime::decisions(SandboxId id, DecidedQuery query) {
   const bool is_first_look = query.seen == 0;  // who waits for more looks again soon
-  if (is_first_look && live_->lines.contains(id)) {
+  if (is_first_look && live_->contains(id)) {
     co_await gate_has_written(loop_, config_.data, id);
   }
   co_return read_decision_log(config_.data + "/gate", id, query);
@@ -447,13 +367,10 @@ Task<SnapshotInfo> NativeRuntime::prepare_default_snapshot(
 }
 
 void NativeRuntime::watch(std::function<void(core::SandboxDeath)> on_death) {
-  live_->on_death = std::move(on_death);
-  for (const auto& death : std::exchange(live_->untold, {})) live_->on_death(death);
+  live_->watch(std::move(on_death));
 }
 
-void NativeRuntime::part() {
-  for (const auto& [id, line] : live_->lines) line->part();
-}
+void NativeRuntime::part() { live_->part(); }
 
 core::RuntimeHealth NativeRuntime::health() const {
   const std::uint64_t links = launcher_.connections();

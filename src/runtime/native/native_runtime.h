@@ -1,14 +1,15 @@
 // NativeRuntime: the Runtime port on this Linux host: the launcher makes and unmakes sandboxes, a
 // keeper holds each one (ARCHITECTURE.md). Everything runs on the one loop.
 #pragma once
-#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/ports/runtime.h"
 #include "runtime/native/launcher_client.h"
+#include "runtime/native/live_keepers.h"
 #include "runtime/native/native_capabilities.h"
-#include "runtime/native/persistent_link.h"
 
 namespace cay::runtime {
 
@@ -56,19 +57,6 @@ class NativeRuntime final : public core::Runtime {
   void part() override;
 
  private:
-  struct Live;  // what is known of the connected sandboxes; shared with handlers that may outlive
-                // us
-
-  std::shared_ptr<PersistentLink> connect(const SandboxId& id);
-  // The live sandbox once its keeper has greeted; the connection is closed on failure.
-  Task<std::shared_ptr<core::LiveSandbox>> greet(SandboxId id, std::shared_ptr<PersistentLink> line,
-                                                 std::optional<SandboxNetwork> network,
-                                                 Millis limit);
-  std::shared_ptr<core::LiveSandbox> box_of(const SandboxId& id,
-                                            std::shared_ptr<PersistentLink> line,
-                                            std::optional<SandboxNetwork> network);
-  void tell_later(std::weak_ptr<Live> live, SandboxId id, std::shared_ptr<PersistentLink> line,
-                  std::string reason);
   std::string spool() const { return config_.data + "/spool"; }
 
   asio::any_io_executor loop_;
@@ -76,7 +64,7 @@ class NativeRuntime final : public core::Runtime {
   wire::Hello hello_;
   LauncherClient launcher_;
   NativeCapabilities can_;
-  std::shared_ptr<Live> live_;
+  std::shared_ptr<LiveKeepers> live_;  // shared with handlers that may outlive us
 };
 
 }  // namespace cay::runtime

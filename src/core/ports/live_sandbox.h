@@ -1,0 +1,186 @@
+// A live sandbox: a connection to its keeper, by role. A caller that needs one role takes that role
+// alone. An implementation makes a class for each role; the roles are virtual bases, so that
+// LiveSandbox puts them together.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "async/task.h"
+#include "core/ports/tunnel.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/file.h"
+#include "model/network.h"
+
+namespace cay::core {
+
+struct OutputData {
+  Stream stream = Stream::kStdout;
+  std::uint64_t offset = 0;  // of the first byte, in the raw stream
+  Bytes bytes;
+  bool after_end = false;  // written after the leader's end, by children left
+};
+struct OutputGap {  // bytes the spool dropped: [offset, offset+length)
+  Stream stream = Stream::kStdout;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+// Comes once, after every byte up to the leader's end offsets was delivered; the stream then ends.
+struct OutputEnd {
+  Command command;
+};
+using OutputEvent = std::variant<OutputData, OutputGap, OutputEnd>;
+
+// A reader of one command. Destroying it detaches, which counts for idle_timeout and
+// kill_on_disconnect. The caller pulls: output stays in the spool until next() takes it.
+class CommandReader {
+ public:
+  virtual ~CommandReader() = default;
+  virtual const Command& command() const = 0;  // as of the attach
+  virtual Task<OutputEvent> next() = 0;        // one caller at a time; kLost if the keeper is gone
+};
+
+struct OutputOffsets {
+  std::uint64_t out = 0;
+  std::uint64_t err = 0;
+};
+
+struct WriteOptions {
+  FileAs as;
+  std::uint32_t mode = 0644;  // of a new file
+  bool create_parents = true;
+  bool keep_mode = true;  // an existing file keeps its mode
+};
+
+struct ReadRange {
+  std::uint64_t offset = 0;
+  std::int64_t length = -1;  // -1: to the end
+};
+
+// One entry of a tree transfer; a kFile entry is followed by exactly `info.size` bytes of data.
+struct TreeEntry {
+  FileInfo info;  // path relative to the transfer's root, "" for the root itself
+};
+using TreeEvent = std::variant<TreeEntry, Bytes>;
+class TreeSource {
+ public:
+  virtual ~TreeSource() = default;
+  virtual Task<std::optional<TreeEvent>> next() = 0;  // nullopt: the end
+};
+
+struct FileStream {
+  FileInfo info;
+  std::unique_ptr<ByteSource> bytes;
+};
+
+struct SandboxStats {
+  std::uint64_t cpu_usec = 0;
+  std::uint64_t memory_bytes = 0;  // now, tmpfs included
+  std::uint64_t tmpfs_bytes = 0;
+  std::uint32_t pids = 0;
+  std::uint32_t oom_kills = 0;
+  std::uint32_t running_commands = 0;
+  bool paused = false;
+  // How long ago the last command ended; 0 while one runs. Absent: none ever ran, or nobody knows.
+  std::optional<std::int64_t> quiet_ms;
+};
+
+// Runs commands. All calls of these roles may overlap.
+class LiveCommands {
+ public:
+  virtual ~LiveCommands() = default;
+
+  // Get-or-create by spec.id. Fails kConflict (same id, other request, unless ignore_mismatch),
+  // kInvalidArgument (reason bad_cwd, bad_user, command_not_found with the errno), kExhausted.
+  virtual Task<Command> start(CommandSpec spec) = 0;
+  virtual Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) = 0;
+  // Completes when the keeper took the bytes (it buffers at most 1 MiB). kNotReady: stdin closed.
+  // `more`: more input follows. A keeper that loses this connection before that comes ends the
+  // command as lost: the program would take a part for the whole. `data` may be empty: then only
+  // `more` counts.
+  virtual Task<void> write_stdin(CommandId id, Bytes data, bool more) = 0;
+  virtual Task<void> close_stdin(CommandId id) = 0;
+  // signal 0: SIGKILL to the whole tree (state kKilled by `by`). Others go to the leader's group.
+  virtual Task<void> kill(CommandId id, int signal, std::string by) = 0;
+  virtual Task<void> resize(CommandId id, PtySize size) = 0;
+  virtual Task<Command> command(CommandId id) = 0;
+  virtual Task<std::vector<Command>> commands() = 0;
+  virtual Task<void> forget(CommandId id) = 0;  // of a finished command: removes its spool
+  // Called on the daemon's loop; argv, cwd and user are left out.
+  struct CommandHandlers {
+    // A command ended. This is a hint that may be lost: commands() has the truth.
+    std::function<void(const Command&)> ended;
+    // A command started (it is running) or ended. Comes before start() returns, in the order of
+    // numbers. It is repeated on each connection, also a later daemon's, until it is noted().
+    std::function<void(NoteMark, const Command&)> note;
+  };
+  virtual void on_commands(CommandHandlers /*handlers*/) {}
+  // Whether all starts and ends come as notes, and none as a hint. Known once anything was
+  // answered.
+  virtual bool keeps_notes() const { return false; }
+  // All notes up to this one are on record.
+  virtual Task<void> noted(NoteMark /*through*/) { co_return Result<void>(); }
+};
+
+// Reads and changes files, each call as the user of its FileAs.
+class LiveFiles {
+ public:
+  virtual ~LiveFiles() = default;
+
+  virtual Task<FileInfo> stat(std::string path, FileAs as, bool follow) = 0;
+  virtual Task<FileStream> read(std::string path, FileAs as, ReadRange range) = 0;
+  // Writes to a temporary file beside `path` and renames: a reader sees the old or the new file.
+  virtual Task<FileInfo> write(std::string path, WriteOptions options,
+                               std::unique_ptr<ByteSource> data) = 0;
+  virtual Task<std::vector<FileInfo>> list(std::string path, FileAs as) = 0;
+  virtual Task<void> make_directory(std::string path, FileAs as,
+                                    std::uint32_t mode) = 0;  // parents too
+  virtual Task<void> remove(std::string path, FileAs as, bool recursive) = 0;
+  virtual Task<void> rename(std::string from, std::string to, FileAs as) = 0;
+  virtual Task<GlobResult> glob(std::string root, std::string pattern, FileAs as,
+                                std::uint32_t limit) = 0;
+  virtual Task<GrepResult> grep(std::string root, std::string text, std::string file_glob,
+                                FileAs as, std::uint32_t limit) = 0;
+  virtual Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) = 0;
+  virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
+};
+
+// Connects to what listens inside.
+class LiveTunnels {
+ public:
+  virtual ~LiveTunnels() = default;
+
+  // Connects to 127.0.0.1:port inside, else to [::1]:port. Fails kNotReady (connect_refused)
+  // nothing listens there; kDeadlineExceeded (connect_timed_out); kExhausted (too_many_tunnels).
+  virtual Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) = 0;
+};
+
+// Measures and holds the sandbox as a whole.
+class LiveState {
+ public:
+  virtual ~LiveState() = default;
+
+  virtual Task<SandboxStats> stats() = 0;
+
+  // Holds every command still, with its memory, until resume(): no CPU, and its timers stand still.
+  // Output that was written can be read, and file work goes on; start() fails kNotReady
+  // (sandbox_paused). Both are idempotent. kUnsupported (pause_unsupported) without cgroups;
+  // kDeadlineExceeded (pause_timeout): it runs on.
+  virtual Task<void> pause() = 0;
+  virtual Task<void> resume() = 0;
+};
+
+class LiveSandbox : public virtual LiveCommands,
+                    public virtual LiveFiles,
+                    public virtual LiveTunnels,
+                    public virtual LiveState {
+ public:
+  // The way out that its start gave it. Absent: whoever started it knew of none, or nobody knows.
+  virtual std::optional<SandboxNetwork> network() const { return std::nullopt; }
+};
+
+}  // namespace cay::core

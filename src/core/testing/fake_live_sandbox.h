@@ -1,0 +1,114 @@
+// FakeLiveSandbox: a live sandbox in memory. Each role hands its calls to the fake commands or
+// files. Tests make a role fail, wait or break off by its members.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/ports/runtime.h"
+#include "core/testing/fake_commands.h"
+#include "core/testing/fake_files.h"
+
+namespace cay::core::testing {
+
+// The parts that outlive a stop: files and finished commands.
+struct FakeDisk {
+  std::shared_ptr<FakeCommands> commands;
+  std::shared_ptr<FakeFiles> files;
+};
+
+// FakeKeeper: what the roles of one sandbox share.
+class FakeKeeper {
+ public:
+  FakeKeeper() = default;  // as a virtual base: the sandbox gives the disk
+  explicit FakeKeeper(FakeDisk disk) : disk_(std::move(disk)) {}
+
+  std::optional<Error> fault;  // every call fails with it: its keeper is in trouble
+  SandboxStats numbers;        // the result of stats()
+  FakeCommands& fake_commands() const { return *disk_.commands; }
+  FakeFiles& fake_files() const { return *disk_.files; }
+
+ protected:
+  Result<void> fault_of() const;
+  Result<void> answers() const;  // also: it is not dead
+
+ private:
+  FakeDisk disk_;
+};
+
+class FakeLiveCommands : public virtual LiveCommands, public virtual FakeKeeper {
+ public:
+  Task<Command> start(CommandSpec spec) override;
+  Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) override;
+  Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
+  Task<void> close_stdin(CommandId id) override;
+  Task<void> kill(CommandId id, int signal, std::string by) override;
+  Task<void> resize(CommandId id, PtySize size) override;
+  Task<Command> command(CommandId id) override;
+  Task<std::vector<Command>> commands() override;
+  Task<void> forget(CommandId id) override;
+  void on_commands(CommandHandlers handlers) override;
+  bool keeps_notes() const override;
+  Task<void> noted(NoteMark through) override;
+};
+
+class FakeLiveFiles : public virtual LiveFiles, public virtual FakeKeeper {
+ public:
+  Task<FileInfo> stat(std::string path, FileAs as, bool follow) override;
+  Task<FileStream> read(std::string path, FileAs as, ReadRange range) override;
+  Task<FileInfo> write(std::string path, WriteOptions options,
+                       std::unique_ptr<ByteSource> data) override;
+  Task<std::vector<FileInfo>> list(std::string path, FileAs as) override;
+  Task<void> make_directory(std::string path, FileAs as, std::uint32_t mode) override;
+  Task<void> remove(std::string path, FileAs as, bool recursive) override;
+  Task<void> rename(std::string from, std::string to, FileAs as) override;
+  Task<GlobResult> glob(std::string root, std::string pattern, FileAs as,
+                        std::uint32_t limit) override;
+  Task<GrepResult> grep(std::string root, std::string text, std::string file_glob, FileAs as,
+                        std::uint32_t limit) override;
+  Task<std::unique_ptr<TreeSource>> read_tree(std::string path, FileAs as) override;
+  Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
+};
+
+class FakeLiveTunnels : public virtual LiveTunnels, public virtual FakeKeeper {
+ public:
+  std::set<std::uint16_t> echo_ports;  // where something listens that sends back what it gets
+  std::map<std::uint16_t, std::function<std::unique_ptr<Tunnel>()>> programs;  // what else listens
+  int tunnels = 0;                                                             // open now
+  std::optional<Error> tunnel_error;  // what listens breaks its connections
+
+  Task<std::unique_ptr<Tunnel>> open_tunnel(std::uint16_t port) override;
+};
+
+class FakeLiveState : public virtual LiveState, public virtual FakeKeeper {
+ public:
+  bool silent = false;  // stats() waits as long
+  // The next stats() returns when `held` ends, with the numbers of its begin.
+  bool late = false;
+  bool held = false;
+  std::optional<Error> pause_error;
+
+  Task<SandboxStats> stats() override;
+  Task<void> pause() override;
+  Task<void> resume() override;
+};
+
+class FakeLiveSandbox : public LiveSandbox,
+                        public FakeLiveCommands,
+                        public FakeLiveFiles,
+                        public FakeLiveTunnels,
+                        public FakeLiveState {
+ public:
+  FakeLiveSandbox(BootSpec spec, FakeDisk disk)
+      : FakeKeeper(std::move(disk)), boot_spec(std::move(spec)) {}
+
+  BootSpec boot_spec;
+  std::optional<SandboxNetwork> way_out;
+
+  std::optional<SandboxNetwork> network() const override { return way_out; }
+};
+
+}  // namespace cay::core::testing
