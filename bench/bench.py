@@ -113,7 +113,8 @@ def idle_memory(api, count=20):
             api.call("DELETE", f"/api/v1/sandboxes/{box}")
 
 
-# Starts /bin/true many times inside and prints how long each took, from the fork to the wait's return.
+# Starts /bin/true many times inside and prints how long each took, from the fork to the wait's
+# return.
 SPAWNER = """
 import json, os, sys, time
 times = []

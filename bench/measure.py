@@ -18,7 +18,8 @@ from harness import CAY, new_daemon  # noqa: E402
 from measured import commit, head  # noqa: E402
 
 
-# The promises of tests/promises.toml that have figures: number, the figure's name, the statistic, and the promise.
+# The promises of tests/promises.toml that have figures: number, the figure's name, the statistic,
+# and the promise.
 PROMISES = [
     ("L22", "wake of a stopped sandbox (/bin/true)", "p50", "at most", 40),
     ("L31", "  through its link: GET of 2 bytes", "added_p50_ms", "at most", 0.3),

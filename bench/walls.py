@@ -82,7 +82,8 @@ cd /; rm -rf $where
 
 
 NAME = "walls.cay.test"  # /etc/hosts of this namespace has it
-# How, whom, a port, bytes, and how many times: a connection for each, with a byte of an answer; and one with that many bytes.
+# How, whom, a port, bytes, and how many times: a connection for each, with a byte of an answer; and
+# one with that many bytes.
 ASKING = r"""
 import json, socket, ssl, sys, time
 how, address, name, port, size, count = sys.argv[1], *sys.argv[2:4], *map(int, sys.argv[4:])

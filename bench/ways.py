@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 
-# The least that HTTP needs: GET /N answers with N bytes, PUT takes what comes. The same program here and in a sandbox.
+# The least that HTTP needs: GET /N answers with N bytes, PUT takes what comes. The same program
+# here and in a sandbox.
 SERVER = r"""
 import socket, sys, threading
 block = bytes(1 << 18)

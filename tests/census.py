@@ -122,9 +122,10 @@ def _files(path):
 GATES_OWN = {"lock", "gate.sock", "landlock"}
 
 
-# Rows that are kept on purpose, and bounded, so that there may be more than before: the last 100,000 events of a tenant
-# (events.keep; EventTableTest prunes), and the use of sandboxes that are gone (one sum for each set of labels, at most 10,000
-# and one of a tenant; UsageTableTest).
+# Rows that are kept on purpose, and bounded, so that there may be more than before. They are a
+# tenant's last 100,000 events (events.keep, EventTableTest prunes) and the use of deleted
+# sandboxes. The latter is one sum for each set of labels, at most 10,000 for a tenant
+# (UsageTableTest).
 REMEMBERED = {"event", "usage_retired"}
 
 

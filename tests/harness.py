@@ -20,7 +20,8 @@ import documented
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("CAY_BUILD", "build/release")
 CAY = BUILD / "cay"
-# One for all clients: each of its own would read all of the system's authorities, 50 ms, though most speak no TLS.
+# One for all clients: each of its own would read all of the system's authorities, 50 ms, though
+# most speak no TLS.
 USUAL = ssl.create_default_context()
 
 
@@ -29,8 +30,8 @@ def slow(seconds):
     return seconds * float(os.environ.get("CAY_SLOW_FACTOR", "1"))
 
 
-# ASan keeps freed memory, and UBSan opens a pipe before it looks at an object. So memory and descriptor limits have no meaning for such
-# a build.
+# ASan keeps freed memory, and UBSan opens a pipe before it looks at an object. So memory and
+# descriptor limits have no meaning for such a build.
 SANITIZED = BUILD.name in ("asan", "tsan")
 START_LIMIT = slow(90)  # seconds: the first start links the default snapshot
 # The launcher needs root; the daemon and its tests do not.
@@ -146,7 +147,8 @@ class Daemon:
         }
 
     def http(self, **kwargs):
-        # An undocumented answer of the native API fails the test that got it; an older build had another document.
+        # An undocumented answer of the native API fails the test that got it; an older build had
+        # another document.
         hooks = [documented.check] if self.program == CAY else []
         return httpx.Client(
             base_url=self.url,
@@ -204,8 +206,9 @@ def new_daemon(*args, env=None):
     return Daemon(data, *args, env=env)
 
 
-# A default snapshot is 150,000 links to the host's files: made in some seconds, but removed in up to a minute. The next daemon takes over
-# the last one's, which the launcher finds by its fingerprint. Only for root, whose directories these are.
+# A default snapshot is 150,000 links to the host's files: made in some seconds, but removed in up
+# to a minute. The next daemon takes over the last one's, which the launcher finds by its
+# fingerprint. Only for root, whose directories these are.
 spare_snapshots = []
 
 
@@ -295,7 +298,8 @@ def processes_of(box_id):
 
 def keeper_of(daemon, box_id):
     group = [pid for pid, cgroup in processes_of(box_id).items() if "keeper" in cgroup]
-    # Its group also has init and children that are about to enter the sandbox. These are the keeper's, or an ended child's, and then nobody's.
+    # Its group also has init and children that are about to enter the sandbox. These are the
+    # keeper's, or an ended child's, and then nobody's.
     stats = {pid: stat for pid in group if (stat := _stat(pid))}
     strangers = [pid for pid, (_, parent, _) in stats.items() if parent not in group]
     if strangers:

@@ -79,7 +79,8 @@ class Seen:
     reason: str = ""
     started_ms: int | None = None  # by the wall clock, as told
     duration_ms: int | None = None
-    # Data in the order of arrival: (stream, offset, bytes or a Gap). None: this observer read no output.
+    # Data in the order of arrival: (stream, offset, bytes or a Gap). None: this observer read no
+    # output.
     chunks: list | None = None
     starts: dict = dataclasses.field(default_factory=lambda: {1: 0, 2: 0})
     whole: tuple = STREAMS  # the streams that were read to the command's end

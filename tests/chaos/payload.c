@@ -1,13 +1,19 @@
 // payload ID SEED SCRIPT…: a command of the chaos test. It does what SCRIPT lists and records its
-// real actions in /root/records/ID, one line for each fact, before or after the action as the fact
+// real actions in /root/records/ID. Each fact has one line, before or after the action as the fact
 // demands. Content is a function of (seed, stream, offset), so that every byte can be judged:
 // content.py.
 //
-//   oN eN   write N bytes to stdout, stderr      zN   sleep N ms
-//   fN      leave a child behind that sleeps N ms, silent
-//   lN      leave a child that writes N bytes to stdout once this process is gone
-//   i       copy stdin to stdout until its end   h    hang for ever
-//   xN      exit with N                          kN   send signal N to itself
+//   oN eN  Write N bytes to stdout, stderr.
+//
+//   zN     Sleep N ms.
+//   fN     Leave a child behind. It sleeps N ms, silent.
+//   lN     Leave a child. It writes N bytes to stdout once this process is gone.
+//
+//   i      Copy stdin to stdout until its end.
+//   h      Hang for ever.
+//
+//   xN     Exit with N.
+//   kN     Send signal N to itself.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

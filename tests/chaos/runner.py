@@ -16,8 +16,9 @@ from harness import CAY, new_daemon, slow, wait_until
 from service_group import ServiceGroup
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Killed and started again, and the milliseconds within which readers are attached again then (p99): promised on an idle host.
-# A launcher that died with its daemon looks through what it finds before the daemon can take sandboxes over.
+# Killed and started again, and the milliseconds within which readers are attached again then (p99):
+# promised on an idle host. A launcher that died with its daemon looks through what it finds before
+# the daemon can take sandboxes over.
 RESTARTS = (("the daemon's start", 500), ("the start of daemon and launcher", 1500))
 STUCK = 30_000  # what a host that has more to do is held to: no benchmark is run there, but nobody is left waiting
 
@@ -179,7 +180,8 @@ class Run:
     # ---- what is done to the daemon ----
 
     def kill(self):
-        # A launcher of before src/launcher/clone_probe.h boots nothing any more in a group that was killed whole.
+        # A launcher of before src/launcher/clone_probe.h boots nothing any more in a group that was
+        # killed whole.
         polite = (
             not self.config.old and self.rng.random() < self.config.polite_ends
         )  # older ones were not as polite

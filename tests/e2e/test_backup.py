@@ -145,7 +145,8 @@ def test_a_backup_holds_no_database_in_memory(own_daemon, directory):
         db.commit()
     db.close()
     file = directory / "file"
-    # Begun by a small process: what a child has had at most counts its parent's memory, until it executes (getrusage(2)).
+    # Begun by a small process: what a child has had at most counts its parent's memory, until it
+    # executes (getrusage(2)).
     measured = subprocess.run(
         [
             sys.executable,

@@ -18,7 +18,8 @@ from outside_world import BULK, SETTINGS, V4, V6, World, bulk_digest, standing
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
-# In seconds, and less than any wait in vain: a lost lookup is repeated after 5 s, and first bytes have 10 s.
+# In seconds, and less than any wait in vain: a lost lookup is repeated after 5 s, and first bytes
+# have 10 s.
 AT_ONCE = slow(4)
 TRY = r"""
 import json, socket, ssl, sys, time

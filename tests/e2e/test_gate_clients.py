@@ -15,8 +15,8 @@ from test_gate import AT_ONCE, Box, gated, world  # noqa: F401  (fixtures)
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 TREE = pathlib.Path(os.environ.get("CAY_CLIENTS", ROOT / "build/long/clients"))
 
-# Each prints one JSON object: the answers of an allowed and a refused host, the time of the refusal, and whether its own server,
-# bound to every address, is reached by the sandbox's own name.
+# Each prints one JSON object: the results for an allowed and a refused host, and the time of the
+# refusal. It also has whether the sandbox's own name reaches its server, bound to every address.
 JAVA = r"""
 import java.net.*;
 import java.nio.charset.StandardCharsets;

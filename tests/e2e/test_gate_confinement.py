@@ -75,7 +75,8 @@ def own_gate():
 
 def probe(daemon, role, target, *more):
     words = [*daemon.prefix, CAY, role, "--data", str(daemon.data), "--probe", str(target), *more]
-    # The sanitizer looks for leaks by tracing itself, which is one of the things that cannot be done there.
+    # The sanitizer looks for leaks by tracing itself, which is one of the things that cannot be
+    # done there.
     calm = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
     got = subprocess.run(
         words, capture_output=True, text=True, timeout=60, env={**os.environ, **calm}

@@ -17,9 +17,10 @@ pytestmark = [
 ]
 A, OTHER, PORT = "allowed.gate.test", "other.gate.test", 7010
 
-# Prints a line for each session, with the requested name. /hello answers with it, and the protocol. /notes answers as a gRPC server
-# does, message by message: five bytes (a flag, a length), then the text. The first comes by itself, then each returns. Its status is in
-# a trailer.
+# Prints a line for each session, with the requested name. /hello answers with that name and the
+# protocol. The server of
+# /notes is a gRPC server: each message has five bytes (a flag, a length), then the text. The first
+# comes by itself, then each returns. Its status is in a trailer.
 SERVER = r"""
 const fs = require("node:fs"), http2 = require("node:http2"), [cert, key, port, ...addresses] = process.argv.slice(1);
 const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5); head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };
@@ -49,7 +50,8 @@ for (const address of addresses) {
 }
 """
 
-# Two streams of one session, each with messages that are sent when the answer to the one before has come.
+# Two streams of one session, each with messages that are sent when the answer to the one before has
+# come.
 CLIENT = r"""
 const http2 = require("node:http2"), sizes = [1, 10, 70000, 500000, 1, 1, 1, 1];
 const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5); head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };

@@ -51,7 +51,7 @@ def registries():
     return found
 
 
-# What this host has is in every sandbox, so each takes its package from outside though it be there.
+# Every sandbox has the host's packages, so each command fetches its package from outside anyway.
 INSTALLS = {
     "pip": "pip install --root-user-action=ignore --no-cache-dir --force-reinstall --no-deps --target /tmp/fetched six && ls /tmp/fetched/six.py"
     " && PYTHONPATH=/tmp/fetched python3 -c 'import six; print(six.__version__)'",
@@ -241,7 +241,7 @@ class Registries(World):
 FROM_ELSEWHERE = {
     "pip": f"pip install --index-url http://pip.gate.test/simple --trusted-host pip.gate.test --target /tmp/elsewhere {PACKAGE}",
     "npm": f"mkdir -p /tmp/npm && cd /tmp/npm && npm install --registry http://npm.gate.test {PACKAGE}",
-    # Of that archive alone: the others' answers are this host's network's.
+    # From that archive alone, because the other ones are those of this host's network.
     "apt": "echo 'deb [trusted=yes] http://apt.gate.test/apt ./' > /tmp/apt.list; o='-o Dir::Etc::sourcelist=/tmp/apt.list -o Dir::Etc::sourceparts=-'; "
     f"apt-get $o update && apt-get $o install -y {PACKAGE}",
 }
@@ -274,7 +274,7 @@ def test_an_install_from_elsewhere_ends_soon_and_says_what_would_allow_it(elsewh
     told = box.daemon.cli("net", box.name).text
     command = re.search(rf"^ *{host}: cay (policy set .*? --add '[^']*')", told, re.M)
     assert command, told
-    # Whoever does as he is told has it: the control.
+    # The control: the command that the refusal names succeeds.
     assert box.daemon.cli(*shlex.split(command[1])).code == 0
     got = box.sh(FROM_ELSEWHERE[what], timeout=120)
     assert got.code == 0, got

@@ -73,7 +73,7 @@ def asks(host, path="/", line=None):
 
 def test_a_server_name_is_judged_at_any_port(make):
     box = make(f"{A}:7006", f"{A}:7008")
-    # 7006 asks for another ClientHello.
+    # The server at 7006 requests another ClientHello.
     assert run(box, TLS, [(7008, A), (7008, OTHER), (7006, A), (7006, OTHER)]) == [
         HELLO,
         "reset",

@@ -106,7 +106,8 @@ def test_input_of_a_client_that_went_arrives_whole(daemon, http, box, run, state
 
 def test_beyond_the_bound_of_a_session_the_client_waits_and_nothing_is_lost(daemon, box, run):
     ws, _ = session(daemon, box["id"], command=WAITS.format(go="/tmp/go"))
-    # The session's own 64 MiB, the sandbox's 24 for a command, and what the kernel keeps in the two sockets: all that it may.
+    # The session's own 64 MiB, the sandbox's 24 for a command, and what the kernel keeps in the two
+    # sockets: all that it may.
     kernel = sum(
         int(pathlib.Path(f"/proc/sys/net/ipv4/{name}").read_text().split()[2])
         for name in ("tcp_rmem", "tcp_wmem")

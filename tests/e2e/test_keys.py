@@ -24,7 +24,8 @@ def routes():
 def test_each_route_is_open_to_the_scopes_it_names(host, boxes, keys):
     wrong = []
     for method, path, scopes in routes():
-        # A sandbox that does not exist: nothing changes, and an allowed key gets another answer than a refused one.
+        # A sandbox that does not exist: nothing changes, and an allowed key gets another answer
+        # than a refused one.
         concrete = path.replace("{ref}", "no-such-box").replace("{id}", "no-such-id")
         for scope in SCOPES:
             if path == "/api/v1/events" and scope in scopes:
@@ -65,7 +66,8 @@ def test_langsmith_routes_too(host, keys):
             )
             if (status == 403) == (scope in scopes.split()):
                 wrong.append((method, path, scope, status))
-    # Without an upstream there is nothing behind these: a key that may make sandboxes gets the way to set one.
+    # Without an upstream there is nothing behind these: a key that may make sandboxes gets the way
+    # to set one.
     for scope in SCOPES:
         status, _ = ask(host, "GET", "/runs/x", keys[scope])
         if (status == 403) == (scope in ("admin", "create")):
@@ -348,7 +350,8 @@ def test_strangers_are_answered_so_often_and_hold_up_nobody(own_daemon, tmp_path
             late.headers["Retry-After"] == "1"
             and late.headers["X-Cay-Error"] == "too_many_requests"
         )
-        # Whatever a stranger is refused for: a wrong token of a file or a service, a foreign host or page.
+        # Whatever a stranger is refused for: a wrong token of a file or a service, a foreign host
+        # or page.
         sandbox = http.get("/api/v1/sandboxes/linked").json()["id"]
         here = f"{sandbox}--8000.localhost:{daemon.port}"
         for path, headers, status in (

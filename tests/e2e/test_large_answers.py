@@ -164,7 +164,8 @@ def test_answers_that_nobody_reads_are_bounded_together(own_daemon):
         left.close()
         wait_until(lambda: http.post(where, json=large).status_code == 200, "the readers have left")
 
-        # All at once: they are begun before there is any output, and what finds no room then is kept.
+        # All at once: they are begun before there is any output, and what finds no room then is
+        # kept.
         with concurrent.futures.ThreadPoolExecutor(24) as pool:
             asked = list(pool.map(ask, range(24)))
         assert {(one.status, one.reason) for one in asked} <= {

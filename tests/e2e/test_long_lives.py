@@ -213,7 +213,8 @@ def test_gate_and_broker_come_back_whoever_is_killed_before_them(own_daemon, rol
             kill(*victims)
         kill(watcher)
     kill("guardian", "worker")  # after both watchers were killed, one after the other
-    # All at a stroke: no process is left that could start another. The daemon logs that, and the next one does.
+    # All at a stroke: no process is left that could start another. The daemon logs that, and the
+    # next one does.
     now = wait_until(all_there, "all are there")
     for victim in ("second", "first", "guardian", "worker"):
         with contextlib.suppress(ProcessLookupError):
@@ -355,7 +356,8 @@ def test_the_end_of_a_container_is_a_restart_of_the_host(own_daemon):
     """A container is a PID namespace whose first process takes everything along; the host goes on, and its boot id stays."""
     daemon = own_daemon()
     port, instance = daemon.port, (daemon.data / "instance").read_text().strip()
-    # A first process that only waits. The kernel does not signal a parent's death to a child that becomes another user.
+    # A first process that only waits. The kernel does not signal a parent's death to a child that
+    # becomes another user.
     container = [
         "unshare",
         "--mount",
@@ -541,7 +543,8 @@ def test_killing_the_daemons_whole_cgroup_leaves_keepers_alive(own_daemon):
         with daemon.http() as http:
             assert http.get("/api/v1/sandboxes/box").json()["state"] == "ready"
             whole(http, "box", command, 200)
-            # In a group that was killed once, a kernel may kill what is cloned into another: src/launcher/clone_probe.h.
+            # In a group that was killed once, a kernel may kill what is cloned into another:
+            # src/launcher/clone_probe.h.
             assert http.post("/api/v1/sandboxes", json={"name": "after"}).status_code == 201
             assert (
                 http.post("/api/v1/sandboxes/after/commands", json={"command": "exit 4"}).json()[

@@ -96,10 +96,12 @@ def check(daemon, ref, told=""):
     assert len(own) == 1 and own.pop().startswith("net:["), words
     assert words[0] != HOST
     assert len(at_work) >= 2, "its init and its command"
-    # What enters has its users for a moment before its network (setns(2) of several), which is the keeper's until then.
+    # A process that enters has its users for a moment before its network (setns(2) of several). The
+    # network is the keeper's until then.
     nobodys = namespace(keeper_of(daemon, watch.id), "net")
     assert set(at_work.values()) | (watch.seen - {nobodys}) == {words[0]}
-    # The controls: what is outside is seen to be, and a process that only looks as if it were inside is found.
+    # The controls: what is outside is seen to be, and a process that only looks as if it were
+    # inside is found.
     outside = [pid for pid in processes_of(watch.id) if namespace(pid, "user") == HOSTS_USERS]
     assert outside and {namespace(pid, "net") for pid in outside} <= {
         namespace(keeper_of(daemon, watch.id), "net")
@@ -220,8 +222,10 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
             timeout=slow(60),
         )
         assert made.status_code == 422, made.text
-    # What a creation takes. A new member has to be looked at here. (`proxy` names secrets and the public hosts that they go to, by the broker, which dials what the gate may. `profile` nested
-    # makes network namespaces, which are empty, inside its own, and only where the operator says so: tests/kernel/test_profiles.py.)
+    # The members of a creation. A new member has to be reviewed here. `proxy` names secrets and the
+    # public hosts that they go to, through the broker, which dials what the gate may. `profile`
+    # nested makes network namespaces inside its own. They are empty, and exist only if the operator
+    # allows it (tests/kernel/test_profiles.py).
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"][
         "SandboxCreate"
     ]["properties"]
@@ -248,7 +252,8 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
     }
 
 
-# Where Cay runs another program, enters namespaces or makes them, and why nothing of a guest's is in the host's network by it.
+# The places where Cay runs another program, or enters or makes namespaces. Each has the reason why
+# no guest program reaches the host's network through it.
 PLACES = {
     "apps/cay/install_command.cc": "the operator's `cay install`: the host's own programs",
     "apps/cay/launcher_process.cc": "the launcher: Cay's own program, on the host by design",

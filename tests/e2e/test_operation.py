@@ -118,7 +118,8 @@ def test_backup_and_restore(own_daemon, directory):
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "still", "--label", "a=b").code == 0
     assert daemon.cli("create", "--name", "busy").code == 0
-    # Owners, modes, links, holes, attributes, names that are no text, and what is gone from the layers below.
+    # Owners, modes, links, holes, attributes, names that are no text, and what is gone from the
+    # layers below.
     made = daemon.cli(
         "exec",
         "still",

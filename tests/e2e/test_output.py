@@ -148,7 +148,8 @@ def test_output_leaves_the_hosts_reserve_alone(own_daemon, tmp_path):
             daemon.args = ["--config", config]
             daemon.restart()
 
-        # From now on the disk has less free than is kept back: ordinary outputs may have half of it.
+        # From now on the disk has less free than is kept back: ordinary outputs may have half of
+        # it.
         reserve(shutil.disk_usage(daemon.data).free * 3 // 2)
         assert gap_of(100_000) is None
         assert gap_of(4_000_000) == f"{128 * 1024}-{4_000_000 - 128 * 1024}"

@@ -88,7 +88,8 @@ def test_many_that_ask_at_once_get_what_there_is_and_no_more(own_daemon, tmp_pat
         for one in listed(http):
             http.delete(f"/api/v1/sandboxes/{one['id']}")
 
-    # By their memory. Those who find none wait until three are removed, and who comes after them to their end. Room is given in turn.
+    # By their memory. Those who find none wait until three are removed, and who comes after them to
+    # their end. Room is given in turn.
     config.write_text(settings(1000, ROOM * 128 * MIB + 127 * MIB))
     daemon.restart("terminate")
     most, looks = 0, 0

@@ -550,8 +550,8 @@ def test_a_connection_is_asked_again_by_its_link_alone_and_holds_nobody_up(daemo
         # Within its second of life; a busy machine may miss it now and then, and not ten times.
         assert wait_until(lambda: taken(service) == taken(service), "one that is asked again", 30)
         assert taken(neighbour) > first, "the neighbour's is another one, and has its turn at once"
-        # A service that leaves a body unread would take it for the next request. If it closes with an unread one, it resets, and its
-        # answer may be lost on the way: that is a 502, and the connection was one of its own all the same.
+        # A service that leaves a body unread would take it for the next request. If it closes with
+        # an unread body, it resets, and its response may be lost: a 502 on a connection of its own.
         hidden = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
         before, heard = taken(service), 0
         for _ in range(30):

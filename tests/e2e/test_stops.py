@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif(
 LIMIT = 8192
 # By its offset every byte of it is known.
 WHOLE = "".join(f"{n}\n" for n in range(1, 30_001)).encode()
-# Three that are past their limit: one that ended, one whose child still holds the output and takes its time to die (it has memory to
-# free), and one that runs.
+# Three that are past their limit. One ended, and one runs. The third has a child that holds the
+# output and is slow to die, because it has memory to free.
 CHILD = "dd if=/dev/zero of=/dev/null bs=200M & exit 3"
 LINES = {
     "ended": "seq 1 30000; exit 3",

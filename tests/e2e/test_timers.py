@@ -224,7 +224,8 @@ def test_many_wakes_are_one_boot(daemon, http, box):
     assert len({rest for _, rest in outputs}) == 1  # the same PID namespace: one boot
 
 
-# Done; gone; not now; lost to a stop while it ran; given up; refused by a sandbox that is being stopped.
+# Done; gone; not now; lost to a stop while it ran; given up; refused by a sandbox that is being
+# stopped.
 TRUTHFUL = {200, 204, 404, 409, 499, 500, 503}
 
 

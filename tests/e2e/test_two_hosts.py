@@ -257,8 +257,9 @@ def test_a_tool_call_costs_one_round_trip(direct):
     assert min(took) >= 0.040  # the control: the wire is slow
 
 
-# The round trips that the vendor's client adds to a tool call's own: it opens a connection for each run() (TCP's own round trip is not
-# counted here). Over a WebSocket: TLS, the upgrade and the closing. Over Server-Sent Events: TLS.
+# The round trips that the vendor's client adds to a tool call's own, without TCP's handshake: it
+# opens a connection for each run(). Over a WebSocket these are TLS, the upgrade and the closing.
+# Over Server-Sent Events it is TLS.
 ROUND_TRIPS = {"websocket": 4, "sse": 2}
 
 

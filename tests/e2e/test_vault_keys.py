@@ -145,7 +145,8 @@ def test_a_backup_and_the_key_bring_the_secrets_back_and_a_backup_alone_does_not
             timeout=120,
         )
         assert done.returncode == 0 and "vault/key" in done.stdout + done.stderr, done
-        # Earlier releases kept what servers were sent. Their backups have such files, and so has their data directory.
+        # Earlier releases kept what servers were sent. Their backups have such files, and so has
+        # their data directory.
         former = f"vault/{'ab' * 32}.sent"
         add_to_backup(backup, former, b"what an earlier release sealed")
         with_key, told = restored(daemon, directory / "with/data", backup, "--vault-key", key)

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missin
 
 PORT, MOST = 9557, 256
 PROMISED = 64 << 20  # SPEC.md C140
-# Opens so many WebSockets, sends so many requests that nobody answers, or heads full of stand-ins, and stays.
+# Opens so many WebSockets, sends so many requests that nobody answers, or heads full of stand-ins,
+# and stays.
 ASK = r"""
 import base64, os, resource, socket, ssl, sys, time
 websockets, waiting, full, token, port = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])

@@ -142,7 +142,8 @@ def answers_of(http, known):
 
 
 def files_with(needle, *tops):
-    # An image of a disk is nearly all holes, and what it holds is seen mounted, below the same folder.
+    # An image of a disk is nearly all holes, and what it holds is seen mounted, below the same
+    # folder.
     return needles.files_with(
         [needle], (path for path in needles.files_below(*tops) if path.stat().st_size < 8 << 30)
     )
@@ -196,7 +197,8 @@ print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_AP
         ), "the control"
         assert from_inside(value) == "[]"
 
-        # Outside: every process of this daemon's but the broker, their environments, arguments and memory.
+        # Outside: every process of this daemon's but the broker, their environments, arguments and
+        # memory.
         ours = {vaulted.process.pid, *processes_of(one.id)}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             with contextlib.suppress(OSError):

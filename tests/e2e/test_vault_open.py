@@ -11,7 +11,8 @@ from vault_box import BASE, HEADERS, box, set_secret, vaulted, world  # noqa: F4
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
 RULE = {**HEADERS, "secret": "lasting", "paths": ["/*"]}
-# A WebSocket that sends "more" once /tmp/go is there. It prints what it receives, or that it was cut before.
+# A WebSocket that sends "more" once /tmp/go is there. It prints what it receives, or that it was
+# cut before.
 HOLD = r"""
 import base64, os, pathlib, socket, ssl
 stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")

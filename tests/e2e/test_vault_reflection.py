@@ -8,7 +8,8 @@ from vault_box import HEADERS, box, set_secret, vaulted, world  # noqa: F401  (f
 
 pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
 
-# Posts each text to a server that says it and then nothing: the sizes of what comes until so much of it has.
+# Posts each text to a server that repeats it and is then silent. Prints the sizes of the pieces
+# until the given amount has arrived.
 SAYS = r"""
 import os, socket, ssl, sys
 path, most, *texts = sys.stdin.read().split("\n")
@@ -24,7 +25,8 @@ for text in texts:
         body += stream.recv(65536)
     print(*sizes, len(body), text.startswith(body.decode()))
 """
-# Asks a server that says something whole, then the beginning of a secret, and nothing: a line for all that has come by each time that something came, and at the end.
+# Requests a whole message from the server, then the beginning of a secret, then silence. Prints a
+# line with all bytes so far for each arrival, and one at the end.
 PAUSES = r"""
 import os, socket, ssl, sys
 path, text = sys.argv[1:]

@@ -24,7 +24,8 @@ HOST = "api.vault.test"
 FENCE = {"hosts": [HOST], "methods": ["GET"], "paths": ["/open/**"]}
 KILLS = 8
 
-# By its address: a gate that was just begun knows no names. It would take any server for the right one.
+# By its address: a gate that was just begun knows no names. It would take any server for the right
+# one.
 HAMMER = r"""
 import os, socket, ssl
 address = socket.gethostbyname("api.vault.test")

@@ -141,7 +141,8 @@ def test_a_known_api_serves_its_sdk_in_every_way(vaulted, world):  # noqa: F811
                 (seen["host"], "authorization" in seen["headers"], "x-api-key" in seen["headers"])
                 for seen in world.seen[before:]
             ]
-            # A placeholder goes where the SDK itself puts its key; versions of Anthropic's differ in whether that is one header or both.
+            # A placeholder goes where the SDK itself puts its key; versions of Anthropic's differ
+            # in whether that is one header or both.
             theirs = (
                 ("api.anthropic.com", True, hosts[1][2])
                 if way == "placeholder"

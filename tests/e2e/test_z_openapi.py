@@ -8,7 +8,8 @@ import httpx
 import pytest
 from harness import slow, wait_until
 
-# Not reached by an HTTP client: the WebSocket routes are exercised in test_output.py and test_tunnels.py.
+# Not reached by an HTTP client: the WebSocket routes are exercised in test_output.py and
+# test_tunnels.py.
 ELSEWHERE = {
     ("/api/v1/sandboxes/{ref}/commands/ws", "get"),
     ("/api/v1/sandboxes/{ref}/tunnel", "get"),
@@ -183,9 +184,9 @@ def test_every_route_was_exercised(daemon, http, box):
     assert every - reached <= {("/api/v1/sandboxes", "post")}, every - reached
 
 
-# Statuses that no request can cause: a fault of Cay's or of its host causes each, or a concurrent change. A drained host, which has a
-# test of its own, answers 503 besides. src/api/native/statuses_test.cc has each route answer them, and fails where the document has
-# more or fewer.
+# Statuses that no request can cause. A fault of Cay or its host causes each, or a concurrent
+# change. A drained host answers 503 too, and has a test of its own. In
+# src/api/native/statuses_test.cc each route answers them, and the document must list the same ones.
 NOT_BY_A_REQUEST = {"499", "500", "501", "503"}
 BODIES = {
     "/links": {"port": 80},
@@ -299,7 +300,8 @@ OPERATIONS = [
 ]
 
 
-# Routes that make, start or wake something: refused while the host is drained. (The WebSocket of commands and the tunnel too: ELSEWHERE.)
+# Routes that make, start or wake something: refused while the host is drained. (The WebSocket of
+# commands and the tunnel too: ELSEWHERE.)
 BEGINNING = {
     ("/api/v1/sandboxes", "post"),
     *(
@@ -488,8 +490,9 @@ def test_every_route_says_that_there_are_too_many_connections(daemon):
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
 
 
-# A conflict of these needs a concurrent change in the same instant, a program that is being executed, a snapshot that is being made, or a
-# sandbox that cannot come up now. A read, or a repeated action (a kill), has none.
+# A conflict of these needs a concurrent change in the same instant, or a program that is being
+# executed. It may also need a snapshot in the making, or a sandbox that cannot start at the moment.
+# A read, or a repeated action (a kill), has none.
 WITHOUT_CONFLICT = {
     (path, method)
     for path, method, _ in OPERATIONS
@@ -516,7 +519,8 @@ WITHOUT_CONFLICT = {
 }
 
 
-# Routes of the vault: the answers of its broker or its disk are passed on, and need a fault of theirs.
+# Routes of the vault: the answers of its broker or its disk are passed on, and need a fault of
+# theirs.
 BY_THE_BROKER = {
     ("/api/v1/secrets/{name}", "put", "404"),
     ("/api/v1/secrets/{name}", "put", "409"),

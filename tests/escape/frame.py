@@ -75,7 +75,8 @@ PROOFS = {
 }
 
 
-# The kinds of controls. The first three take exactly the protection away. The others try an act that it does not prevent.
+# The kinds of controls. The first three take exactly the protection away. The others try an act
+# that it does not prevent.
 HOLE, SETTING, LEFT_OUT, AS_IT_SHOULD, CARELESS, DIRECT = (
     "hole",
     "setting",

@@ -19,7 +19,8 @@ from holes_of_vault import VAULT
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# The text that is replaced, and its replacement. `cay_hole("…")` is true in a daemon that was started with that hole.
+# The text that is replaced, and its replacement. `cay_hole("…")` is true in a daemon that was
+# started with that hole.
 HOLES = (
     (
         "API key",
@@ -340,7 +341,8 @@ HOLES = (
     *VAULT,
 )
 NAMES = {name for name, *_ in HOLES}
-# The launcher is a program of its own, which `cay` has in it; with holes it also stands beside that. Keepers and their helpers are its children.
+# The launcher is a program of its own, which `cay` has in it; with holes it also stands beside
+# that. Keepers and their helpers are its children.
 OF_THE_LAUNCHER = ("launcher/", "keeper/", "os/")
 OF_IT_ALONE = ("keeper/", "launcher/init_process.cc", "launcher/keeper_process.cc")
 ITS_OWN = {
@@ -350,7 +352,8 @@ ITS_OWN = {
 }
 # Facts of a keeper or an init from its start on: each such set needs sandboxes of its own.
 FROM_BIRTH = {name for name, file, *_ in HOLES if file in OF_IT_ALONE}
-# The gate and the broker are started with no environment but a path: the chosen holes are passed on to them.
+# The gate and the broker are started with no environment but a path: the chosen holes are passed on
+# to them.
 PASSED_ON = (
     (
         "../apps/cay/role_process.cc",
@@ -358,7 +361,8 @@ PASSED_ON = (
         '  const char* asked = std::getenv("CAY_HOLES");\n  std::string holes = std::string("CAY_HOLES=") + (asked != nullptr ? asked : "");\n'
         "  char* envp[] = {path.data(), holes.data(), nullptr};\n",
     ),
-    # The launcher lives on, as its keepers do: the chosen holes are in a file that they have mapped.
+    # The launcher lives on, as its keepers do: the chosen holes are in a file that they have
+    # mapped.
     (
         "../apps/cay/launcher_process.cc",
         "  char* envp[] = {path.data(), nullptr};\n",
@@ -498,7 +502,8 @@ def build(tree):
         objects = dict(zip(units, pool.map(compiled, units)))
 
     def linked(target, files, instead=None):
-        # A symbol that an object defines is not taken from the archives, and one that is in none is left out.
+        # A symbol that an object defines is not taken from the archives, and one that is in none is
+        # left out.
         mine = [unit for unit, holed in units.items() if set(files) & set(holed.values())]
         replaced = {made_of(commands[unit]) for unit in mine}
         link = subprocess.run(

@@ -36,7 +36,8 @@ def followed(hole, name):
     return f'(cay_hole("{hole}") ? 0 : {name})'
 
 
-# The place of file work: a helper that keeps the keeper's root and ids looks below the sandbox's root, and follows links by its own.
+# The place of file work: a helper that keeps the keeper's root and ids looks below the sandbox's
+# root, and follows links by its own.
 PLACE = (
     (
         ENTER,
@@ -137,7 +138,8 @@ KINDS = (
         f'open_by(dir, path, flags, {followed(OWN_PROGRAM, "RESOLVE_NO_MAGICLINKS")})',
     ),
 )
-# The contents of an archive: the daemon checks its entries, and the helper checks the daemon's messages.
+# The contents of an archive: the daemon checks its entries, and the helper checks the daemon's
+# messages.
 ARCHIVES = (
     (
         NAMES_BELOW,

@@ -19,7 +19,7 @@ NOBODY, NO_REQUEST = "a name must be shown", "what is no request is refused"
 PINNED = "an address that is not the name's is not dialled"
 BARE = "    out.proof = Proof::kNone;\n    check_address(out);\n    co_return false;\n  }\n"
 GATE = (
-    # Whom the first bytes name.
+    # The host that the first bytes name.
     (
         "the name shown in TLS is judged",
         FLOW,
@@ -65,7 +65,7 @@ GATE = (
         f"if ((hosts.back().name == host && hosts.back().facts.shown) || (host.empty() && "
         f'cay_hole("{NOBODY}")))',
     ),
-    # Which address is dialled.
+    # The address that is dialled.
     (PINNED, FLOW, "    if (!same) {\n", f'    if (!same && !cay_hole("{PINNED}")) {{\n'),
     (
         PINNED,
@@ -208,7 +208,7 @@ GATE = (
         "    if (stop == waiting().npos) return {};\n    at_ = then;\n    return give(stop + "
         "4);\n  }\n",
     ),
-    # What is looked up.
+    # The names that are looked up.
     (
         "the policy decides before a name is looked up",
         "gate/dns_proxy.cc",

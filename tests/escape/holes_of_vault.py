@@ -41,7 +41,7 @@ def escaped(name, character, old):
 
 REFUSED = 'std::string_view("/\\\\.%?#").find(c) != std::string_view::npos'
 VAULT = (
-    # What a rule lets through.
+    # The requests that a rule allows.
     (
         METHODS,
         FENCE,
@@ -72,7 +72,8 @@ VAULT = (
         "if (any_header(headers, kOtherPaths)) {",
         f'if (any_header(headers, kOtherPaths) && !cay_hole("{OTHER_PATH}")) {{',
     ),
-    # How a path is read: with the hole as by who does not look, so that it seems to be one that the rule has.
+    # How a path is read: with the hole as by who does not look, so that it seems to be one that the
+    # rule has.
     escaped(DOT, ".", REFUSED),
     escaped(SLASH, "/", REFUSED),
     escaped(PERCENT, "%", REFUSED),
@@ -114,7 +115,7 @@ VAULT = (
         "  if (context.handover == nullptr) return false;\n",
         f'  if (context.handover == nullptr || cay_hole("{PAST}")) return false;\n',
     ),
-    # What of an answer comes to a sandbox.
+    # The parts of a response that reach a sandbox.
     (
         NOT_ASKED,
         "model/proxy.cc",

@@ -10,7 +10,8 @@ from together import together
 S = "system calls"
 TTY = pathlib.Path("/proc/sys/dev/tty/legacy_tiocsti")
 LEGACY = not TTY.exists() or TTY.read_text().strip() == "1"
-# The ioctls for which net/socket.c has modules loaded before it checks a capability. Each is a row, or one that passes hides another.
+# The ioctls for which net/socket.c has modules loaded before it checks a capability. Each is a row,
+# or one that passes hides another.
 MODULE_IOCTLS = {
     "siocgifbr": 0x8940,
     "siocsifbr": 0x8941,
@@ -173,7 +174,8 @@ def xdp():
     return socket.socket(44, socket.SOCK_RAW, 0).fileno() >= 0
 
 
-# Netfilter's rules, and the two ways of Dirty Frag to the kernel's in-place decryption: XFRM and RxRPC.
+# Netfilter's rules, and the two ways of Dirty Frag to the kernel's in-place decryption: XFRM and
+# RxRPC.
 def netfilter():
     for family, kind, protocol in (
         (16, socket.SOCK_RAW, 12),

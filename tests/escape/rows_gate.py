@@ -130,7 +130,8 @@ for name, what in FILES.items():
         "Landlock",
         needs=lambda: "" if confinement.landlock() else "this kernel has no Landlock",
     )
-# The same walls: of the broker the worst alone, and what it may no more than the gate though it keeps files, too.
+# The same walls: of the broker the worst alone, and what it may no more than the gate though it
+# keeps files, too.
 refused(
     "broker",
     {

@@ -657,7 +657,8 @@ policed(
 )
 
 
-# ---- names that mean what nobody may reach: where no setting opens that, the control is one that means what it may ----
+# ---- names that mean what nobody may reach: where no setting opens that, the control is one that
+# means what it may ----
 
 A = "addresses are checked after resolution"
 

@@ -459,7 +459,8 @@ inside(
 
 # ---- a launcher that was taken over ----
 
-# Prints which of these succeeds. Root's programs have the capabilities that their bounding set leaves.
+# Prints which of these succeeds. Root's programs have the capabilities that their bounding set
+# leaves.
 AS_A_LAUNCHER = r"""
 import ctypes, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -103,7 +103,8 @@ class Host(Place):
         self.daemon.prefix = self.world.prefix
         self.daemon.start()
         self.http = self.daemon.http()
-        # Controls that keep the caller's directory start from one whose parents everybody may pass through.
+        # Controls that keep the caller's directory start from one whose parents everybody may pass
+        # through.
         os.chdir("/var/tmp")
         return self
 
@@ -160,7 +161,8 @@ class Host(Place):
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-# Walls taken away in a sandbox itself, and rows that must find it; then what a product without one wall would be like.
+# Walls taken away in a sandbox itself, and rows that must find it; then what a product without one
+# wall would be like.
 DAMAGED = (
     ("mask:/proc/cmdline", "proc-cmdline"),
     ("mask:/proc/partitions", "proc-partitions"),

@@ -101,7 +101,8 @@ def test_most_controls_take_exactly_the_protection_away_and_no_attack_counts_twi
         frame.DIRECT,
     }
     assert sum(kind in frame.EXACT for kind in kinds) >= 560
-    # "The policy allows it" is what the control of the short form is called, where another policy is no part of the row.
+    # "The policy allows it" is what the control of the short form is called, where another policy
+    # is no part of the row.
     assert [
         one.name for one in rows if one.proof == frame.PROOFS["network"] and not one.holes
     ] == []
@@ -273,7 +274,7 @@ def test_parts_that_cannot_be_shown_are_told_and_not_held(monkeypatch):
         "HELD",
         "EPERM",
     )
-    # What wins is an escape, whether it can be shown or not.
+    # An attack that succeeds is an escape, even if the control cannot be shown.
     assert (
         frame.verdict(
             None, several(monkeypatch, shown=(False, ""), other=(True, "no such family"))

@@ -41,7 +41,8 @@ hosts = ["allowed.gate.test", "allowed.gate.test:8081", "allowed.gate.test:8444"
          "sockets.gate.test", "retries.gate.test", "{NOTES_HOST}", "{METADATA}:80", "{PRIVATE[0]}:80"]
 sandbox_sent_bytes = {8 << 20}
 """
-# An operator's who opens what nobody may reach, and gives bytes without end: these walls, taken away by their own settings.
+# An operator's who opens what nobody may reach, and gives bytes without end: these walls, taken
+# away by their own settings.
 OPENED = SETTINGS.replace(
     "networks = [",
     'networks = ["'

@@ -726,7 +726,7 @@ def decision_log():
     yield b"caydec\0\1" + checked(line(1, 1)) + checked(line(2, 1))[:-1]
 
 
-# What every target begins with; what once broke one, and what was kept of what it found, lies beside it in corpus/.
+# The seeds of every target. Inputs that broke a target, and kept findings, are in corpus/.
 ALL = {
     make.__name__.rstrip("_"): make
     for make in (

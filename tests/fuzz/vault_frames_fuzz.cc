@@ -1,5 +1,5 @@
-// Frames between daemon, gate and broker: for all cuts the same frames come out, none is larger
-// than allowed, and each is written as it was read.
+// Frames between daemon, gate and broker. However the bytes are cut, the same frames come out. None
+// is larger than allowed, and each is written as it was read.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The first is of tools/deps.sh: a fresh machine has no cc, and the guest (tests/guest/run) no clang.
+# The first is of tools/deps.sh: a fresh machine has no cc, and the guest (tests/guest/run) no
+# clang.
 COMPILER = next(filter(shutil.which, ("clang-19", "clang", "gcc", "cc")), "cc")
 
 

@@ -75,7 +75,8 @@ def test_uptime_is_the_sandboxs(born):
     assert told["namespace"] == told["for_children"] != os.readlink("/proc/self/ns/time")
     for clock in ("boot", "monotonic", "by_call", "uptime"):
         assert -0.02 < told[clock] <= lived + 0.02, (clock, told, lived)
-    # The raw clock has the offset of the other: what the host's has been corrected by since its boot stays between them.
+    # The raw clock has the offset of the other: what the host's has been corrected by since its
+    # boot stays between them.
     corrected = raw_ahead()
     assert abs(told["raw_ahead"] - corrected) < 0.02, (told, corrected)
     assert host_clock() > lived + 1  # positive control: the host's own show more

@@ -101,7 +101,8 @@ def test_podman(box):
         + root_of(box)
         + " /bin/sh -c 'id -u; readlink /proc/self/ns/net'"
     )
-    # By default it sets a sysctl of the container's network through the sandbox's own /proc/sys, which is read-only.
+    # By default it sets a sysctl of the container's network through the sandbox's own /proc/sys,
+    # which is read-only.
     box.put_text("[containers]\ndefault_sysctls = []\n", "/etc/containers/containers.conf")
     got = box.sh(words.format("host"), timeout=180)
     assert got.code == 0, got

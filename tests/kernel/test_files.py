@@ -167,7 +167,8 @@ def test_an_uploaded_tree_brings_no_set_id_program(sandbox, http):
     assert got.status_code < 300, got.text
     assert sandbox.sh("stat -c '%a %u' /uploaded/dir /uploaded/dir/file").text == "1755 0\n755 0\n"
     assert sandbox.run("/uploaded/dir/file", "-u", user="user").text.strip() != "0"
-    # Positive control: whoever is root inside may set them, and they are the sandbox's own: a stop keeps them.
+    # Positive control: whoever is root inside may set them, and they are the sandbox's own: a stop
+    # keeps them.
     assert sandbox.sh("chmod 6755 /uploaded/dir/file").code == 0
     assert sandbox.daemon.cli("stop", sandbox.name).code == 0
     assert sandbox.sh("stat -c %a /uploaded/dir/file").text == "6755\n"
@@ -204,8 +205,8 @@ def test_a_set_id_file_does_not_get_out(sandbox, daemon):
     ), ran  # positive control: inside the bit works, to the sandbox's own root
     waiting = sandbox.start("sleep 60")
     pids = [pid for pid in os.listdir("/proc") if pid.isdigit()]
-    # In the data directory as each mount namespace has it (only the launcher's has the store), and in the sandbox's own tree by way of its
-    # processes.
+    # Looks in the data directory as each mount namespace has it. Only the launcher's has the store.
+    # Looks in the sandbox's own tree through its processes, too.
     views = [pathlib.Path("/"), *(pathlib.Path(f"/proc/{pid}/root") for pid in pids)]
     stored = {path for view in views for path in disks(view, daemon.data, name)}
     inside = {f"/proc/{pid}/root/{name}" for pid in pids}

@@ -7,8 +7,8 @@ import subprocess
 from harness import needs_root
 from inside import sandbox  # noqa: F401 (a fixture)
 
-# Everything under /proc that may be read inside: src/launcher/kernel_view.cc says why. Numbers of the whole
-# machine are among it, and SECURITY.md tells which.
+# Every file below /proc that may be read inside. src/launcher/kernel_view.cc has the reasons. Some
+# have numbers of the whole machine, and SECURITY.md lists them.
 ALLOWED = {
     "cgroups",
     "cpuinfo",

@@ -39,7 +39,8 @@ WORK = (
     "perl -e 'alarm 9; select undef,undef,undef,0.01; my @p=getpwnam(\"root\"); fork or exit; wait; print times'",
     "echo 'int main(void){return 0;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; rm -f /tmp/m /tmp/m.c",
     "strace -o /dev/null true; ssh-keygen -q -t ed25519 -N '' -f /tmp/k; rm -f /tmp/k /tmp/k.pub; xz -T2 </etc/passwd | xz -d | tail -1",
-    # Python's own words for calls that its library has no other use for, and the C library's behind them.
+    # Python's own words for calls that its library has no other use for, and the C library's behind
+    # them.
     "python3 -c 'import mmap,os,signal,time\n"
     "p=os.pidfd_open(os.getpid()); signal.pidfd_send_signal(p,0); time.process_time()\n"
     'f=os.memfd_create("m"); os.pwritev(f,[b"x"*4096],0,os.RWF_SYNC); os.preadv(f,[bytearray(9)],0,os.RWF_HIPRI); m=mmap.mmap(f,4096); m.flush(); m.close()\n'
@@ -57,7 +58,8 @@ WORK = (
     "valgrind -q --tool=none perl -MTime::HiRes -e 'print time, Time::HiRes::time'",
     'node -e \'require("fs").readFile("/etc/passwd",()=>{}); require("child_process").execSync("true")\'; timeout 1 tail -n1 -f /etc/passwd',
 )
-# Made by container programs that are not here: tests/kernel/test_containers.py runs them where they are.
+# Made by container programs that are not here: tests/kernel/test_containers.py runs them where they
+# are.
 OF_RUNTIMES = {"open_tree": "crun", "move_mount": "crun", "mount_setattr": "crun"}
 # The parts of containers, in profile nested.
 NESTED_WORK = (
@@ -65,7 +67,8 @@ NESTED_WORK = (
     "unshare -Uru sh -c 'hostname inner && nsenter -t $$ -u hostname'",
     "cd /dev/shm && mkdir -p root && unshare -Urm sh -c 'mount --rbind / root && mkdir -p root/dev/shm/old && cd root && pivot_root . dev/shm/old && umount -l /dev/shm/old'",
 )
-# The C library's function, where it is not named as the call is; or where many functions come down to one call.
+# The C library's function, where it is not named as the call is; or where many functions come down
+# to one call.
 FUNCTIONS = {
     "pread64": ("pread", "pread64"),
     "pwrite64": ("pwrite", "pwrite64"),
@@ -108,12 +111,13 @@ FUNCTIONS = {
     "getrlimit": ("getrlimit", "getrlimit64"),
     "waitid": ("waitid",),
     "pause": ("pause",),
-    # The vdso answers these: all but the clocks of processes, and all of time(). (Of gettimeofday() only where it can read the clock itself.)
+    # The vdso answers these: all but the clocks of processes, and all of time(). (Of gettimeofday()
+    # only where it can read the clock itself.)
     "clock_gettime": (),
     "time": (),
 }
-# The programs that make calls which nothing here can make. No such program is looked for, so these are few. If the named program is there
-# after all, it is watched and this entry does not count.
+# The programs that make calls which nothing here can make. No such program is looked for, so these
+# are few. If the named program is there after all, it is watched and this entry does not count.
 WITHOUT_A_WITNESS = {
     "openat2": "tar from GNU 1.35 on, Rust's cap-std, crun: by syscall()",
     "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW of glibc 2.39 on, as Python's os.chmod asks for it",

@@ -20,7 +20,8 @@ def test_host_processes_cannot_be_seen_or_signalled(sandbox):
     marker = "cay-host-process-" + os.urandom(4).hex()
     host = subprocess.Popen(["sleep", "300"], env={"MARK": marker}, executable="/bin/sleep")
     try:
-        # Positive control. Popen returns when exec closes its pipe, a little before the new environment is in place.
+        # Positive control. Popen returns when exec closes its pipe, a little before the new
+        # environment is in place.
         wait_until(
             lambda: marker.encode() in pathlib.Path(f"/proc/{host.pid}/environ").read_bytes(),
             "the marker is there",
@@ -144,7 +145,8 @@ def test_while_commands_run_nothing_of_ours_can_be_read(sandbox, http, count):
     assert max(seconds) < slow(15)
 
 
-# The signals by which the haunter ends a program: SIGKILL, or SIGSEGV, SIGXCPU or SIGXFSZ where it has no memory, time or file left.
+# The signals by which the haunter ends a program: SIGKILL, or SIGSEGV, SIGXCPU or SIGXFSZ where it
+# has no memory, time or file left.
 OF_THE_HAUNTER = {signal.SIGKILL, signal.SIGSEGV, signal.SIGXCPU, signal.SIGXFSZ}
 NOT_STARTED = {126, 127}  # the loader, or the shell, without memory or descriptors
 

@@ -237,7 +237,8 @@ def test_what_belongs_to_the_host_is_refused_in_every_profile(boxes, attack, pro
     assert {got[name] for name in gives} <= {"ok"}, got
 
 
-# Let through by the filter, and refused for another reason or as by an older kernel (seccomp_profiles.h).
+# Let through by the filter, and refused for another reason or as by an older kernel
+# (seccomp_profiles.h).
 NESTED_ANSWERS = {
     "remount_root": ("EFAULT",),
     "fsopen": ("ENOSYS",),
@@ -348,7 +349,8 @@ def test_filters_of_its_own_are_for_nested_alone(boxes):
         assert got.text == ("0\n0\n" if profile == "nested" else "22\n22\n"), (profile, got)
 
 
-# Programs that load a filter where they can, and their reports about a system without. Each does its work all the same.
+# Programs that load a filter where they can, and their reports about a system without. Each does
+# its work all the same.
 WITH_FILTERS = {
     "man": "printf '.TH a 1\\n.SH NAME\\na\\n' >/tmp/a.1 && man -P cat -l /tmp/a.1",
     "file": "file -b /etc/passwd | grep -q text",
@@ -620,7 +622,8 @@ for root, names, files in os.walk("/proc"):
 
 def writes_only_its_own(box, flags):
     """Outside of /proc/PID: what can be opened for writing is of the container's own namespaces."""
-    # pid_max is of a pid namespace from Linux 6.14 on. A write to pressure only requests a notice, and changes nothing.
+    # pid_max is of a pid namespace from Linux 6.14 on. A write to pressure only requests a notice,
+    # and changes nothing.
     own = re.compile(
         r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/"
     )
@@ -635,7 +638,8 @@ def writes_only_its_own(box, flags):
 def test_no_file_of_a_containers_proc_that_is_the_hosts_can_be_written(boxes):
     for flags in ("-Urmpf", "-Urmpfiu"):
         writes_only_its_own(boxes["nested"], flags)
-    # And a maximum that a container sets for itself gives it no more: the sandbox's is counted, too.
+    # And a maximum that a container sets for itself gives it no more: the sandbox's is counted,
+    # too.
     counted = boxes["nested"].sh(
         "unshare -Urmpf --mount-proc sh -c 'echo 100000 >/proc/sys/user/max_mnt_namespaces && python3 -c \""
         'import ctypes,os\nlibc=ctypes.CDLL(None)\nn=0\nwhile n<1000 and libc.unshare(0x20000)==0: os.open(\\"/proc/self/ns/mnt\\",0); n+=1\nprint(n)"\''

@@ -189,7 +189,8 @@ def test_threads_are_no_processes(recorded):
     assert sorted(one["kind"] for one in items) == ["end", "exec", "start"]
 
 
-# Many threads that end at the same instant, each alone. The last one is a race, and only one may be reported.
+# Many threads that end at the same instant, each alone. The last one is a race, and only one may be
+# reported.
 RACING_ENDS = """
 import ctypes, os, threading
 libc = ctypes.CDLL(None)
@@ -409,7 +410,8 @@ def test_nothing_is_attached_without_it_and_nothing_is_left(own_daemon):
 
     with_plain = Sandbox(daemon)
     with_plain.run("/bin/true")
-    # Each keeper holds what names the victims of the memory killer: one program that runs for each of these.
+    # Each keeper holds what names the victims of the memory killer: one program that runs for each
+    # of these.
     assert new() == {
         (keeper(with_plain), kind): 1 for kind in ("link_id:", "map_id:", "prog_tag:")
     }, "without the option there is no other"

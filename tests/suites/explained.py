@@ -91,7 +91,8 @@ LINES = [
         r"signal 6|errno=1 |EPERM",
         "capability",
     ),
-    # PTRACE: the program has changed its ids before, so that its children are not dumpable; each passes alone.
+    # PTRACE: the program has changed its ids before, so that its children are not dumpable; each
+    # passes alone.
     (
         r"^gvisor/proc_test Proc(PidMem.SameUser|Pid\w+.Subprocess|Task.VerifyTaskChildren)",
         r"",

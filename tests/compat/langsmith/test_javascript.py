@@ -32,7 +32,8 @@ def failed_box(daemon):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_client(daemon, failed_box, version, transport):
     folder = NODE / f"{version}-{'with' if transport == 'ws' else 'without'}"
-    # More than the largest frame (64 KiB as JSON): the client counts losses in succession, without a whole frame between them.
+    # More than the largest frame (64 KiB as JSON): the client counts losses in succession, without
+    # a whole frame between them.
     proxy = CuttingProxy(daemon.port, random_cuts(seed=11, low=100_000, high=250_000))
     try:
         done = subprocess.run(

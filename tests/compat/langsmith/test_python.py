@@ -285,7 +285,8 @@ def test_reconnect_from_another_process(client, sandbox):
 def test_automatic_reconnect_through_a_cutting_proxy(daemon, sandbox):
     from langsmith.sandbox import SandboxClient
 
-    # More than the largest frame (64 KiB as JSON): the client counts losses in succession, without a whole frame between them.
+    # More than the largest frame (64 KiB as JSON): the client counts losses in succession, without
+    # a whole frame between them.
     proxy = CuttingProxy(daemon.port, random_cuts(seed=7, low=100_000, high=250_000))
     try:
         with SandboxClient(

@@ -55,7 +55,7 @@ def test_the_python_clients_service(client, web):
     assert "/_svc/auth?token=" in service.browser_url
     nobody = web.service(PORT + 1)
     assert nobody.get("/").status_code == 502 and "Service is not reachable" in nobody.get("/").text
-    # A short one is asked for anew at each use.
+    # The client requests a new URL at each use if the old one is short.
     short = web.service(PORT, expires_in_seconds=20)
     assert short.token != short.token and short.get("/headers").status_code == 200
     # access "off" withdraws; this client has no word for it.

@@ -198,7 +198,7 @@ def test_without_an_upstream_the_sandboxes_work_and_the_client_is_told(daemon, l
     assert "[langsmith] upstream" in said, said
 
 
-# What clients ask of LangSmith besides traces, below each root that they may have been given.
+# The requests of LangSmith's clients besides traces, below each root that they may have.
 OTHERS = [
     ("POST", "/v1/platform/datasets/abc/examples"),
     ("POST", "/platform/datasets/abc/examples"),
