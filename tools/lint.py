@@ -221,6 +221,12 @@ def check_format():
     return bad
 
 
+def check_patches():
+    """The sources have the code that the escape suite and the fuzzers replace in a copy."""
+    done = subprocess.run([sys.executable, ROOT / "tests/check_patches.py"], check=False)
+    return 1 if done.returncode else 0
+
+
 def check_tree():
     bad = 0
     for path in sorted((ROOT / "src").rglob("*")):
@@ -254,7 +260,7 @@ def self_check():
         check_file(
             "src/api/native/z.cc",
             '#include "core/cay.h"\n#include "api/common/answer.h"\n'
-            'auto ok = co_await ready();  // if (co_await x())',
+            "auto ok = co_await ready();  // if (co_await x())",
         )
     )
     made = reasons_of(
@@ -293,6 +299,7 @@ if __name__ == "__main__":
         + check_reasons()
         + check_promises()
         + check_format()
+        + check_patches()
         + decisions.check(ROOT)
         + plain_words.check_change()
     )

@@ -350,7 +350,7 @@ def test_strangers_are_answered_so_often_and_hold_up_nobody(own_daemon, tmp_path
             late.headers["Retry-After"] == "1"
             and late.headers["X-Cay-Error"] == "too_many_requests"
         )
-        # Whatever a stranger is refused for: a wrong token of a file or a service, a foreign host
+        # A stranger is refused for a wrong token of a file or a service, and for a foreign host
         # or page.
         sandbox = http.get("/api/v1/sandboxes/linked").json()["id"]
         here = f"{sandbox}--8000.localhost:{daemon.port}"
