@@ -275,7 +275,8 @@ HOLES = (
         "no protocol but a WebSocket is asked for",
         "gate/requests.cc",
         "is_websocket = !out.asks_to_switch && equals_ignoring_case",
-        'is_websocket = cay_hole("no protocol but a WebSocket is asked for") || (!out.asks_to_switch && equals_ignoring_case',
+        'is_websocket = cay_hole("no protocol but a WebSocket is asked for") || '
+        "(!out.asks_to_switch && equals_ignoring_case",
     ),
     (
         "no protocol but a WebSocket is asked for",
