@@ -22,6 +22,7 @@ ARROWS = {
     "base": "",
     "async": "base",
     "os": "base",
+    "db": "os base",
     "model": "base",
     "policy": "base",
     "wire": "base",
@@ -34,7 +35,7 @@ ARROWS = {
     "image": "core http model os async base",
     "gate": "wire core http model os async base policy",  # wire: keepers lend it sockets, the daemon reads what it decided
     "vault": "gate wire core codec http model os async base",  # gate: who may be reached, and how it is dialled
-    "store": "core model base",
+    "store": "core db model base",
     "server": "core http model async base",
     # Each facade is a room of its own. They share common and never include each other.
     "api/common": "core codec http model async base",

@@ -17,6 +17,7 @@
 #include "command_line.h"
 #include "config.h"
 #include "data_dir.h"
+#include "db/database.h"
 #include "disk_store.h"
 #include "os/file.h"
 #include "snapshot_layers.h"
@@ -97,7 +98,7 @@ class Backup {
     // something in its place.
     const std::string copy = options_.file + ".db";
     for (const char* left : {"", "-journal", "-wal", "-shm"}) ::unlink((copy + left).c_str());
-    CAY_CHECK(store::copy_database(options_.data + "/state.db", copy));
+    CAY_CHECK(db::copy_database(options_.data + "/state.db", copy));
     const Scratch scratch(copy);
     CAY_TRY(sandboxes_, store::sandboxes_in(copy));
     CAY_CHECK(check_disks());

@@ -1,72 +1,18 @@
 #include "store/backup.h"
 
-#include <fcntl.h>
-#include <sqlite3.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <memory>
 #include <sstream>
 
-#include "base/unique_fd.h"
 #include "store/power_cut.h"
 #include "store/schema.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 
 namespace cay::store {
-namespace {
-
-struct Close {
-  void operator()(sqlite3* db) const { sqlite3_close(db); }
-};
-using Handle = std::unique_ptr<sqlite3, Close>;
-
-Result<Handle> open(const std::string& path, int flags) {
-  sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
-  Handle handle(raw);
-  if (code == SQLITE_OK) return handle;
-  return Error{Code::kUnavailable, "store_failed", "open " + path + ": " + sqlite3_errstr(code), 0};
-}
-
-}  // namespace
-
-Result<void> copy_database(const std::string& from, const std::string& to) {
-  const UniqueFd fresh(
-      ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fresh) return Error::from_errno(errno, "make " + to);
-  // Read-write: a reader of a write-ahead log keeps its place in a file beside it.
-  CAY_TRY(const Handle source, open(from, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW));
-  CAY_TRY(const Handle target, open(to, SQLITE_OPEN_READWRITE));
-  constexpr int kBusyMillis = 10'000;
-  sqlite3_busy_timeout(source.get(), kBusyMillis);
-  sqlite3_backup* backup = sqlite3_backup_init(target.get(), "main", source.get(), "main");
-  if (backup == nullptr) {
-    return Error{Code::kUnavailable, "store_failed",
-                 std::string("copy the store: ") + sqlite3_errmsg(target.get()), 0};
-  }
-  const int stepped = sqlite3_backup_step(backup, -1);  // all pages in one read transaction
-  const int finished = sqlite3_backup_finish(backup);
-  if (stepped != SQLITE_DONE || finished != SQLITE_OK) {
-    return Error{Code::kUnavailable, "store_failed",
-                 std::string("copy the store: ") +
-                     sqlite3_errstr(finished != SQLITE_OK ? finished : stepped),
-                 0};
-  }
-  // One file, without a log beside it.
-  if (sqlite3_exec(target.get(), "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr) !=
-      SQLITE_OK) {
-    return Error{Code::kUnavailable, "store_failed",
-                 std::string("copy the store: ") + sqlite3_errmsg(target.get()), 0};
-  }
-  return {};
-}
-
 Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
-  CAY_TRY(auto db, Database::open(database));
+  CAY_TRY(auto db, open_database(database));
   CAY_CHECK(check_version(*db));
   CAY_TRY(
-      Statement rows,
+      db::Statement rows,
       db->prepare_once(
           "SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY created_at, id"));
   std::vector<StoredSandbox> out;
@@ -79,17 +25,17 @@ Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
 
 namespace {
 
-Result<std::int64_t> one_number(Database& db, const char* sql) {
-  CAY_TRY(Statement row, db.prepare_once(sql));
+Result<std::int64_t> one_number(db::Database& db, const char* sql) {
+  CAY_TRY(db::Statement row, db.prepare_once(sql));
   CAY_TRY(const bool found, row.step());
   return found ? row.number(0) : 0;
 }
 
 // Now on the time that timers go by (core/timeline.h), which the restored daemon begins with.
-Result<std::int64_t> timeline_now(Database& db, UnixMillis now) {
+Result<std::int64_t> timeline_now(db::Database& db, UnixMillis now) {
   std::int64_t out = now;
   {
-    CAY_TRY(Statement row, db.prepare_once("SELECT value FROM meta WHERE key = 'timeline'"));
+    CAY_TRY(db::Statement row, db.prepare_once("SELECT value FROM meta WHERE key = 'timeline'"));
     CAY_TRY(const bool found, row.step());
     std::istringstream text(found ? row.text(0) : std::string());
     std::string boot_id;
@@ -105,11 +51,11 @@ Result<std::int64_t> timeline_now(Database& db, UnixMillis now) {
   return std::max(out, latest);
 }
 
-Result<std::vector<std::string>> remove_without_disk(Database& db,
+Result<std::vector<std::string>> remove_without_disk(db::Database& db,
                                                      const std::set<std::string>& disks) {
   std::vector<std::pair<std::string, std::string>> gone;
   {
-    CAY_TRY(Statement rows, db.prepare_once("SELECT id, name FROM sandbox"));
+    CAY_TRY(db::Statement rows, db.prepare_once("SELECT id, name FROM sandbox"));
     for (;;) {
       CAY_TRY(const bool row, rows.step());
       if (!row) break;
@@ -121,7 +67,7 @@ Result<std::vector<std::string>> remove_without_disk(Database& db,
     for (const char* sql :
          {"DELETE FROM sandbox WHERE id = ?", "DELETE FROM open_command WHERE sandbox_id = ?",
           "DELETE FROM note_mark WHERE sandbox_id = ?"}) {
-      CAY_TRY(Statement row, db.prepare_once(sql));
+      CAY_TRY(db::Statement row, db.prepare_once(sql));
       CAY_CHECK(row.bind(id).run());
     }
     names.push_back(name);
@@ -133,21 +79,21 @@ Result<std::vector<std::string>> remove_without_disk(Database& db,
 
 Result<std::vector<std::string>> settle_restored(const std::string& database,
                                                  const RestoreFacts& facts) {
-  CAY_TRY(auto db, Database::open(database));
+  CAY_TRY(auto db, open_database(database));
   CAY_CHECK(migrate(*db));
   CAY_CHECK(db->execute("PRAGMA foreign_keys = ON"));
   CAY_TRY(const std::int64_t mark, timeline_now(*db, facts.now));
-  CAY_TRY(Transaction transaction, Transaction::begin(*db));
+  CAY_TRY(db::Transaction transaction, db::Transaction::begin(*db));
   CAY_TRY(auto without_disk, remove_without_disk(*db, facts.disks));
   {
-    CAY_TRY(Statement rows,
+    CAY_TRY(db::Statement rows,
             db->prepare_once(
                 "UPDATE sandbox SET state = 'stopped', reason = '', stopped_at = ?, updated_at = ? "
                 "WHERE state IN ('ready', 'provisioning', 'paused')"));
     CAY_CHECK(rows.bind(facts.now).bind(facts.now).run());
   }
   {
-    CAY_TRY(Statement rows,
+    CAY_TRY(db::Statement rows,
             db->prepare_once(
                 "UPDATE sandbox SET stopped_mark = ?, created_mark = min(?, created_mark + ?)"));
     CAY_CHECK(rows.bind(mark)
@@ -158,13 +104,13 @@ Result<std::vector<std::string>> settle_restored(const std::string& database,
   {
     // The mark of no boot. With a real one, a clock set meanwhile would give the next start another
     // time than the marks.
-    CAY_TRY(Statement rows,
+    CAY_TRY(db::Statement rows,
             db->prepare_once("INSERT OR REPLACE INTO meta (key, value) VALUES ('timeline', ?)"));
     CAY_CHECK(
         rows.bind("restored 0 " + std::to_string(facts.now) + " " + std::to_string(mark)).run());
   }
   {
-    CAY_TRY(Statement rows, db->prepare_once("UPDATE event_count SET last_seq = last_seq + ?"));
+    CAY_TRY(db::Statement rows, db->prepare_once("UPDATE event_count SET last_seq = last_seq + ?"));
     CAY_CHECK(rows.bind(kRestoredEventStep).run());
   }
   CAY_CHECK(close_politely(*db));  // the daemon that had it open is no concern of the copy

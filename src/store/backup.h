@@ -25,10 +25,6 @@ struct RestoreFacts {
   std::set<std::string> disks;  // the sandboxes whose disks are there
 };
 
-// Copies the database `from` to the new file `to` (mode 0600) as of one moment, by SQLite's backup
-// API: a daemon may go on writing meanwhile. Fails kUnavailable (store_failed).
-Result<void> copy_database(const std::string& from, const std::string& to);
-
 // Every sandbox in it. Fails kUnsupported (store_too_new) on a schema that this program does not
 // know.
 Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database);

@@ -7,7 +7,7 @@
 #include "base/testing/temp_dir.h"
 #include "store/backup.h"
 #include "store/schema.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 #include "store/store.h"
 
 namespace cay::store {
@@ -32,7 +32,7 @@ TEST_F(BackupTest, CopiesWhileTheDaemonHasItOpen) {
   ASSERT_TRUE(store);
   ASSERT_TRUE((*store)->insert(row("1", SandboxState::kReady)));
   const std::string copy = dir + "/copy.db";
-  ASSERT_TRUE(copy_database(dir + "/state.db", copy));
+  ASSERT_TRUE(db::copy_database(dir + "/state.db", copy));
   ASSERT_TRUE((*store)->insert(row("2", SandboxState::kReady)));
   struct stat info{};
   ASSERT_EQ(::stat(copy.c_str(), &info), 0);
@@ -43,7 +43,7 @@ TEST_F(BackupTest, CopiesWhileTheDaemonHasItOpen) {
   EXPECT_EQ(rows->at(0).name, "n1");
   EXPECT_EQ(rows->at(0).state, "ready");
   EXPECT_FALSE(std::filesystem::exists(copy + "-wal"));
-  EXPECT_FALSE(copy_database(dir + "/state.db", copy)) << "nothing is overwritten";
+  EXPECT_FALSE(db::copy_database(dir + "/state.db", copy)) << "nothing is overwritten";
 }
 
 TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
@@ -55,7 +55,7 @@ TEST_F(BackupTest, WhatRanIsStoppedInARestoredCopy) {
     ASSERT_TRUE((*store)->insert(row("4", SandboxState::kStopped)));
   }
   const std::string copy = dir + "/copy.db";
-  ASSERT_TRUE(copy_database(dir + "/state.db", copy));
+  ASSERT_TRUE(db::copy_database(dir + "/state.db", copy));
   const auto without_disk =
       settle_restored(copy, {.now = 77, .taken_at = 70, .disks = {"1", "2", "3"}});
   ASSERT_TRUE(without_disk);
@@ -91,7 +91,7 @@ TEST_F(BackupTest, ANewerSchemaIsRefused) {
     ASSERT_TRUE(open_store(dir));
   }
   {
-    auto db = Database::open(dir + "/state.db");
+    auto db = db::Database::open(dir + "/state.db");
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
   }
   EXPECT_EQ(sandboxes_in(dir + "/state.db").error().reason, "store_too_new");

@@ -33,7 +33,7 @@ std::uint64_t text_bytes(const EventRecord& event, const std::string& labels) {
          event.reason.size() + event.command_id.get().size() + event.state.size() + event.by.size();
 }
 
-Result<EventRecord> read_event(const Statement& row, const TenantId& tenant) {
+Result<EventRecord> read_event(const db::Statement& row, const TenantId& tenant) {
   int column = 0;
   EventRecord out;
   out.tenant = tenant;
@@ -104,7 +104,7 @@ void EventTable::committed() {
 
 Result<EventTable::Count> EventTable::count_one(const TenantId& tenant, std::uint64_t bytes) {
   CAY_TRY(
-      Statement count,
+      db::Statement count,
       db_.prepare(
           "INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) VALUES (?, 1, 0, ?) "
           "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + excluded.bytes "
@@ -122,7 +122,7 @@ Result<void> EventTable::write_one(const EventRecord& event) {
   CAY_TRY(const Count now, count_one(event.tenant, text_bytes(event, labels)));
   {
     CAY_TRY(
-        Statement row,
+        db::Statement row,
         db_.prepare(
             "INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
             "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
@@ -140,7 +140,7 @@ Result<void> EventTable::write_one(const EventRecord& event) {
     CAY_CHECK(row.run());
   }
   if (event.type == "command.started") {
-    CAY_TRY(Statement row,
+    CAY_TRY(db::Statement row,
             db_.prepare(
                 "INSERT OR REPLACE INTO open_command (sandbox_id, command_id, started_at, trace) "
                 "VALUES (?, ?, ?, ?)"));
@@ -150,12 +150,12 @@ Result<void> EventTable::write_one(const EventRecord& event) {
                   .bind(event.trace)
                   .run());
   } else if (event.type == "command.ended") {
-    CAY_TRY(Statement row,
+    CAY_TRY(db::Statement row,
             db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
     CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).run());
   }
   if (event.note.life != 0) {
-    CAY_TRY(Statement row,
+    CAY_TRY(db::Statement row,
             db_.prepare(
                 "INSERT OR REPLACE INTO note_mark (sandbox_id, life, number) VALUES (?, ?, ?)"));
     CAY_CHECK(row.bind(event.sandbox_id.get())
@@ -170,7 +170,7 @@ Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t 
                                           std::uint64_t pruned) {
   const auto known = skipped_.find(tenant);
   if (known != skipped_.end()) return known->second;
-  CAY_TRY(Statement count,
+  CAY_TRY(db::Statement count,
           db_.prepare_once("SELECT count(*) FROM event WHERE tenant = ? AND seq > ?"));
   CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(pruned)).step());
   const std::uint64_t there = row ? counted(count.number(0)) : 0;
@@ -185,7 +185,7 @@ Result<std::uint64_t> EventTable::too_many(const TenantId& tenant, const Count& 
   if (kept <= most) return now.pruned;
   const std::uint64_t surplus = std::min(kept - keep_, 2 * kPruneAtOnce);
   if (holes == 0) return now.pruned + surplus;
-  CAY_TRY(Statement row,
+  CAY_TRY(db::Statement row,
           db_.prepare_once(
               "SELECT seq FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT 1 OFFSET ?"));
   CAY_TRY(const bool found,
@@ -200,7 +200,7 @@ Result<std::uint64_t> EventTable::too_large(const TenantId& tenant, const Count&
   // before this bound has, a part.
   const std::uint64_t surplus =
       std::min(now.bytes - keep_bytes_ + keep_bytes_ / 16, kPruneBytesAtOnce);
-  CAY_TRY(Statement rows,
+  CAY_TRY(db::Statement rows,
           db_.prepare_once(
               std::string("SELECT seq, ") + kTextBytes +
               " FROM event WHERE tenant = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ?"));
@@ -223,8 +223,9 @@ Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
   if (through <= now.pruned) return {};
   std::uint64_t removed = 0, bytes = 0;
   {
-    CAY_TRY(Statement sum, db_.prepare(std::string("SELECT count(*), coalesce(sum(") + kTextBytes +
-                                       "), 0) FROM event WHERE tenant = ? AND seq <= ?"));
+    CAY_TRY(db::Statement sum,
+            db_.prepare(std::string("SELECT count(*), coalesce(sum(") + kTextBytes +
+                        "), 0) FROM event WHERE tenant = ? AND seq <= ?"));
     CAY_TRY(const bool row, sum.bind(tenant.get()).bind(stored(through)).step());
     if (row) {
       removed = counted(sum.number(0));
@@ -236,14 +237,14 @@ Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
     holes->second -= std::min(holes->second, through - now.pruned - removed);
   {
     CAY_TRY(
-        Statement count,
+        db::Statement count,
         db_.prepare(
             "UPDATE event_count SET pruned_through = ?1, bytes = max(bytes - ?3, 0), "
             "pruned_at = max(pruned_at, coalesce("
             "(SELECT max(at) FROM event WHERE tenant = ?2 AND seq <= ?1), 0)) WHERE tenant = ?2"));
     CAY_CHECK(count.bind(stored(through)).bind(tenant.get()).bind(stored(bytes)).run());
   }
-  CAY_TRY(Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
+  CAY_TRY(db::Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
   return rows.bind(tenant.get()).bind(stored(through)).run();
 }
 
@@ -251,7 +252,7 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
   EventPage page;
   std::uint64_t pruned = 0;
   {
-    CAY_TRY(Statement count,
+    CAY_TRY(db::Statement count,
             db_.prepare("SELECT last_seq, pruned_through FROM event_count WHERE tenant = ?"));
     CAY_TRY(const bool row, count.bind(tenant.get()).step());
     if (row) {
@@ -283,7 +284,7 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
     sql += i == 0 ? " AND (type GLOB ?" : " OR type GLOB ?";
   if (!query.types.empty()) sql += ")";
   sql += " ORDER BY seq LIMIT ?";
-  CAY_TRY(Statement rows, db_.prepare_once(sql));
+  CAY_TRY(db::Statement rows, db_.prepare_once(sql));
   rows.bind(tenant.get()).bind(stored(after));
   if (!query.sandbox.empty()) rows.bind(query.sandbox).bind(query.sandbox);
   for (const auto& type : query.types) rows.bind(glob_of(type));
@@ -304,7 +305,7 @@ Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& que
 }
 
 Result<std::vector<OpenCommand>> EventTable::open_commands() {
-  CAY_TRY(Statement rows,
+  CAY_TRY(db::Statement rows,
           db_.prepare_once("SELECT sandbox_id, command_id, started_at, trace FROM open_command"));
   std::vector<OpenCommand> out;
   for (;;) {
@@ -316,15 +317,15 @@ Result<std::vector<OpenCommand>> EventTable::open_commands() {
 
 Result<void> EventTable::forget_commands(const SandboxId& sandbox) {
   {
-    CAY_TRY(Statement rows, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ?"));
+    CAY_TRY(db::Statement rows, db_.prepare("DELETE FROM open_command WHERE sandbox_id = ?"));
     CAY_CHECK(rows.bind(sandbox.get()).run());
   }
-  CAY_TRY(Statement row, db_.prepare("DELETE FROM note_mark WHERE sandbox_id = ?"));
+  CAY_TRY(db::Statement row, db_.prepare("DELETE FROM note_mark WHERE sandbox_id = ?"));
   return row.bind(sandbox.get()).run();
 }
 
 Result<std::map<SandboxId, NoteMark>> EventTable::note_marks() {
-  CAY_TRY(Statement rows, db_.prepare_once("SELECT sandbox_id, life, number FROM note_mark"));
+  CAY_TRY(db::Statement rows, db_.prepare_once("SELECT sandbox_id, life, number FROM note_mark"));
   std::map<SandboxId, NoteMark> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
@@ -337,14 +338,14 @@ Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& 
                                        const CommandId& command, UnixMillis started_at) {
   {
     CAY_TRY(
-        Statement row,
+        db::Statement row,
         db_.prepare(
             "SELECT 1 FROM event_count WHERE tenant = ? AND pruned_through > 0 AND pruned_at >= ?"));
     CAY_TRY(const bool found, row.bind(tenant.get()).bind(started_at).step());
     if (found) return true;
   }
   CAY_TRY(
-      Statement row,
+      db::Statement row,
       db_.prepare(
           "SELECT 1 FROM event WHERE sandbox_id = ? AND command_id = ? AND command_id <> '' LIMIT 1"));
   CAY_TRY(const bool found, row.bind(sandbox.get()).bind(command.get()).step());
@@ -356,7 +357,7 @@ Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& 
 }
 
 Result<UnixMillis> EventTable::newest() {
-  CAY_TRY(Statement row,
+  CAY_TRY(db::Statement row,
           db_.prepare_once(
               "SELECT max((SELECT event.at FROM event WHERE event.tenant = event_count.tenant "
               "ORDER BY event.seq DESC LIMIT 1)) FROM event_count"));

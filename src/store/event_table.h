@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/event.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 
 namespace cay::store {
 
@@ -14,7 +14,7 @@ class EventTable {
   // `keep`: how many of a tenant's events are kept at least; some more stay until they are pruned
   // together. `keep_bytes`: so much text (kTextBytes) of theirs at most, whatever their number; the
   // newest event is always kept.
-  EventTable(Database& db, std::uint64_t keep, std::uint64_t keep_bytes)
+  EventTable(db::Database& db, std::uint64_t keep, std::uint64_t keep_bytes)
       : db_(db), keep_(keep), keep_bytes_(keep_bytes) {}
 
   // Keeps the event in memory until write_pending(). If the store cannot be written and more than
@@ -57,7 +57,7 @@ class EventTable {
   Result<std::uint64_t> too_large(const TenantId& tenant, const Count& now);
   Result<void> prune(const TenantId& tenant, const Count& now);
 
-  Database& db_;
+  db::Database& db_;
   std::uint64_t keep_, keep_bytes_;
   // Numbers above the pruned that a restore left out (store/backup.h). Counted at their first use.
   std::map<TenantId, std::uint64_t> skipped_;

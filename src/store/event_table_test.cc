@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/testing/temp_dir.h"
+#include "db/database.h"
 #include "store/backup.h"
 #include "store/store.h"
 
@@ -134,7 +135,7 @@ TEST_F(EventTableTest, NumbersLeftOutCountForNothingWhenPruning) {
   for (int i = 0; i < 15; ++i) ASSERT_TRUE(store->insert(box("old" + std::to_string(i))));
   store.reset();
   const fs::path copy = fs::path(path) / "copy.db";
-  ASSERT_TRUE(copy_database(path + "/state.db", copy));
+  ASSERT_TRUE(db::copy_database(path + "/state.db", copy));
   RestoreFacts facts;
   for (int i = 0; i < 15; ++i) facts.disks.insert("old" + std::to_string(i));
   ASSERT_TRUE(settle_restored(copy, facts));

@@ -3,7 +3,7 @@
 namespace cay::store {
 namespace {
 
-std::optional<std::int64_t> number_or_null(const Statement& row, int column) {
+std::optional<std::int64_t> number_or_null(const db::Statement& row, int column) {
   if (row.is_null(column)) return std::nullopt;
   return row.number(column);
 }
@@ -12,7 +12,7 @@ std::optional<std::int64_t> number_or_null(const Statement& row, int column) {
 
 Result<void> LinkTable::put(const Link& link) {
   CAY_TRY(
-      Statement row,
+      db::Statement row,
       db_.prepare(
           "INSERT INTO link (id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, lifetime_s, "
           "created_by, created_at, expires_at, expires_mark, secret_hash) "
@@ -36,9 +36,9 @@ Result<void> LinkTable::put(const Link& link) {
 }
 
 Result<void> LinkTable::erase(const std::vector<LinkId>& ids) {
-  CAY_TRY(Transaction transaction, Transaction::begin(db_));
+  CAY_TRY(db::Transaction transaction, db::Transaction::begin(db_));
   for (const auto& id : ids) {
-    CAY_TRY(Statement row, db_.prepare("DELETE FROM link WHERE id = ?"));
+    CAY_TRY(db::Statement row, db_.prepare("DELETE FROM link WHERE id = ?"));
     CAY_CHECK(row.bind(id.get()).run());
   }
   return transaction.commit();
@@ -46,7 +46,7 @@ Result<void> LinkTable::erase(const std::vector<LinkId>& ids) {
 
 Result<std::vector<Link>> LinkTable::rows() {
   CAY_TRY(
-      Statement rows,
+      db::Statement rows,
       db_.prepare_once(
           "SELECT id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, "
           "lifetime_s, created_by, created_at, expires_at, expires_mark, secret_hash FROM link"));

@@ -3,20 +3,20 @@
 #include <vector>
 
 #include "model/link.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 
 namespace cay::store {
 
 class LinkTable {
  public:
-  explicit LinkTable(Database& db) : db_(db) {}
+  explicit LinkTable(db::Database& db) : db_(db) {}
 
   Result<void> put(const Link& link);
   Result<void> erase(const std::vector<LinkId>& ids);
   Result<std::vector<Link>> rows();
 
  private:
-  Database& db_;
+  db::Database& db_;
 };
 
 }  // namespace cay::store

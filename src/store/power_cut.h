@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "store/sqlite.h"
+#include "db/database.h"
 #include "store/wal_sync.h"
 
 namespace cay::store {
@@ -17,17 +17,17 @@ constexpr std::int64_t kForgottenEventStep = 1'000'000;
 
 // Called at each opening. If the host went down since the last opening without a close_politely(),
 // the numbers of events jump.
-Result<void> note_opening(Database& db, const std::string& boot_id);
+Result<void> note_opening(db::Database& db, const std::string& boot_id);
 // After this call all earlier writes are on the disk once the database is closed.
-Result<void> close_politely(Database& db);
+Result<void> close_politely(db::Database& db);
 
 // `change` is on the disk when this returns: for what may not come back (milliseconds; all before
 // it is, too).
-Result<void> durably(Database& db, const std::function<Result<void>()>& change);
+Result<void> durably(db::Database& db, const std::function<Result<void>()>& change);
 
 // Syncs the log of the database at `path` within a second of each commit. One that fails counts as
 // a failure of the store.
-std::unique_ptr<WalSync> keep_synced(Database& db, const std::string& directory,
+std::unique_ptr<WalSync> keep_synced(db::Database& db, const std::string& directory,
                                      const std::string& path);
 
 }  // namespace cay::store

@@ -113,28 +113,28 @@ TEST_F(PowerCut, NumbersOfEventsThatMayHaveBeenToldAreNotGivenAgain) {
 }
 
 TEST_F(PowerCut, ACommitIsSyncedSoonAndByAnotherThread) {
-  auto db = Database::open((path_ / "plain.db").string());
+  auto db = db::Database::open((path_ / "plain.db").string());
   ASSERT_TRUE(db);
   ASSERT_TRUE((*db)->execute("PRAGMA journal_mode = WAL; CREATE TABLE t (x)"));
-  const auto failures = sqlite_failures();
+  const auto failures = db::failures();
   {
     // A directory that is not there: each sync is seen as a failure.
     auto syncing =
         keep_synced(**db, (path_ / "absent").string(), (path_ / "absent/plain.db").string());
     ASSERT_TRUE((*db)->execute("INSERT INTO t VALUES (1)"));
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (sqlite_failures() == failures && std::chrono::steady_clock::now() < end)
+    while (db::failures() == failures && std::chrono::steady_clock::now() < end)
       std::this_thread::yield();
-    EXPECT_GT(sqlite_failures(), failures);
+    EXPECT_GT(db::failures(), failures);
     (*db)->on_commit([] {});
   }
-  const auto now = sqlite_failures();
+  const auto now = db::failures();
   {
     auto syncing = keep_synced(**db, path_.string(), (path_ / "plain.db").string());
     ASSERT_TRUE((*db)->execute("INSERT INTO t VALUES (2)"));
     (*db)->on_commit([] {});
   }
-  EXPECT_EQ(sqlite_failures(), now);
+  EXPECT_EQ(db::failures(), now);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t stored(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 
-std::optional<std::string> text_or_null(const Statement& row, int column) {
+std::optional<std::string> text_or_null(const db::Statement& row, int column) {
   if (row.is_null(column)) return std::nullopt;
   return row.text(column);
 }
@@ -55,7 +55,7 @@ const char* const kAssignments =
     "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
     "network_state=?, network_reason=?, proxy=?, rules=?, profile=?, tmpfs=?";
 
-void bind_row(Statement& statement, const Sandbox& sandbox) {
+void bind_row(db::Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
       .bind(sandbox.tenant.get())
       .bind(sandbox.name)
@@ -94,7 +94,7 @@ void bind_row(Statement& statement, const Sandbox& sandbox) {
       .bind(encode_sizes(sandbox.tmpfs));
 }
 
-Result<Sandbox> read_row(const Statement& row) {
+Result<Sandbox> read_row(const db::Statement& row) {
   int column = 0;
   Sandbox out;
   out.id = SandboxId(row.text(column++));

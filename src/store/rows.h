@@ -4,7 +4,7 @@
 #include <string>
 
 #include "model/sandbox.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 
 namespace cay::store {
 
@@ -12,9 +12,9 @@ extern const char* const kColumns;       // "id, tenant, ..."
 extern const char* const kPlaceholders;  // "?, ?, ..."
 extern const char* const kAssignments;   // "id = ?, tenant = ?, ..."
 
-void bind_row(Statement& statement, const Sandbox& sandbox);
+void bind_row(db::Statement& statement, const Sandbox& sandbox);
 // Fails kInternal (store_broken) on what this program never writes.
-Result<Sandbox> read_row(const Statement& statement);
+Result<Sandbox> read_row(const db::Statement& statement);
 
 // A JSON object of strings.
 std::string encode(const std::map<std::string, std::string>& map);

@@ -213,43 +213,24 @@ ALTER TABLE sandbox ADD COLUMN tmpfs TEXT NOT NULL DEFAULT '{}';
 )sql",
 };
 
+const db::Migrations& history() {
+  static const db::Migrations kHistory{kSteps, "state.db", kOldestSchema};
+  return kHistory;
+}
+
 }  // namespace
 
-int schema_version() { return static_cast<int>(kSteps.size()); }
+int schema_version() { return history().newest(); }
 
-Result<std::int64_t> check_version(Database& db) {
-  std::int64_t version = 0;
-  {
-    CAY_TRY(Statement asked, db.prepare_once("PRAGMA user_version"));
-    CAY_TRY(const bool row, asked.step());
-    if (row) version = asked.number(0);
-  }
-  if (version > schema_version()) {
-    return Error{Code::kUnsupported, "store_too_new",
-                 "state.db was written by a newer Cay (schema " + std::to_string(version) +
-                     ", this one knows " + std::to_string(schema_version()) +
-                     "): use that version again, or another data directory",
-                 0};
-  }
-  if (version < kOldestSchema) {
-    return Error{Code::kUnsupported, "store_too_old",
-                 "state.db is of schema " + std::to_string(version) +
-                     ", and this Cay brings forward from " + std::to_string(kOldestSchema) +
-                     " on: start a release in between on it once, then this one",
-                 0};
-  }
-  return version;
+Result<std::unique_ptr<db::Database>> open_database(const std::string& path) {
+  return db::Database::open(
+      path, {"the store (state.db)",
+             "restore a backup into another data directory, or begin anew without these sandboxes: "
+             "cay uninstall --purge --data DIR"});
 }
 
-Result<void> migrate(Database& db, int to) {
-  CAY_TRY(const std::int64_t version, check_version(db));
-  for (std::int64_t at = version; at < to; ++at) {
-    CAY_TRY(Transaction step, Transaction::begin(db));
-    CAY_CHECK(db.execute(kSteps.at(static_cast<std::size_t>(at))));
-    CAY_CHECK(db.execute("PRAGMA user_version = " + std::to_string(at + 1)));
-    CAY_CHECK(step.commit());
-  }
-  return {};
-}
+Result<std::int64_t> check_version(db::Database& db) { return db::check_version(db, history()); }
+
+Result<void> migrate(db::Database& db, int to) { return db::migrate(db, history(), to); }
 
 }  // namespace cay::store

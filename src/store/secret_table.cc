@@ -134,7 +134,7 @@ Result<std::vector<ProxyRule>> decode_rules(const std::string& text) {
 
 Result<void> SecretTable::put(const StoredSecret& secret) {
   CAY_TRY(
-      Statement row,
+      db::Statement row,
       db_.prepare(
           "INSERT INTO secret (tenant, name, hosts, version, created_by, created_at, updated_at, sealed) VALUES (?,?,?,?,?,?,?,?) "
           "ON CONFLICT (tenant, name) DO UPDATE SET hosts = excluded.hosts, version = excluded.version, created_by = excluded.created_by, "
@@ -150,13 +150,13 @@ Result<void> SecretTable::put(const StoredSecret& secret) {
 }
 
 Result<void> SecretTable::erase(const TenantId& tenant, const std::string& name) {
-  CAY_TRY(Statement row, db_.prepare("DELETE FROM secret WHERE tenant = ? AND name = ?"));
+  CAY_TRY(db::Statement row, db_.prepare("DELETE FROM secret WHERE tenant = ? AND name = ?"));
   return row.bind(tenant.get()).bind(name).run();
 }
 
 Result<std::vector<StoredSecret>> SecretTable::rows() {
   CAY_TRY(
-      Statement rows,
+      db::Statement rows,
       db_.prepare_once(
           "SELECT tenant, name, hosts, version, created_by, created_at, updated_at, sealed FROM secret ORDER BY tenant, name"));
   std::vector<StoredSecret> out;

@@ -4,20 +4,20 @@
 #include <vector>
 
 #include "model/proxy.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 
 namespace cay::store {
 
 class SecretTable {
  public:
-  explicit SecretTable(Database& db) : db_(db) {}
+  explicit SecretTable(db::Database& db) : db_(db) {}
 
   Result<void> put(const StoredSecret& secret);
   Result<void> erase(const TenantId& tenant, const std::string& name);
   Result<std::vector<StoredSecret>> rows();
 
  private:
-  Database& db_;
+  db::Database& db_;
 };
 
 // A sandbox's rules as a column.

@@ -12,7 +12,7 @@
 #include "store/rows.h"
 #include "store/schema.h"
 #include "store/secret_table.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 #include "store/usage_table.h"
 
 namespace cay::store {
@@ -57,7 +57,7 @@ std::uint64_t most_event_bytes(const StoreOptions& options) {
 
 class SqliteStore : public core::Store {
  public:
-  SqliteStore(DataLock lock, std::unique_ptr<Database> db, std::unique_ptr<WalSync> sync,
+  SqliteStore(DataLock lock, std::unique_ptr<db::Database> db, std::unique_ptr<WalSync> sync,
               const StoreOptions& options)
       : lock_(std::move(lock)),
         db_(std::move(db)),
@@ -74,11 +74,11 @@ class SqliteStore : public core::Store {
   }
 
   Result<void> insert(const Sandbox& sandbox) override {
-    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    CAY_TRY(db::Transaction transaction, db::Transaction::begin(*db_));
     {
       static const std::string kSql =
           std::string("INSERT INTO sandbox (") + kColumns + ") VALUES (" + kPlaceholders + ")";
-      CAY_TRY(Statement row, db_->prepare(kSql));
+      CAY_TRY(db::Statement row, db_->prepare(kSql));
       bind_row(row, sandbox);
       auto done = row.run();
       if (!done) return named(std::move(done).error(), sandbox);
@@ -89,21 +89,21 @@ class SqliteStore : public core::Store {
   }
 
   Result<void> update(const Sandbox& sandbox, const std::string& by) override {
-    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    CAY_TRY(db::Transaction transaction, db::Transaction::begin(*db_));
     CAY_TRY(const auto before, one("WHERE id = ?", {sandbox.id.get()}));
     if (!before)
       return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
     {
       static const std::string kSql =
           std::string("UPDATE sandbox SET ") + kAssignments + " WHERE id = ?";
-      CAY_TRY(Statement row, db_->prepare(kSql));
+      CAY_TRY(db::Statement row, db_->prepare(kSql));
       bind_row(row, sandbox);
       row.bind(sandbox.id.get());
       auto done = row.run();
       if (!done) return named(std::move(done).error(), sandbox);
     }
     if (before->labels != sandbox.labels) {
-      CAY_TRY(Statement old, db_->prepare("DELETE FROM sandbox_label WHERE sandbox_id = ?"));
+      CAY_TRY(db::Statement old, db_->prepare("DELETE FROM sandbox_label WHERE sandbox_id = ?"));
       CAY_CHECK(old.bind(sandbox.id.get()).run());
       CAY_CHECK(put_labels(sandbox));
     }
@@ -114,11 +114,12 @@ class SqliteStore : public core::Store {
   }
 
   Result<void> erase(const SandboxId& id, const std::string& by) override {
-    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    CAY_TRY(db::Transaction transaction, db::Transaction::begin(*db_));
     CAY_TRY(const auto before, one("WHERE id = ?", {id.get()}));
     if (!before) return {};
     {
-      CAY_TRY(Statement row, db_->prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
+      CAY_TRY(db::Statement row,
+              db_->prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
       CAY_CHECK(row.bind(id.get()).run());
     }
     const EventRecord event = event_about(*before, "sandbox.deleted", system_clock().wall(), by);
@@ -146,7 +147,7 @@ class SqliteStore : public core::Store {
     const std::string direction = query.descending ? " DESC" : " ASC";
     sql += std::string(" ORDER BY ") + column_of(query.sort) + direction + ", id" + direction;
     sql += " LIMIT ? OFFSET ?";
-    CAY_TRY(Statement rows, db_->prepare_once(sql));
+    CAY_TRY(db::Statement rows, db_->prepare_once(sql));
     rows.bind(tenant.get());
     if (!query.name_contains.empty()) rows.bind(like(query.name_contains));
     if (query.state) rows.bind(std::string(to_string(*query.state)));
@@ -168,12 +169,12 @@ class SqliteStore : public core::Store {
   }
 
   Result<std::vector<Sandbox>> all() override {
-    CAY_TRY(Statement rows, db_->prepare_once(kSelect + "ORDER BY created_at, id"));
+    CAY_TRY(db::Statement rows, db_->prepare_once(kSelect + "ORDER BY created_at, id"));
     return read_all(rows);
   }
 
   Result<void> put_snapshot(const SnapshotInfo& snapshot) override {
-    CAY_TRY(Statement row,
+    CAY_TRY(db::Statement row,
             db_->prepare("INSERT INTO snapshot (id, tenant, name, status, fingerprint, used_bytes, "
                          "created_at) VALUES (?, '', ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                          "name = excluded.name, status = excluded.status, "
@@ -188,7 +189,7 @@ class SqliteStore : public core::Store {
   }
 
   Result<std::vector<SnapshotInfo>> snapshots() override {
-    CAY_TRY(Statement rows,
+    CAY_TRY(db::Statement rows,
             db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at "
                          "FROM snapshot ORDER BY created_at, id"));
     std::vector<SnapshotInfo> out;
@@ -207,22 +208,23 @@ class SqliteStore : public core::Store {
   }
 
   Result<std::optional<std::string>> get_meta(const std::string& key) override {
-    CAY_TRY(Statement row, db_->prepare("SELECT value FROM meta WHERE key = ?"));
+    CAY_TRY(db::Statement row, db_->prepare("SELECT value FROM meta WHERE key = ?"));
     CAY_TRY(const bool found, row.bind(key).step());
     if (!found) return std::optional<std::string>();
     return std::optional<std::string>(row.text(0));
   }
 
   Result<void> put_meta(const std::string& key, const std::string& value) override {
-    CAY_TRY(Statement row, db_->prepare("INSERT INTO meta (key, value) VALUES (?, ?) "
-                                        "ON CONFLICT (key) DO UPDATE SET value = excluded.value"));
+    CAY_TRY(db::Statement row,
+            db_->prepare("INSERT INTO meta (key, value) VALUES (?, ?) "
+                         "ON CONFLICT (key) DO UPDATE SET value = excluded.value"));
     return row.bind(key).bind(value).run();
   }
 
   void note_event(EventRecord event) override { journal_.hold(std::move(event)); }
   Result<void> flush_events() override {
     if (!journal_.pending()) return {};
-    CAY_TRY(Transaction transaction, Transaction::begin(*db_));
+    CAY_TRY(db::Transaction transaction, db::Transaction::begin(*db_));
     return commit(std::move(transaction), nullptr);
   }
   Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override {
@@ -261,14 +263,14 @@ class SqliteStore : public core::Store {
   Result<void> check() override {
     return put_meta("checked_at", std::to_string(system_clock().wall()));
   }
-  std::uint64_t failures() const override { return sqlite_failures(); }
+  std::uint64_t failures() const override { return db::failures(); }
 
   void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
 
  private:
   // Ends a transaction with the events held back so far, and then `event`. `erased`: a sandbox that
   // is gone with it, and its commands.
-  Result<void> commit(Transaction transaction, const EventRecord* event,
+  Result<void> commit(db::Transaction transaction, const EventRecord* event,
                       const SandboxId* erased = nullptr) {
     auto done = journal_.write(event);
     if (done && erased != nullptr) done = journal_.forget_commands(*erased);
@@ -285,7 +287,7 @@ class SqliteStore : public core::Store {
   Result<void> put_labels(const Sandbox& sandbox) {
     for (const auto& [key, value] : sandbox.labels) {
       CAY_TRY(
-          Statement row,
+          db::Statement row,
           db_->prepare(
               "INSERT INTO sandbox_label (sandbox_id, tenant, key, value) VALUES (?, ?, ?, ?)"));
       CAY_CHECK(row.bind(sandbox.id.get()).bind(sandbox.tenant.get()).bind(key).bind(value).run());
@@ -294,7 +296,7 @@ class SqliteStore : public core::Store {
   }
 
   Result<std::optional<Sandbox>> one(const char* where, std::initializer_list<std::string> values) {
-    CAY_TRY(Statement row, db_->prepare(kSelect + where));
+    CAY_TRY(db::Statement row, db_->prepare(kSelect + where));
     for (const auto& value : values) row.bind(value);
     CAY_TRY(const bool found, row.step());
     if (!found) return std::optional<Sandbox>();
@@ -302,7 +304,7 @@ class SqliteStore : public core::Store {
     return std::optional<Sandbox>(std::move(sandbox));
   }
 
-  static Result<std::vector<Sandbox>> read_all(Statement& rows) {
+  static Result<std::vector<Sandbox>> read_all(db::Statement& rows) {
     std::vector<Sandbox> out;
     for (;;) {
       CAY_TRY(const bool row, rows.step());
@@ -313,7 +315,7 @@ class SqliteStore : public core::Store {
   }
 
   DataLock lock_;  // let go last
-  std::unique_ptr<Database> db_;
+  std::unique_ptr<db::Database> db_;
   EventTable journal_;
   UsageTable usage_;
   LinkTable links_;
@@ -336,7 +338,7 @@ Result<std::unique_ptr<core::Store>> open_store(const std::string& data_dir, Sto
   CAY_TRY(DataLock lock, DataLock::take(data_dir));
   const std::string path = data_dir + "/state.db";
   CAY_CHECK(make_private(path));
-  CAY_TRY(auto db, Database::open(path));
+  CAY_TRY(auto db, open_database(path));
   CAY_CHECK(db->execute(
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
       "PRAGMA trusted_schema = OFF"));

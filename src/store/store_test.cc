@@ -261,7 +261,7 @@ TEST(StoreFile, ANewerSchemaIsRefusedAndLeftAlone) {
     ASSERT_TRUE(open_store(dir.path()));
   }
   {
-    auto db = Database::open(dir.path() + "/state.db");
+    auto db = db::Database::open(dir.path() + "/state.db");
     ASSERT_TRUE((*db)->execute("PRAGMA user_version = 99"));
   }
   EXPECT_EQ(open_store(dir.path()).error().reason, "store_too_new");
@@ -271,7 +271,7 @@ TEST(StoreFile, AnOlderSchemaThanIsKnownIsRefusedAndLeftAlone) {
   const TempDir dir;
   const auto open_at = [&](int version) {
     {
-      auto db = Database::open(dir.path() + "/state.db");
+      auto db = db::Database::open(dir.path() + "/state.db");
       EXPECT_TRUE((*db)->execute("PRAGMA user_version = " + std::to_string(version)));
     }
     return open_store(dir.path());
@@ -290,7 +290,7 @@ TEST(StoreFile, AnOlderSchemaThanIsKnownIsRefusedAndLeftAlone) {
 
 TEST(StoreFile, MigratesFromNothingOnceAndInSteps) {
   const TempDir dir;
-  auto db = Database::open(dir.path() + "/state.db");
+  auto db = db::Database::open(dir.path() + "/state.db");
   ASSERT_TRUE(db);
   ASSERT_TRUE(migrate(**db));
   ASSERT_TRUE(migrate(**db));
@@ -306,7 +306,7 @@ class EveryOldSchema : public ::testing::TestWithParam<int> {};
 TEST_P(EveryOldSchema, IsBroughtForward) {
   const TempDir dir;
   {
-    auto db = Database::open(dir.path() + "/state.db");
+    auto db = db::Database::open(dir.path() + "/state.db");
     ASSERT_TRUE(db);
     ASSERT_TRUE(migrate(**db, GetParam()));
     ASSERT_TRUE((*db)->execute(R"sql(
@@ -338,7 +338,7 @@ TEST(StoreFile, WhatAnOlderDaemonPrunedIsNotToldAgain) {
   constexpr int kBeforeNotes = 7;
   const TempDir dir;
   {
-    auto db = Database::open(dir.path() + "/state.db");
+    auto db = db::Database::open(dir.path() + "/state.db");
     ASSERT_TRUE(migrate(**db, kBeforeNotes));
     ASSERT_TRUE((*db)->execute(R"sql(
 INSERT INTO event_count VALUES ('a', 12, 11), ('b', 1, 0);
@@ -357,7 +357,7 @@ TEST(StoreFile, AnOlderDaemonsHeavyEventsGo) {
   constexpr int kBeforeBytes = 10;
   const TempDir dir;
   {
-    auto db = Database::open(dir.path() + "/state.db");
+    auto db = db::Database::open(dir.path() + "/state.db");
     ASSERT_TRUE(migrate(**db, kBeforeBytes));
     ASSERT_TRUE((*db)->execute(R"sql(
 INSERT INTO event_count (tenant, last_seq, pruned_through) VALUES ('a', 3, 0), ('b', 0, 0);
@@ -376,7 +376,7 @@ INSERT INTO event SELECT 'a', column1, 500, 'sandbox.updated', '1', 'box', '{"k"
 
 TEST(StoreFile, AnInterruptedMigrationLeavesTheOldVersion) {
   const TempDir dir;
-  auto db = Database::open(dir.path() + "/state.db");
+  auto db = db::Database::open(dir.path() + "/state.db");
   ASSERT_TRUE((*db)->execute("CREATE TABLE snapshot (x)"));  // the step fails half-way
   EXPECT_FALSE(migrate(**db));
   auto version = (*db)->prepare_once("PRAGMA user_version");

@@ -8,7 +8,7 @@ namespace {
 std::int64_t stored(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 std::uint64_t counted(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
-UsageTotals read_totals(const Statement& row, int first) {
+UsageTotals read_totals(const db::Statement& row, int first) {
   UsageTotals out;
   out.cpu_usec = counted(row.number(first));
   out.memory_mib_ms = counted(row.number(first + 1));
@@ -18,7 +18,7 @@ UsageTotals read_totals(const Statement& row, int first) {
   return out;
 }
 
-void bind_totals(Statement& row, const UsageTotals& totals) {
+void bind_totals(db::Statement& row, const UsageTotals& totals) {
   row.bind(stored(totals.cpu_usec))
       .bind(stored(totals.memory_mib_ms))
       .bind(stored(totals.running_ms));
@@ -28,10 +28,10 @@ void bind_totals(Statement& row, const UsageTotals& totals) {
 }  // namespace
 
 Result<void> UsageTable::put(const std::vector<UsageRow>& rows) {
-  CAY_TRY(Transaction transaction, Transaction::begin(db_));
+  CAY_TRY(db::Transaction transaction, db::Transaction::begin(db_));
   for (const auto& usage : rows) {
     CAY_TRY(
-        Statement row,
+        db::Statement row,
         db_.prepare(
             "INSERT OR REPLACE INTO usage (sandbox_id, tenant, labels, looked_at, life_cpu_usec, "
             "life_memory_bytes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out) "
@@ -48,7 +48,7 @@ Result<void> UsageTable::put(const std::vector<UsageRow>& rows) {
 }
 
 Result<std::vector<UsageRow>> UsageTable::rows() {
-  CAY_TRY(Statement rows,
+  CAY_TRY(db::Statement rows,
           db_.prepare_once(
               "SELECT sandbox_id, tenant, labels, looked_at, life_cpu_usec, life_memory_bytes, "
               "cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out FROM usage"));
@@ -69,13 +69,13 @@ Result<std::vector<UsageRow>> UsageTable::rows() {
 }
 
 Result<void> UsageTable::retire(const SandboxId& sandbox) {
-  CAY_TRY(Transaction transaction, Transaction::begin(db_));
+  CAY_TRY(db::Transaction transaction, db::Transaction::begin(db_));
   std::string tenant;
   std::string labels;
   UsageTotals totals;
   {
     CAY_TRY(
-        Statement row,
+        db::Statement row,
         db_.prepare("DELETE FROM usage WHERE sandbox_id = ? RETURNING tenant, labels, cpu_usec, "
                     "memory_mib_ms, running_ms, bytes_in, bytes_out"));
     CAY_TRY(const bool found, row.bind(sandbox.get()).step());
@@ -87,7 +87,7 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
   }
   {
     CAY_TRY(
-        Statement sets,
+        db::Statement sets,
         db_.prepare(
             "SELECT count(*), count(*) FILTER (WHERE labels = ?2) FROM usage_retired WHERE tenant = ?1"));
     CAY_TRY(const bool row, sets.bind(tenant).bind(labels).step());
@@ -95,7 +95,7 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
   }
   {
     CAY_TRY(
-        Statement row,
+        db::Statement row,
         db_.prepare(
             "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, "
             "bytes_out) VALUES (?,?,1,?,?,?,?,?) ON CONFLICT (tenant, labels) DO UPDATE SET "
@@ -111,7 +111,7 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
 }
 
 Result<UsageReport> UsageTable::retired(const TenantId& tenant, const UsageQuery& query) {
-  CAY_TRY(Statement rows,
+  CAY_TRY(db::Statement rows,
           db_.prepare(
               "SELECT labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out "
               "FROM usage_retired WHERE tenant = ?"));

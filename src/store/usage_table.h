@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "model/usage.h"
-#include "store/sqlite.h"
+#include "db/database.h"
 
 namespace cay::store {
 
 class UsageTable {
  public:
-  explicit UsageTable(Database& db) : db_(db) {}
+  explicit UsageTable(db::Database& db) : db_(db) {}
 
   Result<void> put(const std::vector<UsageRow>& rows);
   Result<std::vector<UsageRow>> rows();
@@ -20,7 +20,7 @@ class UsageTable {
  private:
   static constexpr std::int64_t kMostLabelSets = 10'000;  // of a tenant
 
-  Database& db_;
+  db::Database& db_;
 };
 
 }  // namespace cay::store

@@ -1,42 +1,28 @@
-#include "store/sqlite.h"
+#include "db/database.h"
 
 #include <sqlite3.h>
 
 #include <atomic>
 #include <utility>
 
-namespace cay::store {
+namespace cay::db {
 namespace {
 
 constexpr int kBusyMillis = 5000;  // another process (a backup) holds the file
 
-std::atomic<std::uint64_t>& failures() {
+std::atomic<std::uint64_t>& failure_count() {
   static std::atomic<std::uint64_t> count{0};
   return count;
 }
 
-Error error_of(sqlite3* db) {
-  const int code = sqlite3_extended_errcode(db);
-  if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
-    return {Code::kAlreadyExists, "unique", sqlite3_errmsg(db), 0};
-  }
-  ++failures();
-  std::string message = std::string("the store (state.db) failed: ") + sqlite3_errmsg(db);
-  if ((code & 0xff) == SQLITE_FULL) message += "; free space on the disk of the data directory";
-  if ((code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT) {
-    message +=
-        "; restore a backup into another data directory, or begin anew without these sandboxes: cay uninstall --purge --data DIR";
-  }
-  return {Code::kUnavailable, "store_failed", std::move(message), 0};
-}
-
 }  // namespace
 
-std::uint64_t sqlite_failures() { return failures(); }
-void count_sqlite_failure() { ++failures(); }
+std::uint64_t failures() { return failure_count(); }
+void count_failure() { ++failure_count(); }
 
 Statement::Statement(Statement&& other) noexcept
-    : prepared_(std::exchange(other.prepared_, nullptr)),
+    : db_(other.db_),
+      prepared_(std::exchange(other.prepared_, nullptr)),
       owned_(other.owned_),
       bound_(other.bound_) {}
 
@@ -78,7 +64,7 @@ Result<bool> Statement::step() {
   const int code = sqlite3_step(prepared_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  return error_of(sqlite3_db_handle(prepared_));
+  return db_->last_error();
 }
 
 Result<void> Statement::run() {
@@ -99,15 +85,15 @@ bool Statement::is_null(int column) const {
   return sqlite3_column_type(prepared_, column) == SQLITE_NULL;
 }
 
-Result<std::unique_ptr<Database>> Database::open(const std::string& path) {
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, Naming naming) {
   sqlite3* raw = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  std::unique_ptr<Database> db(new Database(raw));
+  std::unique_ptr<Database> db(new Database(raw, std::move(naming)));
   if (code != SQLITE_OK) {
     if (raw == nullptr)
       return Error{Code::kUnavailable, "store_failed", "no memory to open " + path, 0};
-    return error_of(raw).while_doing("open " + path);
+    return db->last_error().while_doing("open " + path);
   }
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_busy_timeout(raw, kBusyMillis);
@@ -121,27 +107,27 @@ Database::~Database() {
 
 Result<Statement> Database::prepare(const std::string& sql) {
   const auto found = prepared_.find(sql);
-  if (found != prepared_.end()) return Statement(found->second);
+  if (found != prepared_.end()) return Statement(*this, found->second);
   sqlite3_stmt* statement = nullptr;
   const int size = static_cast<int>(sql.size());
   if (sqlite3_prepare_v3(db_, sql.c_str(), size, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) !=
       SQLITE_OK) {
-    return error_of(db_);
+    return last_error();
   }
   prepared_[sql] = statement;
-  return Statement(statement);
+  return Statement(*this, statement);
 }
 
 Result<Statement> Database::prepare_once(const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   const int size = static_cast<int>(sql.size());
   if (sqlite3_prepare_v3(db_, sql.c_str(), size, 0, &statement, nullptr) != SQLITE_OK)
-    return error_of(db_);
-  return Statement(statement, true);
+    return last_error();
+  return Statement(*this, statement, true);
 }
 
 Result<void> Database::execute(const std::string& sql) {
-  if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error_of(db_);
+  if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return last_error();
   return {};
 }
 
@@ -157,6 +143,19 @@ void Database::on_commit(std::function<void()> called) {
     return SQLITE_OK;
   };
   sqlite3_wal_hook(db_, hook, this);
+}
+
+Error Database::last_error() const {
+  const int code = sqlite3_extended_errcode(db_);
+  if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
+    return {Code::kAlreadyExists, "unique", sqlite3_errmsg(db_), 0};
+  }
+  count_failure();
+  std::string message = naming_.subject + " failed: " + sqlite3_errmsg(db_);
+  if ((code & 0xff) == SQLITE_FULL) message += "; free space on the disk of the data directory";
+  const bool damaged = (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT;
+  if (damaged && !naming_.if_damaged.empty()) message += "; " + naming_.if_damaged;
+  return {Code::kUnavailable, "store_failed", std::move(message), 0};
 }
 
 Result<Transaction> Transaction::begin(Database& db) {
@@ -177,4 +176,4 @@ Result<void> Transaction::commit() {
   return {};
 }
 
-}  // namespace cay::store
+}  // namespace cay::db

@@ -1,4 +1,4 @@
-// Database and Statement: SQLite with destructors and Results. One thread.
+// Database, Statement and Transaction: SQLite with destructors and Results. One thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -6,20 +6,29 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace cay::store {
+namespace cay::db {
+
+// How errors name a database, and what they advise where its file is damaged.
+struct Naming {
+  std::string subject = "the database";
+  std::string if_damaged{};
+};
+
+class Database;
 
 // A prepared statement while it runs: bound in order, stepped, and made ready for its next use when
 // destroyed.
 class Statement {
  public:
-  explicit Statement(sqlite3_stmt* prepared, bool owned = false)
-      : prepared_(prepared), owned_(owned) {}
+  Statement(const Database& db, sqlite3_stmt* prepared, bool owned = false)
+      : db_(&db), prepared_(prepared), owned_(owned) {}
   Statement(Statement&& other) noexcept;
   Statement& operator=(Statement&&) = delete;
   ~Statement();
@@ -41,19 +50,22 @@ class Statement {
   bool is_null(int column) const;
 
  private:
+  const Database* db_;
   sqlite3_stmt* prepared_;
   bool owned_;
   int bound_ = 0;
 };
 
-// Calls of this process that failed, but for a constraint: the disk, the file, a bug.
-std::uint64_t sqlite_failures();
-void count_sqlite_failure();
+// Returns how many calls of this process failed: the disk, the file or a bug. Broken constraints do
+// not count.
+std::uint64_t failures();
+// Counts a failure that SQLite does not see, such as one to sync its log.
+void count_failure();
 
 class Database {
  public:
   // Opens or makes the file. Fails kUnavailable (store_failed).
-  static Result<std::unique_ptr<Database>> open(const std::string& path);
+  static Result<std::unique_ptr<Database>> open(const std::string& path, Naming naming = {});
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
@@ -69,14 +81,18 @@ class Database {
   // database has a write-ahead log.
   void on_commit(std::function<void()> called);
 
+  // Returns the error of the last call that failed, and counts it.
+  Error last_error() const;
+
  private:
-  explicit Database(sqlite3* db) : db_(db) {}
+  Database(sqlite3* db, Naming naming) : db_(db), naming_(std::move(naming)) {}
   sqlite3* db_;
+  Naming naming_;
   std::map<std::string, sqlite3_stmt*> prepared_;
   std::function<void()> committed_;
 };
 
-// Rolls back unless committed.
+// Begins at once with the right to write (BEGIN IMMEDIATE). Rolls back unless committed.
 class Transaction {
  public:
   static Result<Transaction> begin(Database& db);
@@ -90,4 +106,8 @@ class Transaction {
   Database* db_;
 };
 
-}  // namespace cay::store
+// Copies the database `from` to the new file `to` (mode 0600) as of one moment, by SQLite's backup
+// API: another process may go on writing meanwhile. Fails kUnavailable (store_failed).
+Result<void> copy_database(const std::string& from, const std::string& to);
+
+}  // namespace cay::db
