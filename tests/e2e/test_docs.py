@@ -116,3 +116,23 @@ def test_relative_links_of_the_docs_exist():
             if not (page.parent / target).exists():
                 broken.append(f"{page.relative_to(ROOT)}: {target}")
     assert not broken
+
+
+@pytest.mark.parametrize("folder", ["guide", "operator"])
+def test_commands_and_options_of_the_pages_exist(folder):
+    """Each `cay COMMAND --option` in a block of a page is in the help of that command."""
+    helps, unknown, seen = {}, [], 0
+    for page in sorted((ROOT / "docs" / folder).glob("*.md")):
+        lines = "\n".join(fences(page.relative_to(ROOT), "sh")).splitlines()
+        for line in lines:
+            line = line.split(" #")[0].split(" -- ")[0]
+            for command, rest in re.findall(r"(?:^|\s|\()cay ([a-z]+)([^|&]*)", line):
+                if command not in helps:
+                    done = subprocess.run(
+                        [ROOT / BUILD / "cay", command, "--help"], capture_output=True, text=True
+                    )
+                    helps[command] = done.stdout if done.returncode == 0 else ""
+                words = [command, *re.findall(r"(?<=\s)--[a-z-]+", rest)]
+                seen += len(words)
+                unknown += [f"{page.name}: {line}" for word in words if word not in helps[command]]
+    assert seen > 10 and not unknown
