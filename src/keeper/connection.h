@@ -30,6 +30,8 @@ class Connection {
   // connection is of no use any more.
   bool send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload);
   bool room() const { return out_.size() - out_begin_ < kHighWater; }
+  // The longest frame that the peer may send, from its next one on. At first kMaxStartPayload.
+  void allow(std::uint32_t most_payload) { reader_.allow(most_payload); }
   // Nothing more is read; on_close comes once all was sent, or the peer is gone.
   void close_after_flush();
   // Whether everything was handed to the kernel.

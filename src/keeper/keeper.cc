@@ -29,6 +29,7 @@
 #include "keeper/spawner.h"
 #include "keeper/stats.h"
 #include "keeper/tunnels.h"
+#include "wire/hello_proof.h"
 
 namespace cay::keeper {
 namespace {
@@ -49,7 +50,16 @@ std::uint32_t most_running(const Context& context) {
 
 }  // namespace
 
-Result<void> check(const Context& context) { return ProgramRecord::check(context); }
+Result<void> check(const Context& context) {
+  const auto* shared = std::get_if<SharedKey>(&context.daemon);
+  if (shared != nullptr && shared->key.size() < wire::kHelloKey) {
+    return Error{Code::kInvalidArgument, "short_key",
+                 "the key that authenticates the daemon to a keeper has fewer than " +
+                     std::to_string(wire::kHelloKey) + " bytes",
+                 0};
+  }
+  return ProgramRecord::check(context);
+}
 
 void run(const Context& given) {
   static const Context context = given;

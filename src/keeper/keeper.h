@@ -10,6 +10,7 @@
 
 #include "base/profile.h"
 #include "base/result.h"
+#include "keeper/peer_proof.h"
 
 namespace cay::keeper {
 
@@ -20,9 +21,9 @@ struct Context {
   std::string boot_id;
   std::string build;
 
-  int listen_fd = -1;    // UNIX stream socket, listening, non-blocking
-  uid_t daemon_uid = 0;  // the only peer served (SO_PEERCRED), besides root
-  int spool_fd = -1;     // directory for commands' spools, on the host's disk
+  int listen_fd = -1;  // stream socket, listening, non-blocking: UNIX, or TCP with a SharedKey
+  DaemonProof daemon = PeerCredentials{};  // whom it serves, and how such a peer proves itself
+  int spool_fd = -1;                       // directory for commands' spools, on the host's disk
   int lifeline_fd = -1;  // write end; init's poll sees it close. CLOEXEC, never handed on
   int init_pidfd = -1;   // of PID 1 inside; -1 in tests: commands then run where the keeper is
   bool own_clocks =
@@ -70,7 +71,6 @@ struct Context {
   std::uint64_t default_spool_limit = std::uint64_t{4} << 30;   // per stream
   std::uint64_t sandbox_spool_limit = std::uint64_t{16} << 30;  // all commands together
 
-  bool skip_peer_check = false;     // TCP has no SO_PEERCRED: whoever listens vouches for the peer
   std::string witness = "outside";  // where this keeper stands: outside|inside the sandbox
   std::int64_t orphan_grace_ms =
       30'000;  // after a daemon's return, for kill_on_disconnect commands

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "os/unix_socket.h"
-
 namespace cay::keeper {
 namespace {
 
@@ -37,7 +35,7 @@ void Server::begin(Services services) {
 }
 
 void Server::admit(UniqueFd fd) {
-  if (!context_.skip_peer_check && !os::peer_is(fd.get(), context_.daemon_uid)) return;
+  if (!PeerProof::admits(context_.daemon, fd.get())) return;
   // A silent one gives way to a new one: peers that never send HELLO keep nobody out.
   const auto silent = [](const Peer& peer) { return !peer.greeted; };
   if (std::count_if(peers_.begin(), peers_.end(), silent) >= kMostUngreeted) {
@@ -46,7 +44,16 @@ void Server::admit(UniqueFd fd) {
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on,
                sizeof on);  // refused by UNIX sockets: fine
-  Peer& peer = peers_.emplace_back();
+  wire::Hello hello;
+  hello.role = "keeper";
+  hello.boot_id = context_.boot_id;
+  hello.instance = context_.instance;
+  hello.sandbox_id = context_.sandbox_id;
+  hello.witness = context_.witness;
+  hello.build = context_.build;
+  hello.passes_sockets = passes_sockets_;
+  hello.notes = true;
+  Peer& peer = peers_.emplace_back(PeerProof(context_.daemon, std::move(hello)));
   Peer* self = &peer;
   peer.number = next_number_++;
   Connection::Events events;
@@ -61,17 +68,9 @@ void Server::admit(UniqueFd fd) {
   };
   events.on_close = [this, self] { on_close(*self); };
   peer.connection = std::make_unique<Connection>(loop_, std::move(fd), std::move(events));
+  peer.connection->allow(peer.proof.most_payload());
   peer.greeting = loop_.after(kGreetingMs, [this, self] { on_close(*self); });
-  wire::Hello hello;
-  hello.role = "keeper";
-  hello.boot_id = context_.boot_id;
-  hello.instance = context_.instance;
-  hello.sandbox_id = context_.sandbox_id;
-  hello.witness = context_.witness;
-  hello.build = context_.build;
-  hello.passes_sockets = passes_sockets_;
-  hello.notes = true;
-  peer.connection->send(Type::kHello, 0, wire::encode(hello));
+  peer.connection->send(Type::kHello, 0, peer.proof.hello());
 }
 
 void Server::on_frame(Peer& peer, wire::Frame frame) {
@@ -82,10 +81,10 @@ void Server::on_frame(Peer& peer, wire::Frame frame) {
 }
 
 void Server::greet(Peer& peer, const wire::Frame& frame) {
-  const auto hello = wire::decode<wire::Hello>(frame.payload);
-  if (static_cast<Type>(frame.type) != Type::kHello || frame.channel != 0 || !hello)
-    return on_close(peer);
-  if (hello->min_version > wire::kProtocolNow || hello->max_version < wire::kProtocolMin) {
+  const PeerProof::Step step = peer.proof.take(frame);
+  if (step == PeerProof::Step::kRefused) return on_close(peer);
+  if (step == PeerProof::Step::kMore) return;
+  if (step == PeerProof::Step::kOtherVersion) {
     peer.connection->send(Type::kError, 0,
                           wire::encode(wire::ErrorMsg{
                               static_cast<std::uint32_t>(Code::kUnsupported), "protocol_version",
@@ -95,9 +94,13 @@ void Server::greet(Peer& peer, const wire::Frame& frame) {
     peer.connection->close_after_flush();
     return;
   }
+  const wire::Hello& hello = peer.proof.theirs();
+  const std::string proof = peer.proof.answer();
+  if (!proof.empty()) peer.connection->send(Type::kProof, 0, proof);
+  peer.connection->allow(wire::kMaxStartPayload);
   peer.greeted = true;
   peer.greeting.reset();
-  if (hello->role == "tunnel") {
+  if (hello.role == "tunnel") {
     peer.for_sockets = true;
     return;
   }
@@ -107,7 +110,7 @@ void Server::greet(Peer& peer, const wire::Frame& frame) {
     on_close(old);
   }
   daemon_ = &peer;
-  services_.notes->daemon_came(hello->notes);
+  services_.notes->daemon_came(hello.notes);
   services_.commands->daemon_returned();
 }
 

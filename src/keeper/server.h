@@ -19,6 +19,7 @@
 #include "keeper/notes.h"
 #include "keeper/outbox.h"
 #include "keeper/pauser.h"
+#include "keeper/peer_proof.h"
 #include "keeper/readers.h"
 #include "keeper/tunnels.h"
 #include "wire/messages.h"
@@ -52,11 +53,13 @@ class Server : public Outbox {
 
  private:
   struct Peer {
+    explicit Peer(PeerProof shown) : proof(std::move(shown)) {}
+    PeerProof proof;
     std::uint64_t number = 0;
     std::unique_ptr<Connection> connection;
-    bool greeted = false;
+    bool greeted = false;      // it has sent HELLO and is proved
     bool for_sockets = false;  // a daemon that wants tunnels' sockets
-    Timer greeting;            // time to send HELLO
+    Timer greeting;            // time to get so far
   };
 
   void admit(UniqueFd fd);

@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/sha256.h"
 #include "launcher/default_snapshot_etc.h"
 #include "launcher/default_snapshot_local.h"
 #include "launcher/default_snapshot_tree.h"
-#include "launcher/sha256.h"
 #include "os/file.h"
 
 namespace cay::launcher {

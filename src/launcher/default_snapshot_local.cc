@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/sha256.h"
+#include "base/sha256.h"
 #include "os/file.h"
 
 namespace cay::launcher {

@@ -188,7 +188,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.boot_id = host.boot_id;
   context.build = host.config.build;
   context.listen_fd = plan.listen_fd;
-  context.daemon_uid = host.config.daemon_uid;
+  context.daemon = keeper::PeerCredentials{host.config.daemon_uid};
   context.spool_fd = plan.spool_fd;
   if (plan.spool_bytes > 0) context.sandbox_spool_limit = plan.spool_bytes;
   context.lifeline_fd = lifeline_write.release();

@@ -32,6 +32,8 @@ class FrameReader {
   explicit FrameReader(std::uint32_t most_payload = kMaxPayload) : most_payload_(most_payload) {}
   void feed(std::string_view bytes);
   std::optional<Frame> next();
+  // From the next frame on.
+  void allow(std::uint32_t most_payload) { most_payload_ = most_payload; }
   bool bad() const { return bad_; }
   std::size_t buffered() const { return buffer_.size() - begin_; }
 

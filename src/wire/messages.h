@@ -24,6 +24,8 @@ enum class Type : std::uint16_t {
   kEof = 6,     // Eof: the sender of DATA is done
   kCancel = 7,  // Empty; the daemon gives the channel up (an attach: detaches); on channel 0: it
                 // ends politely
+  kProof = 8,   // Proof, after both HELLOs, on channel 0; between daemon and keeper, where a key
+                // authenticates them (wire/hello_proof.h)
 
   // daemon -> keeper, and answers
   kStart = 20,   // StartCommand -> kCommand
@@ -97,6 +99,7 @@ struct Hello {
   bool notes = false;  // keeper: sends kNote; daemon: answers them with kNoted
   std::vector<std::string> features{};  // what the peer can do; a launcher:
                                         // wire/launcher_features.h
+  std::string nonce{};                  // random, of this connection alone; where kProof follows
   bool has(std::string_view feature) const {
     return std::find(features.begin(), features.end(), feature) != features.end();
   }
@@ -113,6 +116,15 @@ struct Hello {
     v(9, passes_sockets);
     v(10, notes);
     v(11, features);
+    v(12, nonce);
+  }
+};
+
+struct Proof {
+  std::string mac;  // wire/hello_proof.h
+  template <class V>
+  void fields(V& v) {
+    v(1, mac);
   }
 };
 

@@ -7,6 +7,9 @@
 #include <cerrno>
 #include <stdexcept>
 
+#include "os/random.h"
+#include "wire/hello_proof.h"
+
 namespace cay::keeper::testing {
 
 wire::Type type_of(const wire::Frame& frame) { return static_cast<wire::Type>(frame.type); }
@@ -62,10 +65,20 @@ wire::Hello Client::hello(bool takes_notes) {
   wire::Hello ours;
   ours.notes = takes_notes;
   ours.role = "daemon";
-  send(wire::Type::kHello, 0, ours);
+  if (!key_.empty()) ours.nonce = *os::random_bytes(wire::kHelloNonce);
+  const std::string daemon = wire::encode(ours);
+  send(wire::Type::kHello, 0, daemon);
   const wire::Frame frame = next(0);
   const auto theirs = wire::decode<wire::Hello>(frame.payload);
   if (type_of(frame) != wire::Type::kHello || !theirs) throw std::runtime_error("no HELLO");
+  if (key_.empty()) return *theirs;
+  const wire::Hellos both{frame.payload, daemon};
+  send(wire::Type::kProof, 0, wire::Proof{wire::prove_hello(key_, wire::Prover::kDaemon, both)});
+  const wire::Frame answer = next(0);
+  const auto proof = wire::decode<wire::Proof>(answer.payload);
+  if (type_of(answer) != wire::Type::kProof || !proof ||
+      !wire::is_proved(key_, wire::Prover::kKeeper, both, proof->mac))
+    throw std::runtime_error("the keeper proves nothing");
   return *theirs;
 }
 

@@ -24,9 +24,11 @@ struct Output {
 
 class Client {
  public:
-  explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
+  // `key`: proves itself by it (wire/hello_proof.h); empty: the keeper needs no proof.
+  explicit Client(UniqueFd socket, std::string key = {})
+      : socket_(std::move(socket)), key_(std::move(key)) {}
 
-  // Exchanges HELLO; the keeper's.
+  // Exchanges HELLO and the proofs; the keeper's HELLO. Throws if the keeper proves nothing.
   wire::Hello hello(bool takes_notes = false);
   std::uint32_t channel() { return next_channel_++; }
   void send(wire::Type type, std::uint32_t channel, std::string payload);
@@ -64,6 +66,7 @@ class Client {
  private:
   wire::Frame receive();
   UniqueFd socket_;
+  std::string key_;
   wire::FrameReader reader_;
   std::map<std::uint32_t, std::deque<wire::Frame>> inbox_;
   std::uint32_t next_channel_ = 1;

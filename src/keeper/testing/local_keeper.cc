@@ -68,9 +68,9 @@ LocalKeeper::LocalKeeper(Transport transport, const std::function<void(Context&)
   context.instance = "test";
   context.build = "test";
   context.listen_fd = listener.get();
-  context.daemon_uid = ::getuid();
+  context.daemon = PeerCredentials{::getuid()};
+  if (transport == Transport::kTcp) context.daemon = SharedKey{key()};
   context.spool_fd = spool.get();
-  context.skip_peer_check = transport == Transport::kTcp;
   if (change) change(context);
   pid_ = ::fork();
   require(pid_ >= 0, "fork");
@@ -111,7 +111,7 @@ UniqueFd LocalKeeper::connect() const {
 }
 
 Client LocalKeeper::client() const {
-  Client client(connect());
+  Client client(connect(), key());
   client.hello();
   return client;
 }

@@ -11,6 +11,7 @@
 #include "base/unique_fd.h"
 #include "keeper/keeper.h"
 #include "keeper/testing/client.h"
+#include "wire/hello_proof.h"
 
 namespace cay::keeper::testing {
 
@@ -40,7 +41,11 @@ class LocalKeeper {
   LocalKeeper& operator=(const LocalKeeper&) = delete;
 
   UniqueFd connect() const;
-  // Returns a connection that has sent HELLO.
+  // The key by which a peer proves itself over TCP; empty: none is needed.
+  std::string key() const {
+    return transport_ == Transport::kTcp ? std::string(wire::kHelloKey, 'k') : std::string();
+  }
+  // Returns a connection that has sent HELLO, and proved itself.
   Client client() const;
   pid_t pid() const { return pid_; }
   const std::string& spool() const { return spool_; }  // the spool directory

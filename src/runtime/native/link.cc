@@ -8,7 +8,9 @@
 
 #include "base/assert.h"
 #include "base/hang_up.h"
+#include "os/random.h"
 #include "runtime/native/channel.h"
+#include "wire/hello_proof.h"
 
 namespace cay::runtime {
 namespace {
@@ -34,10 +36,15 @@ Link::Link(StreamSocket socket, std::string peer)
 
 Link::~Link() = default;
 
-Task<wire::Hello> Link::greet(wire::Hello ours, Millis limit) {
+Task<wire::Hello> Link::greet(wire::Hello ours, Millis limit, std::string key) {
   auto self = shared_from_this();
   const Deadline deadline = after(limit);
-  send(wire::Type::kHello, 0, wire::encode(ours));
+  if (!key.empty()) {
+    CAY_CO_TRY(ours.nonce, os::random_bytes(wire::kHelloNonce));
+    awaits_proof_ = true;
+  }
+  const std::string our_hello = wire::encode(ours);
+  send(wire::Type::kHello, 0, our_hello);
   while (self->alive_ && !self->theirs_ && !passed(deadline)) {
     co_await wait_until(self->changed_, deadline);
   }
@@ -58,7 +65,29 @@ Task<wire::Hello> Link::greet(wire::Hello ours, Millis limit) {
                         ": install matching versions of cay, then restart the older part",
                     0};
   }
+  if (!key.empty()) {
+    CAY_CO_CHECK(co_await self->prove(std::move(key), our_hello, deadline));
+  }
   co_return theirs;
+}
+
+// No request is sent before this has ended well: the peer may be anybody.
+Task<void> Link::prove(std::string key, std::string our_hello, Deadline deadline) {
+  auto self = shared_from_this();
+  const wire::Hellos both{self->their_hello_, our_hello};
+  const wire::Proof ours{wire::prove_hello(key, wire::Prover::kDaemon, both)};
+  send(wire::Type::kProof, 0, wire::encode(ours));
+  while (self->alive_ && !self->their_proof_ && !passed(deadline)) {
+    co_await wait_until(self->changed_, deadline);
+  }
+  if (!self->alive_) co_return self->why_;
+  if (!self->their_proof_)
+    co_return Error{Code::kUnavailable, "no_hello", self->peer_ + " did not prove itself", 0};
+  if (!wire::is_proved(key, wire::Prover::kKeeper, both, self->their_proof_->mac)) {
+    co_return Error{Code::kConflict, "peer_not_proved",
+                    self->peer_ + " does not hold the key of this sandbox", 0};
+  }
+  co_return Result<void>{};
 }
 
 std::unique_ptr<Channel> Link::open() {
@@ -157,6 +186,15 @@ void Link::take(wire::Frame frame) {
     return;
   }
   if (frame.channel == 0) {
+    if (awaits_proof_) {
+      auto proof =
+          is(frame, wire::Type::kProof) ? wire::decode<wire::Proof>(frame.payload) : std::nullopt;
+      if (!proof) return breach("something else before its proof");
+      their_proof_ = *std::move(proof);
+      awaits_proof_ = false;
+      changed_.notify();
+      return;
+    }
     if (on_event_) on_event_(frame);
     return;
   }
@@ -200,6 +238,7 @@ void Link::take_hello(const wire::Frame& frame) {
     return;
   }
   theirs_ = std::move(*hello);
+  their_hello_ = frame.payload;
   changed_.notify();
 }
 

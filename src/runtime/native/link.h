@@ -38,8 +38,9 @@ class Link : public std::enable_shared_from_this<Link> {
   Link& operator=(const Link&) = delete;
 
   // Sends our HELLO and waits for theirs. kUnsupported (protocol_version) if there is no common
-  // version; kUnavailable (no_hello) at the limit.
-  Task<wire::Hello> greet(wire::Hello ours, Millis limit);
+  // version; kUnavailable (no_hello) at the limit. With a key, both sides then prove that they hold
+  // it (wire/hello_proof.h): kConflict (peer_not_proved) if the peer's proof is wrong.
+  Task<wire::Hello> greet(wire::Hello ours, Millis limit, std::string key = {});
 
   // A new channel, numbered from 1. On a dead link, one that fails with the link's reason.
   std::unique_ptr<Channel> open();
@@ -85,6 +86,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void read_more();
   void take(wire::Frame frame);
   void take_hello(const wire::Frame& frame);
+  Task<void> prove(std::string key, std::string our_hello, Deadline deadline);
 
   StreamSocket socket_;
   std::string peer_;
@@ -97,6 +99,9 @@ class Link : public std::enable_shared_from_this<Link> {
   bool broke_protocol_ = false;
   Error why_;
   std::optional<wire::Hello> theirs_;
+  std::string their_hello_;  // its payload
+  bool awaits_proof_ = false;
+  std::optional<wire::Proof> their_proof_;
   std::uint32_t next_channel_ = 1;
   std::unordered_map<std::uint32_t, std::shared_ptr<ChannelState>> channels_;
   std::function<void(const wire::Frame&)> on_event_;

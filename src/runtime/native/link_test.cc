@@ -9,6 +9,7 @@
 #include "async/testing.h"
 #include "runtime/native/channel.h"
 #include "runtime/native/testing/fake_peer.h"
+#include "wire/hello_proof.h"
 
 namespace cay::runtime {
 namespace {
@@ -53,6 +54,50 @@ class LinkTest : public ::testing::Test {
     co_return got;
   }
 };
+
+// A keeper over TCP must prove that it holds the key before it gets any request.
+class KeyTest : public LinkTest {
+ protected:
+  // Greets with key_, while the peer proves itself by `peers_key`.
+  Result<wire::Hello> greet(std::string peers_key) {
+    Result<wire::Hello> got = Error{Code::kInternal, "test", "no result", 0};
+    auto peer = [&]() -> asio::awaitable<void> {
+      wire::Hello hello;
+      hello.role = "keeper";
+      hello.nonce = std::string(wire::kHelloNonce, 'n');
+      co_await ends_.peer.write(wire::Type::kHello, 0, hello);
+      const auto ours = co_await ends_.peer.read();
+      const auto proof = co_await ends_.peer.read();
+      EXPECT_EQ(proof.type, static_cast<std::uint16_t>(wire::Type::kProof));
+      const std::string keeper = wire::encode(hello);
+      const wire::Hellos both{keeper, ours.payload};
+      const auto shown = wire::decode<wire::Proof>(proof.payload);
+      EXPECT_TRUE(shown && wire::is_proved(key_, wire::Prover::kDaemon, both, shown->mac));
+      const wire::Proof answer{wire::prove_hello(peers_key, wire::Prover::kKeeper, both)};
+      co_await ends_.peer.write(wire::Type::kProof, 0, answer);
+    };
+    auto ours = [&]() -> asio::awaitable<void> {
+      const wire::Hello hello;
+      got = co_await ends_.link->greet(hello, kSoon, key_);
+    };
+    play(peer(), ours());
+    return got;
+  }
+  const std::string key_ = std::string(wire::kHelloKey, 'k');
+};
+
+TEST_F(KeyTest, AKeeperThatHoldsItIsGreeted) {
+  const auto got = greet(key_);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->role, "keeper");
+}
+
+TEST_F(KeyTest, AKeeperThatDoesNotIsRefused) {
+  const auto got = greet(std::string(wire::kHelloKey, 'x'));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, Code::kConflict);
+  EXPECT_EQ(got.error().reason, "peer_not_proved");
+}
 
 TEST_F(LinkTest, AnotherVersionIsRefusedWithBothNamed) {
   auto peer = [this]() -> asio::awaitable<void> {

@@ -36,11 +36,12 @@ Task<std::unique_ptr<core::Tunnel>> NativeLiveSandbox::open_tunnel(std::uint16_t
 
 std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial,
                                             wire::Hello hello, std::string sandbox_id,
-                                            std::string instance) {
+                                            std::string instance, std::string key) {
   PersistentLink::Config config;
   config.peer = "the sandbox's keeper";
   config.dial = std::move(dial);
   config.hello = std::move(hello);
+  config.key = std::move(key);
   config.mortal = true;
   config.unreachable =
       Error{Code::kUnavailable, "keeper_unreachable",

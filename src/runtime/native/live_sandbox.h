@@ -34,10 +34,11 @@ class NativeLiveSandbox final : public core::LiveSandbox,
   std::optional<SandboxNetwork> network_;
 };
 
-// A PersistentLink to the keeper of `sandbox_id` (empty: any) of `instance` (empty: any).
+// A PersistentLink to the keeper of `sandbox_id` (empty: any) of `instance` (empty: any). `key`: by
+// which both sides prove themselves over TCP.
 std::shared_ptr<PersistentLink> keeper_line(asio::any_io_executor loop, Dialer dial,
                                             wire::Hello hello, std::string sandbox_id,
-                                            std::string instance);
+                                            std::string instance, std::string key = {});
 
 // Asks the keeper to end everything inside, recording the ends. Does not wait longer than `limit`.
 Task<void> polite_shutdown(std::shared_ptr<PersistentLink> line, Millis limit);

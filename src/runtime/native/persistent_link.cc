@@ -116,7 +116,8 @@ Task<std::shared_ptr<Link>> PersistentLink::connect() {
     if (alive) alive->on_frame(frame);
   });
   auto ours = self->config_.hello;
-  auto hello = co_await link->greet(std::move(ours), self->config_.greet_limit);
+  auto key = self->config_.key;
+  auto hello = co_await link->greet(std::move(ours), self->config_.greet_limit, std::move(key));
   if (!hello) {
     link->close(hello.error());
     co_return std::move(hello).error();

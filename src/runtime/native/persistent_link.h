@@ -20,6 +20,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
     std::string peer;  // for messages: "the launcher"
     Dialer dial;
     wire::Hello hello;  // ours
+    std::string key{};  // both sides prove that they hold it; empty: the transport carries user ids
     // Returns an error if the peer that greeted is not the wanted one. If `mortal`, the error ends
     // the link for good. Otherwise callers get it while the link is tried again.
     std::function<Result<void>(const wire::Hello&)> check;

@@ -77,7 +77,8 @@ class ConformanceTest : public ::testing::TestWithParam<keeper::testing::Transpo
     wire::Hello hello;
     hello.role = "daemon";
     hello.notes = true;
-    line_ = keeper_line(loop_.get_executor(), std::move(dialer), hello, kSandbox, "test");
+    line_ = keeper_line(loop_.get_executor(), std::move(dialer), hello, kSandbox, "test",
+                        keeper_.key());
     line_->start();
     box_ = std::make_shared<NativeLiveSandbox>(line_);
   }

@@ -1,14 +1,16 @@
-#include "launcher/sha256.h"
+#include "base/sha256.h"
 
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
-namespace cay::launcher {
+namespace cay {
 namespace {
 
 using Block = const unsigned char*;
+
+constexpr std::size_t kBlockBytes = 64;
 
 constexpr std::array<std::uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -47,23 +49,44 @@ void absorb(State& state, Block block) {
 
 }  // namespace
 
-std::string sha256_hex(std::string_view bytes) {
+std::string sha256(std::string_view bytes) {
   State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::string padded(bytes);
   padded.push_back('\x80');
-  while (padded.size() % 64 != 56) padded.push_back('\0');
+  while (padded.size() % kBlockBytes != 56) padded.push_back('\0');
   const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
   for (int shift = 56; shift >= 0; shift -= 8)
     padded.push_back(static_cast<char>((bits >> shift) & 0xff));
-  for (std::size_t at = 0; at < padded.size(); at += 64) {
+  for (std::size_t at = 0; at < padded.size(); at += kBlockBytes) {
     absorb(state, reinterpret_cast<Block>(padded.data() + at));
   }
-  std::string hex;
+  std::string digest;
   for (std::uint32_t word : state)
-    for (int shift = 28; shift >= 0; shift -= 4)
-      hex.push_back("0123456789abcdef"[(word >> shift) & 15]);
+    for (int shift = 24; shift >= 0; shift -= 8)
+      digest.push_back(static_cast<char>((word >> shift) & 0xff));
+  return digest;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  std::string hex;
+  for (const char raw : sha256(bytes)) {
+    const auto byte = static_cast<unsigned char>(raw);
+    hex.push_back("0123456789abcdef"[byte >> 4]);
+    hex.push_back("0123456789abcdef"[byte & 15]);
+  }
   return hex;
 }
 
-}  // namespace cay::launcher
+std::string hmac_sha256(std::string_view key, std::string_view bytes) {
+  std::string block = key.size() > kBlockBytes ? sha256(key) : std::string(key);
+  block.resize(kBlockBytes, '\0');
+  const auto masked = [&block](unsigned char mask) {
+    std::string out = block;
+    for (char& byte : out) byte = static_cast<char>(static_cast<unsigned char>(byte) ^ mask);
+    return out;
+  };
+  return sha256(masked(0x5c) + sha256(masked(0x36).append(bytes)));
+}
+
+}  // namespace cay
