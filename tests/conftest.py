@@ -16,6 +16,9 @@ def pytest_configure(config):
         signal.SIGTERM, signal.default_int_handler
     )  # told to end, it still ends its daemons
     config.addinivalue_line("markers", "heavy: moves a lot of data; left out under sanitizers")
+    config.addinivalue_line(
+        "markers", "depth: of gate, vault and escape; tests/long runs it, ./test does not"
+    )
 
 
 def pytest_collection_modifyitems(items):

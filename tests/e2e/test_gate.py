@@ -166,6 +166,7 @@ def test_refused_names_fail_in_dns_at_once(packages, everything):
     assert words == ["hello other.gate.test"]
 
 
+@pytest.mark.depth
 def test_a_lookup_that_fails_is_told_as_no_rules_doing(everything):
     words, _ = everything.attempt({"host": "nowhere.gate.test", "port": 80})
     assert "hello" not in words[0]
@@ -218,6 +219,7 @@ def test_an_address_that_the_operator_lists_needs_no_name(packages):
     assert words == ["ping", "reset"]
 
 
+@pytest.mark.depth
 def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by_a_rule(packages):
     program = (
         "import socket, time\ns = socket.create_connection(('bulk.gate.test', 7001)); s.sendall(b'x' * 5000); n = 0\n"
@@ -267,6 +269,7 @@ def test_a_name_cannot_be_shown_as_another(everything):
     assert line["verdict"] == "refused" and line["remedy"] == ""
 
 
+@pytest.mark.depth
 def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
     flood = (
         "import os, socket, time\nend = time.monotonic() + 6\nfor _ in range(3): os.fork()\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -281,6 +284,7 @@ def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
     everything.daemon.cli("kill", everything.name, command)
 
 
+@pytest.mark.depth
 def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
     ask = (
         "import socket, time\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(('8.8.8.8', 53))\n"
@@ -323,6 +327,7 @@ def cut_off(asked):
             )
 
 
+@pytest.mark.depth
 def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(world, request):
     daemon = new_daemon(*world.settings)
     daemon.prefix = world.with_etc("hosts", "resolv.conf")
@@ -358,6 +363,7 @@ def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(w
                 one.close()
 
 
+@pytest.mark.depth
 def test_other_programs_that_ask(packages):
     tried = 0
     for program, line in (
@@ -563,6 +569,7 @@ def serving_pid(daemon):
     return next((pid for pid, parent in found.items() if parent in found), None)
 
 
+@pytest.mark.depth
 def test_a_thousand_connections_and_nothing_is_left(gated, packages):
     program = r"""
 import resource, socket
@@ -797,6 +804,7 @@ def test_what_the_operator_does_not_allow_is_refused(own_daemon, tmp_path):
         assert http.post("/api/v1/sandboxes", json={"policy": "some"}).status_code == 400
 
 
+@pytest.mark.depth
 def test_a_users_own_daemon_has_a_gate_of_that_user():
     """No capability but the launcher's is needed: neither the daemon's nor the gate's."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:

@@ -172,6 +172,7 @@ print("asked")
 """
 
 
+@pytest.mark.depth
 def test_names_that_are_looked_up_are_bytes_that_go_out(capped):
     """The one who answers for a domain reads what is asked of it."""
     daemon, limit, _ = capped
@@ -194,6 +195,7 @@ def test_names_that_are_looked_up_are_bytes_that_go_out(capped):
     wait_until(lambda: other.net()["sent_bytes"] == 300 * 73, "a count of all that was asked")
 
 
+@pytest.mark.depth
 def test_a_gate_that_is_killed_in_the_middle_gives_no_more(capped):
     """What it moved within its last second is in no count, but was set aside before it went."""
     daemon, _, counted = capped
@@ -215,6 +217,7 @@ def test_a_gate_that_is_killed_in_the_middle_gives_no_more(capped):
     box.line(reason="bytes_used_up", verdict="refused", port=TAKING)
 
 
+@pytest.mark.depth
 def test_not_a_byte_more_comes_in(capped):
     daemon, limit, _ = capped
     box = Box(daemon, "open")
@@ -227,6 +230,7 @@ def test_not_a_byte_more_comes_in(capped):
     assert int(box.python(TAKE, V4, str(GIVING)).text) >= 2_000_000, "the control"
 
 
+@pytest.mark.depth
 def test_what_goes_by_a_secret_counts_too(request, tmp_path):
     with standing(VaultWorld(tmp_path, "sk-live-" + os.urandom(24).hex())) as world:
         config = pathlib.Path(tmp_path / "net.toml")

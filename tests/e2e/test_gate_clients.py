@@ -12,7 +12,10 @@ import pytest
 from harness import ROOT, slow
 from test_gate import AT_ONCE, Box, gated, world  # noqa: F401  (fixtures)
 
-pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+pytestmark = [
+    pytest.mark.depth,
+    pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing()),
+]
 TREE = pathlib.Path(os.environ.get("CAY_CLIENTS", ROOT / "build/long/clients"))
 
 # Each prints one JSON object: the results for an allowed and a refused host, and the time of the

@@ -171,6 +171,7 @@ def served_from_now_on(daemon, name):
     wait_until(told.exists, f"the gate begins with {name}", 30)
 
 
+@pytest.mark.depth
 def test_a_gate_that_is_connected_to_keepers_no_more_is_started_again():
     with own_gate() as daemon:
         served_from_now_on(daemon, "before")

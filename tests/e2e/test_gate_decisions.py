@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 
+import pytest
+
 from harness import CAY, wait_until
 from outside_world import UNLISTED, V4
 from test_cli import Terminal
@@ -123,6 +125,7 @@ def test_each_decision_is_told_by_its_number(make):  # noqa: F811
             assert http.get(route, params=wrong).status_code == 400, wrong
 
 
+@pytest.mark.depth
 def test_following_goes_on_over_a_kill_of_gate_and_daemon(make, tmp_path):  # noqa: F811
     box = make("allowed.gate.test", f"{V4}:7003")
     with following(box, tmp_path / "json", "--json") as follower, following(
@@ -160,6 +163,7 @@ for number in range(40000):
 """
 
 
+@pytest.mark.depth
 def test_what_is_no_longer_kept_is_counted(make, tmp_path):  # noqa: F811
     box = make("allowed.gate.test")
     assert words_of(box, WEB) == [HELLO]
@@ -191,6 +195,7 @@ def test_what_is_no_longer_kept_is_counted(make, tmp_path):  # noqa: F811
     )
 
 
+@pytest.mark.depth
 def test_what_a_dry_run_proposes_can_be_given_as_it_is(make):  # noqa: F811
     box = make("allowed.gate.test")
     own = {"host": "192.0.0.5", "port": 80}
@@ -217,6 +222,7 @@ def test_what_a_dry_run_proposes_can_be_given_as_it_is(make):  # noqa: F811
     assert words_of(box, OTHER, RAW) == [BYE, "ping"]
 
 
+@pytest.mark.depth
 def test_words_that_are_no_rule_say_what_to_write(policed):  # noqa: F811
     expression = r"~^a{1,3}llowed\.gate\.test$"
     box = new_box(policed, expression)
@@ -330,6 +336,7 @@ def test_a_command_that_failed_is_told_what_was_refused_meanwhile(make):  # noqa
     ), gone
 
 
+@pytest.mark.depth
 def test_a_key_for_the_sandbox_alone_is_told_as_well_and_off_says_nothing(
     make, policed
 ):  # noqa: F811

@@ -157,6 +157,7 @@ def test_an_allowed_name_is_reached_by_http2_and_another_by_its_address_is_not(
     assert sessions()[-1] == {"name": OTHER, "protocol": "h2"}
 
 
+@pytest.mark.depth
 def test_long_streams_go_both_ways(make, sessions):  # noqa: F811
     box = make(f"https://{A}:{PORT}")
     if box.sh("command -v node").code != 0:
@@ -174,6 +175,7 @@ def test_long_streams_go_both_ways(make, sessions):  # noqa: F811
     assert (line["verdict"], line["count"]) == ("allowed", 1)
 
 
+@pytest.mark.depth
 def test_a_stream_ends_when_the_policy_no_longer_allows_its_host(make, sessions):  # noqa: F811
     box = make(f"https://{A}:{PORT}")
     if box.sh("command -v node").code != 0:

@@ -118,6 +118,7 @@ SERVICES = {
 }
 
 
+@pytest.mark.depth
 def test_a_service_that_the_host_has_is_installed_whole(for_real):
     box, found = for_real
     state = ("dpkg-query", "-W", "-f", "${db:Status-Status}")
@@ -260,6 +261,7 @@ def elsewhere(tmp_path_factory, request):
             daemon.close(keep_log=request.session.testsfailed > 0)
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize("what", FROM_ELSEWHERE)
 def test_an_install_from_elsewhere_ends_soon_and_says_what_would_allow_it(elsewhere, what):
     box, host = elsewhere, f"{what}.gate.test"

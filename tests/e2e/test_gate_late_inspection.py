@@ -102,6 +102,7 @@ def test_a_server_name_is_judged_at_any_port(make):
     assert but.line(host=OTHER, port=7008)["reason"] == "denied_by_rule"
 
 
+@pytest.mark.depth
 def test_a_host_is_judged_at_any_port(make, world):  # noqa: F811
     box = make(f"{A}:7005")
     assert said(box, asks(A)).endswith(HELLO)
@@ -177,6 +178,7 @@ def test_any_other_protocol_waits_for_nothing(make):
     assert said(box, login, port=7001) == "reset"
 
 
+@pytest.mark.depth
 def test_what_was_not_looked_at_ends_where_names_come_to_matter(make):
     box = make("open")
     lines = hold(box, f"{A}:7001", f"{A}:7003")
@@ -259,6 +261,7 @@ print(stream.recv(65536).decode().split("\r\n")[0], flush=True)
 """
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize("left, says", [(OTHER, DENIED), (A, "HTTP/1.1 200 OK")])
 def test_a_name_is_judged_when_it_is_shown_by_the_policy_of_then(make, left, says):
     box = make(f"{A}:7005", f"{OTHER}:7005")

@@ -12,7 +12,10 @@ from harness import new_daemon, processes_of, slow, wait_until
 from outside_world import SETTINGS, V4, World, standing
 from test_gate import Box
 
-pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+pytestmark = [
+    pytest.mark.depth,
+    pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing()),
+]
 
 PROMISED = 384 << 20  # SPEC.md C25
 FLOOD, SMALL = 7010, 7011

@@ -172,6 +172,7 @@ def test_what_is_denied_is_refused_beside_everything_else(make):
     assert words_of(make("open"), OTHER, hidden, RAW) == [BYE, BYE, "ping"]  # the control
 
 
+@pytest.mark.depth
 def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
     literals = [
         {**about, "host": V4, name: V4, **more}
@@ -198,6 +199,7 @@ def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
     ], "a network names no address"
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize("order", [[], ["first-match"]], ids=["deny-wins", "first-match"])
 def test_tls_that_names_nobody_is_let_through_by_a_rule_for_its_address(make, order):
     """No client shows an address as a server name: the rule that is asked for would be of no use else, beside refused names."""
@@ -219,6 +221,7 @@ def test_tls_that_names_nobody_is_let_through_by_a_rule_for_its_address(make, or
         assert box.daemon.cli("policy", "try", box.name, url).code == 0
 
 
+@pytest.mark.depth
 def test_who_refuses_ipv6_is_given_no_such_address(make):
     box = make("open", "!::/0")
     assert words_of(box, WEB, TLS, {"host": V6, "port": 80, "kind": "http"}) == [
@@ -256,6 +259,7 @@ def test_in_order_the_first_rule_decides(make):
     assert words_of(make("first-match", "!*.gate.test", "allowed.gate.test"), WEB) == ["no name"]
 
 
+@pytest.mark.depth
 def test_policies_that_have_names(policed, make):
     listed = {
         one["name"]: one for one in json.loads(policed.cli("policy", "ls", "--json").text)["items"]
@@ -306,6 +310,7 @@ def test_a_change_counts_at_once_and_resets_what_it_refuses(make):
     assert (box.net()["running_policy"], box.net()["policy"]) == ("open", "open")
 
 
+@pytest.mark.depth
 def test_a_connection_that_would_have_to_show_a_name_now_is_reset(make):
     """In `open` nobody looked at its first bytes."""
     box = make("open")
@@ -328,6 +333,7 @@ except ConnectionResetError: print("reset", flush=True)
     )
 
 
+@pytest.mark.depth
 def test_a_change_while_bytes_move_cuts_them_off(make, policed):
     box = make("bulk.gate.test:7002")
     program = (
@@ -373,6 +379,7 @@ def test_rules_outlive_the_gate_and_the_daemon(make, policed):
     assert box.net()["running_rules"] == ["bulk.gate.test:7001", "allowed.gate.test"]
 
 
+@pytest.mark.depth
 def test_a_change_that_the_daemon_recorded_and_did_not_tell_is_told_at_its_start(make, policed):
     box = make(f"{V4}:7003")
     assert words_of(box, RAW) == ["ping"]
@@ -394,6 +401,7 @@ def test_a_change_that_the_daemon_recorded_and_did_not_tell_is_told_at_its_start
     assert words_of(box, RAW) == ["ping"]  # the control
 
 
+@pytest.mark.depth
 def test_a_gate_that_does_not_answer_is_told_of(make, policed):
     box = make(f"{V4}:7003")
     worker = serving_pid(policed)
@@ -421,6 +429,7 @@ def test_what_would_have_been_needed(make):
     assert json.loads(box.daemon.cli("policy", "try", box.name, "--json").text)["needed"] == []
 
 
+@pytest.mark.depth
 def test_what_was_used_is_listed_as_rules(make):
     box = make("open")
     assert "it used nothing so far" in box.daemon.cli("policy", "try", box.name).text
@@ -538,6 +547,7 @@ def test_trying_says_by_which_rule(make, policed):
     assert b"no policy" in policed.cli("policy", "set", box.name, "nonesuch").err
 
 
+@pytest.mark.depth
 def test_a_rule_that_has_no_effect_is_set_and_said(make, policed):
     box = make("allowed.gate.test", "!*.corp.test")
     for rule, says in (
@@ -556,6 +566,7 @@ def test_a_rule_that_has_no_effect_is_set_and_said(make, policed):
         assert policed.cli("policy", "set", box.name, "--add", rule).err == b"", rule
 
 
+@pytest.mark.depth
 def test_rules_are_read_from_stdin_too(make, policed):
     box = make("allowed.gate.test")
     got = policed.cli(
@@ -580,6 +591,7 @@ def test_rules_are_read_from_stdin_too(make, policed):
     assert policed.cli("policy", "get", box.name).text == got.text
 
 
+@pytest.mark.depth
 def test_what_is_told_after_a_change_is_what_is_in_force(make):
     """The gate writes its own report once in a while: what it has answered is told before that."""
     box = make("allowed.gate.test")
@@ -599,6 +611,7 @@ def test_what_is_told_after_a_change_is_what_is_in_force(make):
     assert tried.code == 0 and "from its next start" in tried.text, tried
 
 
+@pytest.mark.depth
 def test_advice_is_about_the_policy_of_now(make):
     box = make("open", "!other.gate.test", "!*.corp.test")
     assert words_of(box, OTHER, {"host": "git.corp.test", "port": 80, "kind": "http"}) == [
@@ -650,6 +663,7 @@ def test_what_the_operator_allows_is_the_bound(world, request):
         assert words_of(box, WEB) == ["no name"]
 
 
+@pytest.mark.depth
 def test_what_the_operator_opened_since_is_judged_anew(world, request):
     """Of a refusal of then: by its address, and by the policy that is asked about."""
     with standing_daemon(world, "opened.toml", POLICIES, request) as daemon:

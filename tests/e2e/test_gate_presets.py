@@ -24,7 +24,10 @@ from test_gate import gated  # noqa: F401 (a fixture)
 from test_gate_installs import host_setting
 from vault_box import box
 
-pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+pytestmark = [
+    pytest.mark.depth,
+    pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing()),
+]
 
 ADDRESS = "198.18.13.1"
 GIT_HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "salsa.debian.org")

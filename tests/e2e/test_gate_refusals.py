@@ -117,6 +117,7 @@ print(json.dumps([[look(address, 7004) for _ in range(20)] for address in ("{V4}
     assert packages.line(host=V4, port=443, reason="said_too_little")["verdict"] == "refused"
 
 
+@pytest.mark.depth
 def test_of_a_special_range_only_tcp_is_taken_to_be_refused_and_a_flood_is_bounded(packages):
     program = """
 import errno, json, socket
@@ -143,6 +144,7 @@ print(json.dumps([sent, sorted(words)]))
     assert next(item for item in report["items"] if item["received_bytes"])["verdict"] == "allowed"
 
 
+@pytest.mark.depth
 def test_off_says_that_it_is_off(gated):
     box = Box(gated, "off")
     try:
@@ -247,6 +249,7 @@ def test_a_list_of_no_policies_is_refused_at_the_start(tmp_path):
     ), got
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize(
     "url",
     [
@@ -274,6 +277,7 @@ def test_a_mirror_that_is_refused_is_named_without_its_password(tmp_path, url):
     assert "w0rd" not in got.stdout + got.stderr, got
 
 
+@pytest.mark.depth
 def test_rules_are_added_to_no_policy_that_is_not_there(tmp_path):
     (tmp_path / "net.toml").write_text('[policy.modles]\nadd = ["models.test"]\n')
     got = subprocess.run(

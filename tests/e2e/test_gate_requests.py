@@ -1,6 +1,8 @@
 """What is said over one connection after its first bytes: each request of plain HTTP, each ClientHello of TLS."""
 import json
 
+import pytest
+
 from harness import wait_until
 from test_gate import V4, pytestmark  # noqa: F401
 from test_gate_policies import (
@@ -84,6 +86,7 @@ def test_each_request_of_a_connection_is_judged(make, world):  # noqa: F811
     assert came(world, "/allowed-second")
 
 
+@pytest.mark.depth
 def test_a_request_with_a_body_is_the_last_of_its_connection(make, world):  # noqa: F811
     box, length = make(BOTH[0]), "Content-Length: 5\r\n"
     # The third goes nowhere: the server has ended the connection, as the request demanded.
@@ -126,6 +129,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.depth
 def test_a_body_that_a_server_does_not_read_is_no_request_to_it(make, world):  # noqa: F811
     box, before = make(f"http://{A}:7007"), len(world.notes.asked)
     talk_there = TALK.replace("7005", "7007").replace(
@@ -154,6 +158,7 @@ def test_a_body_that_a_server_does_not_read_is_no_request_to_it(make, world):  #
     ], got
 
 
+@pytest.mark.depth
 def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the_policy_changes(
     make,
 ):
@@ -186,6 +191,7 @@ def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the
     assert box.line(host=OTHER, verdict="refused")["reason"] == "policy_changed"
 
 
+@pytest.mark.depth
 def test_what_becomes_a_tunnel_is_one_and_what_does_not_is_read_on(make, world):  # noqa: F811
     box, upgrade = make(BOTH[0]), "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     switched = talk(box, asks(A, "/switch", upgrade), "\x01no request at all")

@@ -19,6 +19,7 @@ from test_gate_policies import new_box, policed, world  # noqa: F401 (fixtures)
 
 TREE = pathlib.Path(os.environ.get("CAY_DATABASES", ROOT / "build/long/databases"))
 pytestmark = [
+    pytest.mark.depth,
     *(_of_the_gate if isinstance(_of_the_gate, list) else [_of_the_gate]),
     pytest.mark.skipif(
         not (TREE / "usr/sbin/sshd").exists(), reason="not unpacked: tests/long databases"

@@ -1,4 +1,5 @@
 """tests/long tells what was skipped from what was tested."""
+import ast
 import re
 import subprocess
 import sys
@@ -43,10 +44,38 @@ def test_every_step_that_runs_pytest_is_told_by_its_numbers_and_its_reasons():
         for name, body in re.findall(r"^(\w+)\(\) \{\n(.*?)^\}", script, re.M | re.S)
         if "-m pytest" in body
     }
-    assert runs and runs | {"guest"} == by_pytest
+    assert "depth" in runs  # which `gate` and `vault` call
+    assert runs - {"depth"} | {"gate", "vault", "guest"} == by_pytest
     assert all(
         "-rs" in line for line in script.replace("\\\n", "").splitlines() if "-m pytest" in line
     )
+
+
+def left_out_of_the_test_command(path):
+    """Whether every test of the file is marked `depth`, so that tests/long alone runs it."""
+    source = ast.parse(path.read_text())
+    marks = [
+        ast.unparse(node.value)
+        for node in source.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    ]
+    tests = [
+        [ast.unparse(one) for one in node.decorator_list]
+        for node in source.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    return any("pytest.mark.depth" in mark for mark in marks) or all(
+        "pytest.mark.depth" in marked for marked in tests
+    )
+
+
+def test_every_promise_of_spec_is_held_by_a_test_that_the_test_command_runs():
+    named = re.findall(
+        r"`((?:e2e|kernel|compat|escape)/\S*test_\w+\.py)`", (ROOT / "SPEC.md").read_text()
+    )
+    assert len(named) > 30
+    assert [one for one in named if left_out_of_the_test_command(ROOT / "tests" / one)] == []
+    assert left_out_of_the_test_command(ROOT / "tests/e2e/test_gate_memory.py")  # the control
 
 
 def test_what_was_skipped_whole_is_no_success_unless_it_is_allowed(tmp_path):

@@ -110,6 +110,7 @@ def test_names_that_only_the_proxy_knows_are_reached(proxied, proxy):
     box.close()
 
 
+@pytest.mark.depth
 def test_what_the_other_side_says_first_comes_through(proxied):
     box = Box(proxied, "packages")
     got = box.python(
@@ -119,6 +120,7 @@ def test_what_the_other_side_says_first_comes_through(proxied):
     box.close()
 
 
+@pytest.mark.depth
 def test_without_the_proxy_they_are_not_there(world, proxy):
     with daemon_with(world, "plain", "") as daemon:
         box = Box(daemon, "packages")
@@ -153,6 +155,7 @@ def test_a_policy_refuses_before_the_proxy_is_asked(proxied, proxy):
         one.close()
 
 
+@pytest.mark.depth
 def test_what_goes_directly_never_meets_the_proxy(proxied, proxy):
     box = Box(proxied, "packages")
     before = len(proxy.heads)
@@ -169,6 +172,7 @@ def test_what_goes_directly_never_meets_the_proxy(proxied, proxy):
     box.close()
 
 
+@pytest.mark.depth
 def test_a_proxy_that_refuses_or_is_gone_is_told_as_such(world, proxied, proxy):
     box = Box(proxied, "packages")
     words, _ = box.attempt({"host": "refused.gate.test", "port": 80, "kind": "http"})
@@ -190,6 +194,7 @@ def test_a_proxy_that_refuses_or_is_gone_is_told_as_such(world, proxied, proxy):
         box.line(host="far.gate.test", reason="proxy_unreachable")
 
 
+@pytest.mark.depth
 def test_the_environment_is_believed_where_the_operator_asks(world, proxy):
     env = {
         "HTTPS_PROXY": f"http://{USER}:{ESCAPED}@127.0.0.1:{proxy.port}",
@@ -235,6 +240,7 @@ def test_the_password_is_in_no_sandbox_no_log_and_no_file(proxied, proxy):
     box.close()
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -151,6 +151,7 @@ def test_a_base_url_serves_real_clients(vaulted, world):
         )
 
 
+@pytest.mark.depth
 def test_events_of_a_stream_come_one_by_one(vaulted, world):
     with box(vaulted, BASE) as one:
         world.release.clear()
@@ -331,6 +332,7 @@ def test_each_sandbox_has_an_authority_of_its_own(vaulted):
         )
 
 
+@pytest.mark.depth
 def test_a_request_for_another_host_or_path_is_refused(vaulted, world):
     with box(vaulted, {**HEADERS, "paths": ["/v1/**"]}) as one:
         assert one.json("https://api.vault.test/v1/x")["how"] == "Authorization", "the control"
@@ -370,6 +372,7 @@ def test_the_servers_certificate_is_checked(vaulted, world):
         ), "a private address that the operator did not list"
 
 
+@pytest.mark.depth
 def test_a_websocket_passes_with_its_header(vaulted, world):
     program = r"""
 import base64, os, socket, ssl
@@ -432,6 +435,7 @@ def test_a_secret_that_a_server_sends_back_is_cut(vaulted, world, path):
         assert one.json("https://api.vault.test/x")["how"] == "Authorization", "the next is served"
 
 
+@pytest.mark.depth
 def test_broken_answers_are_never_whole_ones(vaulted, world):
     with box(vaulted, HEADERS) as one:
         assert (
@@ -513,6 +517,7 @@ def test_a_broker_that_is_killed_comes_back_with_all_it_had(vaulted, world):
         assert vaulted.cli("secret", "ls").code == 0
 
 
+@pytest.mark.depth
 def test_doctor_and_metrics_tell_whether_a_broker_serves(vaulted):
     def feature():
         return next(
@@ -571,6 +576,7 @@ def test_a_rule_given_while_a_broker_comes_back_counts_at_once(vaulted, world):
         assert (after["stdout"], after["exit_code"]) == ("200", 0), after
 
 
+@pytest.mark.depth
 def test_a_daemon_that_does_not_get_the_directory_leaves_the_others_broker_alone(vaulted, world):
     before = brokers(vaulted)
     other = subprocess.run(
@@ -583,6 +589,7 @@ def test_a_daemon_that_does_not_get_the_directory_leaves_the_others_broker_alone
     assert brokers(vaulted) == before, other.stderr
 
 
+@pytest.mark.depth
 def test_a_daemon_and_a_gate_that_are_killed_change_nothing(vaulted, world):
     with box(vaulted, HEADERS) as one:
         vaulted.restart()

@@ -84,6 +84,7 @@ def test_no_head_of_a_later_request_becomes_a_body(noting, world):  # noqa: F811
     assert not any(path in world.notes.kept for path in ("/notes/early", "/notes/got"))
 
 
+@pytest.mark.depth
 def test_an_answer_before_the_body_was_read_is_the_guests(noting):
     """A server that closes with something unread resets, and its answer may be lost with that: a body that is there goes with the head."""
     for _ in range(10):
@@ -97,6 +98,7 @@ def test_an_answer_before_the_body_was_read_is_the_guests(noting):
     assert statuses(told) == ["404"], told
 
 
+@pytest.mark.depth
 def test_a_body_that_comes_late_is_not_waited_for(noting, world):  # noqa: F811
     late = (
         "import os, socket, ssl, time\n"
@@ -108,6 +110,7 @@ def test_a_body_that_comes_late_is_not_waited_for(noting, world):  # noqa: F811
     assert got.text.strip() == "404", got
 
 
+@pytest.mark.depth
 def test_nothing_goes_past_a_fence_in_a_body(vaulted, noting, world):  # noqa: F811
     with box(
         vaulted, {**RULE, "methods": ["GET", "POST", "DELETE"], "paths": ["/public/*"]}
@@ -120,6 +123,7 @@ def test_nothing_goes_past_a_fence_in_a_body(vaulted, noting, world):  # noqa: F
         ] * 2, "the GET did not come at all"
 
 
+@pytest.mark.depth
 def test_a_kept_connection_is_asked_again_until_there_is_a_body(noting, world):  # noqa: F811
     def connections(*texts):
         before = world.notes.connections
@@ -141,11 +145,13 @@ def test_a_kept_connection_is_asked_again_until_there_is_a_body(noting, world): 
     assert connections(*[asks("POST", "/notes/a", "")] * 3) == 1, "one without a byte is none"
 
 
+@pytest.mark.depth
 def test_what_a_server_says_beyond_its_answer_answers_nothing(noting):
     told = talk(noting, *[asks("GET", "/twice"), asks("GET", "/x")] * 3)
     assert [text.partition("\r\n\r\n")[2] for text in told] == ["ok"] * 6
 
 
+@pytest.mark.depth
 def test_a_body_that_waits_to_be_asked_for_comes_whole(noting, world):  # noqa: F811
     assert noting.sh("head -c 200000 /dev/zero | tr '\\0' x > /tmp/big").code == 0
     expects = ("-H", "Expect: 100-continue", "--data-binary", "@/tmp/big")

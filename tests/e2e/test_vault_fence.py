@@ -64,6 +64,7 @@ def test_nothing_else_reaches_the_server(fenced, world, trick):  # noqa: F811
     assert fenced.json("https://api.vault.test/v1/x")["how"] == "Authorization", "the control"
 
 
+@pytest.mark.depth
 def test_a_refusal_says_what_is_allowed(fenced):
     status, body = fenced.curl("https://api.vault.test/v1/x", "-X", "POST")
     assert (
@@ -72,6 +73,7 @@ def test_a_refusal_says_what_is_allowed(fenced):
     )
 
 
+@pytest.mark.depth
 def test_each_request_of_a_kept_connection_is_judged(fenced, world):  # noqa: F811
     program = r"""
 import os, re, socket, ssl
@@ -89,6 +91,7 @@ print([code.decode() for code in re.findall(rb"HTTP/1.[01] (\d\d\d)", got)])
     assert [seen["path"] for seen in world.seen[before:]] == ["/v1/first", "/v1/last"]
 
 
+@pytest.mark.depth
 def test_a_base_url_has_methods_and_paths_too(vaulted, world):  # noqa: F811
     with box(vaulted, {**BASE, "methods": ["POST"], "paths": ["/v1/*"]}) as one:
         key = f"X-Api-Key: {one.token()}"
@@ -99,6 +102,7 @@ def test_a_base_url_has_methods_and_paths_too(vaulted, world):  # noqa: F811
         assert len(world.seen) == before
 
 
+@pytest.mark.depth
 def test_rules_of_one_host_add_up(vaulted):  # noqa: F811
     with box(
         vaulted, READS, {**HEADERS, "name": "writes", "methods": ["POST"], "paths": ["/jobs"]}
@@ -111,6 +115,7 @@ def test_rules_of_one_host_add_up(vaulted):  # noqa: F811
 # --- without a secret ---
 
 
+@pytest.mark.depth
 def test_a_fence_checks_and_adds_nothing(vaulted, world):  # noqa: F811
     with box(vaulted, FENCE, policy="api.vault.test") as one:
         assert (
@@ -131,6 +136,7 @@ def test_a_fence_checks_and_adds_nothing(vaulted, world):  # noqa: F811
         assert "fence" in shown and "GET" in shown and "/open/**" in shown, shown
 
 
+@pytest.mark.depth
 def test_a_fence_opens_nothing(vaulted, world):  # noqa: F811
     with box(vaulted, FENCE) as one:  # policy `packages`
         before = len(world.seen)
@@ -144,6 +150,7 @@ def test_a_fence_opens_nothing(vaulted, world):  # noqa: F811
         assert len(world.seen) == before
 
 
+@pytest.mark.depth
 def test_a_dry_run_goes_by_rules_and_fences(vaulted, world):  # noqa: F811
     """As the same requests fare."""
 
@@ -233,6 +240,7 @@ print(json.dumps({"sni": tried(lambda: said(tls(F), F)), "no name": tried(lambda
 """
 
 
+@pytest.mark.depth
 def test_no_other_name_of_its_address_leads_past_a_fence(vaulted, world):  # noqa: F811
     def way(known):
         got = one.daemon.cli("exec", one.name, "--", "python3", "-c", BY_OTHER_NAMES, known)
@@ -301,6 +309,7 @@ print(json.dumps([tried(how) for how in hows]))
 """
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize(
     "policy, port",
     [("open", 443), ("open", 8443), ("api.vault.test:8443,other.vault.test:8443", 8443)],
@@ -357,6 +366,7 @@ def test_what_is_open_when_a_fence_comes_is_reset(vaulted):  # noqa: F811
         one.line(reason="fenced", host="api.vault.test")
 
 
+@pytest.mark.depth
 def test_what_is_open_by_a_fence_ends_with_the_policy_that_has_its_host(vaulted):  # noqa: F811
     with box(vaulted, FENCE, policy="api.vault.test") as one:
         lines = one.opens(WAITS, "the connection")

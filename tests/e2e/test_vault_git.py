@@ -86,6 +86,7 @@ def test_the_placeholder_in_a_url_is_the_secret_for_its_host_alone(vaulted, worl
         assert sent == {f"u:{one.token()}"} and all(line[0] == OTHER for line in world.git)
 
 
+@pytest.mark.depth
 def test_what_git_compresses_reaches_the_server_as_it_was_sent(vaulted, world):  # noqa: F811
     with box(vaulted, RULE) as one:
         world.git.clear()

@@ -14,7 +14,10 @@ from harness import CAY, Daemon, new_daemon, wait_until
 from vault_box import HEADERS, Box, box, set_secret, world  # noqa: F401  (a fixture too)
 from vault_world import SETTINGS
 
-pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+pytestmark = [
+    pytest.mark.depth,
+    pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing()),
+]
 
 HOST = "api.vault.test"
 

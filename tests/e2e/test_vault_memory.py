@@ -18,7 +18,10 @@ from vault_box import (
 )  # noqa: F401  (fixtures too)
 from vault_world import ADDRESS, NAMES
 
-pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing())
+pytestmark = [
+    pytest.mark.depth,
+    pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missing()),
+]
 
 PORT, MOST = 9557, 256
 PROMISED = 64 << 20  # SPEC.md C140

@@ -69,6 +69,7 @@ def lasting(vaulted, world):  # noqa: F811
     vaulted.cli("secret", "rm", "lasting")
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize("change", ENDS)
 def test_a_websocket_ends_when(lasting, change):
     lines = lasting.opens(HOLD, "the WebSocket")
@@ -81,6 +82,7 @@ def test_a_websocket_ends_when(lasting, change):
     )
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize("change", STAYS)
 def test_a_websocket_stays_open_when(lasting, change):
     lines = lasting.opens(HOLD, "the WebSocket")
@@ -122,6 +124,7 @@ def test_an_answer_that_streams_is_cut_with_its_rule(vaulted, world):  # noqa: F
             world.release.set()
 
 
+@pytest.mark.depth
 def test_off_closes_what_rules_open_until_it_is_off_no_more(vaulted, world):  # noqa: F811
     with box(vaulted, HEADERS) as one:
         assert one.json("https://api.vault.test/x")["how"] == "Authorization", "the control"

@@ -66,6 +66,7 @@ def test_a_request_with_a_secret_goes_by_the_proxy(proxied, proxy):
         assert proxy.asked == [f"{FAR}:443"] * 2
 
 
+@pytest.mark.depth
 def test_a_proxy_that_refuses_is_told_as_such(proxied):
     with box(proxied, rule(REFUSED, "headers")) as one:
         status, body = one.curl(f"https://{REFUSED}/who")
@@ -73,6 +74,7 @@ def test_a_proxy_that_refuses_is_told_as_such(proxied):
         one.line(host=REFUSED, reason="proxy_refused")
 
 
+@pytest.mark.depth
 def test_its_password_is_in_no_file(proxied):
     secrets = [PASSWORD.encode(), base64.b64encode(f"builder:{PASSWORD}".encode())]
     files = [
@@ -87,6 +89,7 @@ def test_its_password_is_in_no_file(proxied):
     assert stat.S_IMODE(lock.stat().st_mode) == 0o600
 
 
+@pytest.mark.depth
 def test_without_it_they_are_not_there(world):
     with daemon_with(world, "alone", "") as daemon, box(daemon, rule(FAR, "headers")) as one:
         status, _ = one.curl(f"https://{FAR}/who")

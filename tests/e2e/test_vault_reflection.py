@@ -79,6 +79,7 @@ def test_a_secret_is_cut_in_each_encoding_that_is_covered(one, world):  # noqa: 
         assert one.curl(f"https://api.vault.test/reflect-written?{way}")[0] == 200, way
 
 
+@pytest.mark.depth
 def test_what_a_guess_got_right_is_not_to_be_seen(one, world):  # noqa: F811
     world.release.clear()
     try:
@@ -151,6 +152,7 @@ def test_a_pause_within_a_secret_lets_nothing_of_it_out(one, world, kind):  # no
     one.line(host="api.vault.test", reason="secret_reflected")
 
 
+@pytest.mark.depth
 def test_a_secret_in_two_fragments_of_a_message_is_cut(one, world):  # noqa: F811
     got = one.daemon.cli("exec", one.name, "--", "python3", "-c", PAUSES, "/socket", "fragments")
     body = bytes.fromhex(got.text.splitlines()[-1].partition(" ")[2])
@@ -158,6 +160,7 @@ def test_a_secret_in_two_fragments_of_a_message_is_cut(one, world):  # noqa: F81
     one.line(host="api.vault.test", reason="secret_reflected")
 
 
+@pytest.mark.depth
 def test_answers_that_end_are_whole_at_once(one, world):  # noqa: F811
     """Over one kept connection, and though each is shorter than what is held back."""
     got = one.sh(
@@ -185,6 +188,7 @@ def test_a_secret_is_not_fetched_in_parts(one, world):  # noqa: F811
     assert "was a part" in one.daemon.cli("net", one.name).text
 
 
+@pytest.mark.depth
 def test_nothing_before_or_behind_an_answer_reaches_the_sandbox(one, world):  # noqa: F811
     got = one.sh("curl -sS -i -m 30 https://api.vault.test/around")
     assert (
@@ -193,6 +197,7 @@ def test_nothing_before_or_behind_an_answer_reaches_the_sandbox(one, world):  # 
     assert world.secret not in got.text
 
 
+@pytest.mark.depth
 def test_a_secret_that_is_folded_over_lines_of_a_header_is_cut(one, world):  # noqa: F811
     got = one.sh("curl -sS -i -m 30 https://api.vault.test/folded")
     assert "X-Said" not in got.text and world.secret[len(world.secret) // 2 :] not in got.text, got
@@ -201,6 +206,7 @@ def test_a_secret_that_is_folded_over_lines_of_a_header_is_cut(one, world):  # n
     ), "the control: a part is not it"
 
 
+@pytest.mark.depth
 def test_every_secret_that_the_host_may_know_is_looked_for(vaulted, world):  # noqa: F811
     world.also = "another-secret-altogether"
     set_secret(vaulted, "also", world.also, "api.vault.test")

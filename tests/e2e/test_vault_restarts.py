@@ -76,6 +76,7 @@ def locked(daemon, name="key"):
         away.rename(file)
 
 
+@pytest.mark.depth
 def test_no_moment_lets_anything_past_a_fence_while_gate_and_broker_are_killed_together(
     vaulted, world
 ):  # noqa: F811
@@ -134,6 +135,7 @@ def test_without_a_broker_another_gate_refuses_what_is_the_brokers_and_nothing_e
         assert fenced.curl(f"{url}/fenced", "-d", "x")[0] == 403
 
 
+@pytest.mark.depth
 def test_a_grant_that_was_torn_leaves_its_fence_until_the_daemon_tells_it_anew(
     vaulted, world
 ):  # noqa: F811
@@ -163,6 +165,7 @@ def test_a_grant_that_was_torn_leaves_its_fence_until_the_daemon_tells_it_anew(
         assert asked(world, "POST") == posts
 
 
+@pytest.mark.depth
 def test_no_keyring_is_made_beside_what_the_one_that_is_gone_has_sealed(vaulted):  # noqa: F811
     with box(vaulted, HEADERS) as one:
         assert one.json(f"https://{HOST}/x")["how"] == "Authorization"
@@ -178,6 +181,7 @@ def test_no_keyring_is_made_beside_what_the_one_that_is_gone_has_sealed(vaulted)
         wait_until(lambda: one.curl(f"https://{HOST}/x")[0] == 200, "it is put back")
 
 
+@pytest.mark.depth
 def test_a_removed_secret_is_nobodys_once_daemon_and_broker_meet(vaulted, world):  # noqa: F811
     set_secret(vaulted, "going", world.secret, HOST)
     with box(vaulted, {"secret": "going", "name": "going"}) as one, box(vaulted, HEADERS) as other:

@@ -44,6 +44,7 @@ def test_one_command_runs_a_program_with_a_secret(vaulted, world):  # noqa: F811
         ], kept
 
 
+@pytest.mark.depth
 def test_what_went_by_proxy_rules_needs_no_policy(vaulted):  # noqa: F811
     for policy, told in (
         ("pip", []),
@@ -73,6 +74,7 @@ def test_where_a_rule_cannot_be_had_nothing_is_made(vaulted):  # noqa: F811
     assert vaulted.cli("ls", "-q").text == before
 
 
+@pytest.mark.depth
 def test_a_known_api_needs_its_name_alone(vaulted):  # noqa: F811
     keys = {
         name: f"sk-{name}-" + os.urandom(12).hex() for name in ("openai", "anthropic", "github")
@@ -112,6 +114,7 @@ def test_a_known_api_needs_its_name_alone(vaulted):  # noqa: F811
         assert vaulted.cli("secret", "rm", name).code == 0
 
 
+@pytest.mark.depth
 def test_a_known_api_serves_its_sdk_in_every_way(vaulted, world):  # noqa: F811
     openai = (
         "import openai; print(openai.OpenAI(max_retries=0).chat.completions.create(model='m', messages=[{'role': 'user', 'content': 'hi'}])"
@@ -182,6 +185,7 @@ def test_a_known_api_serves_its_sdk_in_every_way(vaulted, world):  # noqa: F811
         assert vaulted.cli("secret", "rm", name).code == 0
 
 
+@pytest.mark.depth
 def test_a_rules_variables_are_told(vaulted, world):  # noqa: F811
     """Of a secret with a name of its own, too: what its commands have."""
     set_secret(vaulted, "mine", world.secret, "api.vault.test")
@@ -204,6 +208,7 @@ def test_a_rules_variables_are_told(vaulted, world):  # noqa: F811
     assert vaulted.cli("secret", "rm", "mine").code == 0
 
 
+@pytest.mark.depth
 def test_rules_under_off_are_refused_before_anything_is_made(vaulted):  # noqa: F811
     before = vaulted.cli("ls", "-q").text
     made = vaulted.cli("create", "--policy", "off", "--use", "api")
@@ -211,6 +216,7 @@ def test_rules_under_off_are_refused_before_anything_is_made(vaulted):  # noqa: 
     assert vaulted.cli("ls", "-q").text == before
 
 
+@pytest.mark.depth
 def test_a_rule_whose_secret_is_gone_refuses_until_there_is_another(vaulted, world):  # noqa: F811
     set_secret(vaulted, "going", world.secret, "api.vault.test")
     # The policy has the host: without the rule the request would go out.
@@ -249,6 +255,7 @@ def test_a_rule_whose_secret_is_gone_refuses_until_there_is_another(vaulted, wor
         assert one.name in told.text and "one two" in told.text, told
 
 
+@pytest.mark.depth
 def test_a_secret_that_nobody_uses_goes_without_a_word(vaulted):  # noqa: F811
     set_secret(vaulted, "unused", "an-unused-secret", "api.vault.test")
     with vaulted.http() as http:

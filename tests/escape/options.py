@@ -19,6 +19,9 @@ def parsed(about=__doc__):
         "rows", nargs="*", metavar="ROW", help="names or patterns, also of classes; absent: all"
     )
     asked.add_argument("--short", action="store_true", help="leave out what takes long")
+    asked.add_argument(
+        "--core", action="store_true", help="three rows of each class and attacker; implies --short"
+    )
     asked.add_argument("--list", action="store_true", help="the rows, and how many; tries none")
     asked.add_argument(
         "--report",
@@ -36,7 +39,9 @@ def parsed(about=__doc__):
         help="compile the daemon with its checks taken out (holes.py), and try each attack on one that lacks "
         "what holds it (unless --short); else the control of such a row is a request that meets the check",
     )
-    return asked.parse_args()
+    options = asked.parse_args()
+    options.short = options.short or options.core
+    return options
 
 
 if __name__ == "__main__":

@@ -249,6 +249,7 @@ def main():
         one
         for one in frame.ROWS.values()
         if not (options.short and not one.short)
+        and not (options.core and one.name not in frame.core())
         and (not options.rows or any(named(one, pattern) for pattern in options.rows))
     ]
     if options.list:

@@ -123,10 +123,18 @@ def test_rows_that_the_documents_name_are_there():
     assert [one for one in named if not fnmatch.filter(frame.ROWS, one[1])] == []
 
 
-def test_nothing_gets_out_and_holes_are_seen():
-    """One daemon for both: first every attack of the short form, then products with holes, each of which must be seen."""
+def test_the_core_has_every_class_and_attacker():
+    rows = [frame.ROWS[name] for name in frame.core()]
+    assert {one.kind for one in rows} == set(frame.CLASSES)
+    assert {name for one in rows for name in one.by.split()} == set(frame.ATTACKERS)
+    assert len(rows) <= 90
+
+
+@pytest.mark.parametrize("form", ["--core", pytest.param("--short", marks=pytest.mark.depth)])
+def test_nothing_gets_out_and_holes_are_seen(form):
+    """First the attacks, then products with holes, each of which must be seen, by one daemon."""
     done = subprocess.run(
-        [HERE / "run", "--short", "--prove"], capture_output=True, text=True, errors="replace"
+        [HERE / "run", form, "--prove"], capture_output=True, text=True, errors="replace"
     )
     wrong = [
         line for line in done.stdout.splitlines() if not line.startswith(("HELD ", "| ", "red "))
