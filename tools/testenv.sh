@@ -21,11 +21,12 @@ tree() {
   [ -f "$dir/package.json" ] || echo '{"private":true,"type":"module"}' >"$dir/package.json"
   npm install --prefix "$dir" --no-audit --no-fund --silent "$@" >/dev/null
 }
-# langsmith VERSION: two folders. Without its optional package ws the client uses HTTP alone.
+# langsmith VERSION: two folders of one install. Without the optional package ws the client uses
+# HTTP alone.
 langsmith() {
-  tree "$1-without" --legacy-peer-deps "langsmith@$1"
-  cp -al "build/node/$1-without" "build/node/$1-with"
-  tree "$1-with" --legacy-peer-deps ws@8
+  tree "$1-with" --legacy-peer-deps "langsmith@$1" ws@8
+  cp -al "build/node/$1-with" "build/node/$1-without"
+  rm -r "build/node/$1-without/node_modules/ws"
 }
 # The oldest Python client still falls back to HTTP where the package websockets is missing.
 without_websockets() {
@@ -42,7 +43,7 @@ while read -r version; do
   langsmith "$version" &
   jobs+=($!)
 done <$versions
-# deepagents brings the version of langsmith that it works with.
+# A tree of its own: deepagents needs an older langsmith than the newest.
 tree deepagents "deepagents@$deepagents" &
 jobs+=($!)
 for job in "${jobs[@]}"; do
