@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-from harness import AS_ROOT, new_daemon, slow
+from harness import AS_ROOT, SPARE_AT_MOST, found_spare, new_daemon, remove_later, slow
 
 
 def pytest_configure(config):
@@ -27,6 +27,10 @@ def pytest_collection_modifyitems(items):
             item.add_marker(
                 pytest.mark.skip(reason="the launcher needs root, or sudo that asks nothing")
             )
+
+
+def pytest_sessionfinish():
+    remove_later(found_spare()[SPARE_AT_MOST:])
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,5 @@
 """The real daemon for tests: started on loopback, port 0, in a data directory of its own."""
-import atexit
+import contextlib
 import os
 import pathlib
 import re
@@ -206,37 +206,54 @@ def new_daemon(*args, env=None):
     return Daemon(data, *args, env=env)
 
 
-# A default snapshot is 150,000 links to the host's files: made in some seconds, but removed in up
-# to a minute. The next daemon takes over the last one's, which the launcher finds by its
-# fingerprint. Only for root, whose directories these are.
-spare_snapshots = []
+# A default snapshot is 170,000 links to the host's files. The launcher needs about 10 s to make
+# one, and `rm` needs a minute. So daemons hand them on. A closed daemon leaves its snapshot here,
+# and a new one moves it into its own data directory. The launcher accepts it if its fingerprint is
+# today's. All workers and later runs share the place. Only for root, who owns these directories.
+spare_snapshots = pathlib.Path(tempfile.gettempdir()) / "cay-test-snapshots"
+SPARE_AT_MOST = 4  # that stay after a run
+
+
+def found_spare():
+    own = spare_snapshots.is_dir() and spare_snapshots.stat().st_uid == os.geteuid() == 0
+    return list(spare_snapshots.iterdir()) if own else []
 
 
 def give_snapshot(data):
-    if not spare_snapshots:
-        return
-    (data / "layers").mkdir(parents=True)
-    data.chmod(0o711)
-    (data / "layers").chmod(0o700)
-    spare = spare_snapshots.pop()
-    spare.rename(data / "layers" / spare.name)
-    spare.parent.rmdir()
+    for spare in found_spare():
+        (data / "layers").mkdir(parents=True, exist_ok=True)
+        data.chmod(0o711)
+        (data / "layers").chmod(0o700)
+        with contextlib.suppress(OSError):  # another worker was faster
+            spare.rename(data / "layers" / spare.name)
+            return
 
 
 def keep_snapshot(data):
     if os.geteuid() != 0 or not (data / "layers").is_dir():
         return
-    for layer in (data / "layers").iterdir():
-        if (layer / "snapshot").exists():
-            aside = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-snapshot-"))
-            spare_snapshots.append(layer.rename(aside / layer.name))
+    made = [layer for layer in (data / "layers").iterdir() if (layer / "snapshot").exists()]
+    made.sort(key=lambda layer: (layer / "snapshot").stat().st_mtime)
+    remove_later(made[:-1])  # of packages that the host had before, or of an older build
+    for newest in made[-1:]:
+        spare_snapshots.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(OSError):  # another file system
+            newest.rename(spare_snapshots / newest.name)
 
 
-@atexit.register
-def remove_spare_snapshots():
-    subprocess.run(
-        ["rm", "-rf", *(spare.parent for spare in spare_snapshots)], check=False
-    )  # shutil.rmtree takes minutes
+def remove_later(trees):
+    """Moves the trees aside and removes them while the tests go on."""
+    if not trees:
+        return
+    aside = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-removed-"))
+    for tree in trees:
+        with contextlib.suppress(OSError):
+            tree.rename(aside / tree.name)
+    remove_in_background(aside)
+
+
+def remove_in_background(directory):
+    subprocess.Popen(["nice", "rm", "-rf", directory], start_new_session=True)
 
 
 def wait_until(condition, what, limit=20.0):

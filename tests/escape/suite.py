@@ -93,6 +93,7 @@ class Host(Place):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-escape-", dir="/var/tmp"))
         self.directory.chmod(0o755)
         tempfile.tempdir = str(self.directory)
+        harness.spare_snapshots = self.directory / "snapshots"  # shared with no other tests
         self.world = world.World(self.directory)
         self.stand_in = self.directory / "stand_in"
         subprocess.run([COMPILER, "-O1", "-o", self.stand_in, HERE / "stand_in.c"], check=True)
@@ -157,8 +158,7 @@ class Host(Place):
             if place.daemon:
                 place.daemon.close()
         self.world.stop()
-        harness.remove_spare_snapshots()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        harness.remove_in_background(self.directory)
 
 
 # Walls taken away in a sandbox itself, and rows that must find it; then what a product without one
