@@ -1,6 +1,7 @@
 """Fixtures: a real daemon for the session, sandboxes for each test."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,38 @@ def pytest_configure(config):
     )
 
 
+# Test files that need the same addresses of this machine: one worker runs them one after the other.
+SAME_ADDRESSES = {
+    "outside-world": re.compile(r"test_(gate(?!_presets).*|upstream_proxy)\.py"),
+    "vault-world": re.compile(r"test_vault.*\.py"),
+}
+# The groups that take longest. Workers begin with them, so that none is left with one at the end.
+FIRST = ("outside-world", "test_chaos.py", "vault-world", "test_escape.py")
+
+
+def group_of(name):
+    """Returns the group of a test file. The tests of a group share a worker and its daemon."""
+    return next((group for group, files in SAME_ADDRESSES.items() if files.match(name)), name)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Shards by group of files, in the order of collection."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByGroup(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(super()._split_scope(nodeid).rsplit("/", 1)[-1])
+
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
+
+
 def pytest_collection_modifyitems(items):
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        last = len(FIRST)
+        rank = {name: at for at, name in enumerate(FIRST)}
+        items.sort(key=lambda item: rank.get(group_of(item.path.name), last))
     if AS_ROOT and subprocess.run([*AS_ROOT, "true"], capture_output=True).returncode != 0:
         for item in items:
             item.add_marker(
@@ -30,7 +62,8 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_sessionfinish():
-    remove_later(found_spare()[SPARE_AT_MOST:])
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        remove_later(found_spare()[SPARE_AT_MOST:])
 
 
 @pytest.fixture(autouse=True)
