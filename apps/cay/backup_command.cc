@@ -31,7 +31,7 @@ namespace {
 constexpr int kFormat = 3;  // 2: with DATA/tls; 3: with the vault's keyring, sealed
 constexpr std::size_t kMaxFile = 64u << 20;  // of keys and settings: as much as a restore takes
 
-// Removes a file when it goes, unless told to keep it.
+// Removes a file in its destructor, unless keep() was called.
 class Scratch {
  public:
   explicit Scratch(std::string path) : path_(std::move(path)) {}
@@ -53,7 +53,7 @@ bool runs(const store::StoredSandbox& sandbox) {
   return sandbox.state == "ready" || sandbox.state == "provisioning" || sandbox.state == "paused";
 }
 
-// The file that becomes the backup, for us alone. What a killed backup left is written anew.
+// The file that becomes the backup, for us alone. The remains of a killed backup are overwritten.
 Result<UniqueFd> open_part(const std::string& part) {
   UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!out) return Error::from_errno(errno, "make " + part);
@@ -136,7 +136,7 @@ class Backup {
     return {};
   }
 
-  // The keyring is sealed. What opens it is left out: a backup alone must open nothing.
+  // The keyring is sealed. The key that opens it is left out: a backup alone must open nothing.
   void tell_of_secrets() const {
     if (::faccessat(data_.get(), "vault/keyring", F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
     const bool file = ::faccessat(data_.get(), "vault/key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -173,7 +173,7 @@ class Backup {
             0};
   }
 
-  // All before anything is written: whether a sandbox ran is told as of its disk.
+  // Freezes all disks before anything is written, so that a sandbox's state is that of its disk.
   Result<void> freeze_disks() {
     if (!disks_.pooled) return {};
     for (const auto& sandbox : sandboxes_) {
@@ -187,7 +187,7 @@ class Backup {
     return {};
   }
 
-  // What ran, or began to, between the copy of the database and now.
+  // Finds the sandboxes that ran, or began to, between the copy of the database and now.
   Result<void> look_again() {
     std::map<std::string, store::StoredSandbox> now;
     CAY_TRY(auto rows, store::sandboxes_in(options_.data + "/state.db"));
@@ -280,7 +280,7 @@ class Backup {
     return tar_->add_tree(disk.get(), name);
   }
 
-  // What the sandboxes boot from: each one's snapshot, and those below it.
+  // Adds the snapshots that sandboxes boot from, and those below them.
   Result<void> add_layers() {
     for (const std::string& id : layers_of(data_.get(), sandboxes_)) {
       auto layer = os::open_dir(data_.get(), "layers/" + id);

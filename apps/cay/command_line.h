@@ -12,7 +12,8 @@ namespace cay::app {
 
 inline constexpr int kFailure = 125;  // Cay's own failure, as `cay run` has it
 
-// Returns the exit code if the arguments ask for help or are wrong (`wrong`). Either is printed.
+// Prints the help or what is wrong with the arguments, and returns the exit code (`wrong` for
+// wrong ones). Returns nullopt if the command is to run.
 std::optional<int> parse_words(CLI::App& app, int argc, char** argv, int wrong = kFailure);
 
 // Prints the error on stderr behind the command's name ("cay key") and returns kFailure.

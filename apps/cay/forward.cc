@@ -33,12 +33,12 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
       names, [name](std::string_view one) { return equals_ignoring_case(one, name); });
 }
 
-// What is not here stays here: keys, cookies, words of proxies, and what tells a server to take a
-// request for another one.
+// Returns true for the headers that are passed on. All others stay here: keys, cookies, headers of
+// proxies, and those that make a server take a request for another one.
 bool goes_up(std::string_view name, Passing what) {
   static constexpr std::string_view kAlways[] = {"Accept", "Accept-Encoding", "Content-Encoding",
                                                  "Content-Type", "User-Agent"};
-  // Which workspace, and so whose: not for those who may only post.
+  // These choose the workspace, and so the owner: not for keys that may only post.
   static constexpr std::string_view kOfAnything[] = {"If-Match",          "If-None-Match",
                                                      "Langsmith-Project", "Range",
                                                      "X-Organization-Id", "X-Tenant-Id"};
@@ -69,7 +69,7 @@ Error not_for(const TenantId& tenant) {
       0};
 }
 
-// Whoever followed it would take a key of Cay's there.
+// A client that follows a redirect would send its key of Cay's there.
 Error is_redirect() {
   return {
       Code::kUnavailable, "upstream_redirects",

@@ -1,4 +1,4 @@
-// Passing LangSmith's own requests (traces) on to where the operator says.
+// Passes LangSmith's own requests (traces) on to the upstream of the settings.
 #pragma once
 #include <functional>
 #include <memory>

@@ -87,8 +87,8 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
   return out;
 }
 
-// Before anything is made. What comes through a pipe cannot be read twice: it is found out on the
-// way.
+// Checks the backup's beginning before anything is made. A pipe cannot be read twice, so its
+// contents are checked on the way.
 Result<Manifest> check_head(int file, bool snapshots_told) {
   if (::lseek(file, 0, SEEK_CUR) < 0) return Manifest{};
   auto first = first_of_tar(file);
@@ -98,8 +98,8 @@ Result<Manifest> check_head(int file, bool snapshots_told) {
   return manifest;
 }
 
-// The directory to restore into: one that is not there yet, or an empty one. What this run makes in
-// it goes again, unless it is kept; nothing else ever does.
+// The directory to restore into: one that is not there yet, or an empty one. The destructor removes
+// the entries that this run made, unless they are kept, and nothing else.
 class Target {
  public:
   static Result<Target> claim(const std::string& path) {
@@ -146,8 +146,8 @@ class Target {
   std::optional<struct stat> before_;  // of an empty directory that was there
 };
 
-// Where the sandbox of this process's keeper lies (DATA/spool/ID, by the keeper's own descriptor of
-// it, which follows a DATA that was moved); nothing if it is no keeper.
+// Returns the spool directory of a keeper's process (DATA/spool/ID), nothing if it is no keeper.
+// The keeper's own descriptor leads there, also if DATA was moved.
 std::optional<std::filesystem::path> spool_of_keeper(const std::filesystem::path& process) {
   namespace fs = std::filesystem;
   // By its cgroup, which no guest chooses.
@@ -206,9 +206,9 @@ bool of_a_sandbox(const std::filesystem::path& process) {
          std::strtoul(status->c_str() + at + 6, nullptr, 10) >= launcher::kKeeperBase;
 }
 
-// What goes on serving the directory that was at `data`, as a unit does that was not stopped: it
-// holds that one by descriptors, and would neither find the restored one nor let another serve it.
-// "the gate (process 12)"; empty: nothing does.
+// Returns the process that still serves the directory which was at `data`, as "the gate (process
+// 12)". It is empty if there is none. A unit that was not stopped holds the old directory by
+// descriptors. It would not find the restored one, and would not let another process serve it.
 std::string left_behind(const std::string& data) {
   std::error_code failed;
   for (const auto& process : std::filesystem::directory_iterator("/proc", failed)) {
@@ -263,7 +263,7 @@ class Restore {
     return {};
   }
 
-  // What opens the restored keyring.
+  // Puts the key that opens the restored keyring into its place.
   Result<void> put_in_vault(const std::string& name, const std::string& bytes) {
     CAY_TRY(const DaemonUser broker, broker_user_of(where_.path));
     CAY_TRY(const UniqueFd vault,
@@ -400,7 +400,7 @@ class Restore {
 
 int say(const Error& error) { return fail("cay restore", error); }
 
-// Of a restore that had begun: what has become of what it made, too.
+// Reports the failure of a restore that had begun, with the fate of the files that it made.
 int give_up(Error error, Target& target, const std::string& data) {
   const auto undone = target.undo();
   error.message += undone ? ". Nothing was restored: what was made in " + data + " is removed again"

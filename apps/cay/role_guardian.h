@@ -17,8 +17,8 @@ int refuse_to_serve(const Role& role, const std::string& why);
 
 struct Guarded {
   // The worker, in a process of its own without the guardian's signals. It returns its exit code.
-  // An exit code of its own stays: it is not needed, or cannot work with its settings. `asks` is
-  // its end of a socket to the guardian, and not valid without `answer`.
+  // An exit code of its own stays: it is not needed, or cannot work with its settings. Its
+  // descriptor is its end of the socket to the guardian. It is not valid without `answer`.
   std::function<int(UniqueFd asks)> serve;
   // Answers one question that came by the other end, which never blocks; false: none can come any
   // more. Without it there is no socket.

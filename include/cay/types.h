@@ -11,8 +11,8 @@
 
 namespace cay::sdk {
 
-// A sandbox's files may say they are larger than any disk: holes count here, and go over the wire
-// as zeros.
+// The most bytes that a copy takes by default. A sandbox's sparse file may be larger than any disk:
+// its holes count here, and go over the wire as zeros.
 inline constexpr std::uint64_t kMostCopied = std::uint64_t{64} << 30;
 
 using Labels = std::map<std::string, std::string>;
@@ -139,7 +139,8 @@ struct CommandInfo {
   std::string json;  // the answer as it came
 
   bool running() const { return state == "running"; }
-  // What a shell would show: the code; 128+signal; 124 timed out; 125 lost (or not ended).
+  // Returns the code as a shell shows it: the program's own, 128+signal, 124 for a time-out, 125
+  // for a command that is lost or has not ended.
   int shell_exit_code() const;
 };
 
@@ -183,8 +184,7 @@ struct Offsets {
 struct OutputCallbacks {
   std::function<void(const std::string& bytes)> on_stdout;
   std::function<void(const std::string& bytes)> on_stderr;
-  // Where the command wrote more than is kept: what the other two get next does not follow what
-  // they got last.
+  // Called where output was not kept: the next bytes of the stream do not follow its last ones.
   std::function<void(const Gap& gap)> on_gap = {};
 };
 
@@ -228,13 +228,13 @@ struct ProgramEvent {
 
 struct ProgramPage {
   std::vector<ProgramEvent> items;
-  std::uint64_t next_offset = 0;  // ask again from here
+  std::uint64_t next_offset = 0;  // the offset of the next page
 };
 
-// What a sandbox tried to reach, counted by kind.
+// One kind of connection or lookup that a sandbox tried, with its verdict and counts.
 struct NetworkDecision {
   std::string host, address;
-  std::uint16_t port = 0;  // 0: the name alone was asked for
+  std::uint16_t port = 0;  // 0: a lookup of the name
   bool allowed = false;
   std::string reason, remedy;  // why it was refused or failed; what would allow it
   std::string rule;            // that decided; empty: none matched
@@ -245,8 +245,7 @@ struct NetworkDecision {
 
 struct NetworkReport {
   std::string policy;          // as SandboxInfo has it
-  std::string running_policy;  // that the gate goes by now; empty: it does not run, or the gate has
-                               // not told
+  std::string running_policy;  // that the gate goes by now; empty: it does not run, or is unknown
   bool policy_allowed = true;  // by the operator; else nothing is reached by it
   bool gate_serves = true;     // else nothing gets out until it is back
   std::string network, network_reason;  // as SandboxInfo has them
@@ -281,14 +280,14 @@ struct ForwardOptions {
   std::function<void(const std::string& sentence)> on_problem;
 };
 
-// Where the daemon is and who calls. from_environment(): CAY_URL (default http://127.0.0.1:8787)
-// and CAY_API_KEY, else the key file of the data directory ($CAY_DATA, else /var/lib/cay/api-key
-// for root and ~/.local/share/cay/api-key otherwise).
+// The daemon's URL and the caller's key. from_environment() takes them from CAY_URL (default
+// http://127.0.0.1:8787) and CAY_API_KEY. Without a key it reads the key file of the data
+// directory: $CAY_DATA, else /var/lib/cay for root and ~/.local/share/cay for others.
 struct ClientOptions {
   std::string url = "http://127.0.0.1:8787";
   std::string api_key;
   std::string ca_file;      // for https: trust the authorities in this PEM file alone (CAY_CA_FILE)
-  std::string key_problem;  // why there is no key: said when one is asked for
+  std::string key_problem;  // why there is no key, for the error of a call that needs one
   std::string traceparent;  // W3C trace context that each request is part of (TRACEPARENT); what is
                             // none is left out
   double connect_timeout_s = 5;

@@ -24,15 +24,15 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPiece = 64 * 1024;
-// The most that a file gives which says it has nothing, as those of /proc do. Others give what they
-// said when they were opened.
+// The most bytes that are taken of a file with size 0, as files of /proc have it. Other files give
+// as many as their size had when they were opened.
 constexpr std::uint64_t kMostUntold = 64 << 20;
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw ApiError(ErrorCode::kInvalidArgument, "local_file", what + ": " + std::strerror(error));
 }
 
-// Tells on a terminal how far a long copy is; says nothing of a short one.
+// Shows the progress of a long copy on a terminal, and nothing of a short one.
 class Meter {
  public:
   explicit Meter(bool quiet) : on_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
@@ -91,7 +91,8 @@ struct Copy {
     };
   }
 
-  // Before a piece is kept: it may have grown since its size was asked for, or grow for ever.
+  // Counts a piece before it is kept. The file may have grown since its size was read, or may grow
+  // for ever.
   void count(const std::string& piece) {
     report.moved.bytes += piece.size();
     if (report.moved.bytes > args.max_bytes)
@@ -103,7 +104,7 @@ struct Copy {
     meter.show(report.moved);
   }
 
-  // Where `name` lands: in `to` if that is a directory inside, else at `to`.
+  // Returns the place of `name`: in `to` if that is a directory inside, else `to` itself.
   std::string inside_target(const sdk::Sandbox& box, const std::string& to, const std::string& name,
                             bool directory) {
     std::string bare = to;

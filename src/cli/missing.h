@@ -16,7 +16,7 @@ class Missing {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `say` gets one sentence at a time.
+  // The function gets one sentence at a time.
   explicit Missing(std::function<void(std::string_view)> say) : say_(std::move(say)) {}
   ~Missing() { finish(); }
   Missing(const Missing&) = delete;

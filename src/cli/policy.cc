@@ -153,7 +153,7 @@ std::string file_text(const std::string& path) {
   return text;
 }
 
-// What it has, as rules: a policy that has a name is a rule of a list, too.
+// Returns the sandbox's policy as rules. A policy with a name is one rule.
 std::vector<std::string> present(Context& at, const std::string& sandbox) {
   const auto box = parsed(at.client.request("GET", sandbox_route(sandbox)));
   const std::string policy = text_of(box, "policy");
@@ -162,8 +162,8 @@ std::vector<std::string> present(Context& at, const std::string& sandbox) {
   return {policy == "open" ? "default allow" : "@" + policy};
 }
 
-// Of what was just added, a host or an address by itself that is refused all the same, whatever is
-// added: by another rule, or because it is the operator's to open.
+// Warns of each added host or address that stays refused: by another rule, or because only the
+// operator opens it.
 void warn_of_no_effect(Context& at, const std::string& sandbox,
                        const std::vector<std::string>& added) {
   constexpr std::size_t kMostAsked = 8;  // each is a request
@@ -181,7 +181,7 @@ void warn_of_no_effect(Context& at, const std::string& sandbox,
       print_error(printable(rule) +
                   " has no effect: " + for_sandbox(printable(text_of(answer, "advice")), sandbox));
     } catch (const ApiError&) {
-      return;  // the policy is set: what it does not do is told as far as somebody answers
+      return;  // the policy is set, and a warning is not worth a failure
     }
   }
 }
@@ -284,7 +284,7 @@ int try_one(Context& at, const std::string& of, const std::string& target) {
   return allowed ? kOk : 1;
 }
 
-// What was refused and no rule would let through, each once: {"host", "kind", "advice"}.
+// Returns the refused lines that no rule would allow, each once: {"host", "kind", "advice"}.
 std::vector<json::object> beyond_rules(const json::object& report) {
   std::vector<json::object> out;
   const auto* items = report.if_contains("items");
@@ -339,7 +339,7 @@ std::vector<std::string> proxied_hosts(Context& at, const std::string& sandbox) 
   return out;
 }
 
-// What it used, as another policy would have it.
+// Judges the sandbox's connections so far by another policy.
 int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
   const auto report = parsed(at.client.request("GET", sandbox_route(sandbox) + "/network"));
   json::array items, needed;
@@ -406,7 +406,8 @@ int try_as(Context& at, const std::string& sandbox, const std::string& policy) {
   return kOk;
 }
 
-// What its refusals so far would have needed; where nothing is refused, what it used.
+// Prints the rules that the refusals so far needed. Without refusals it prints the rules for the
+// connections so far.
 int try_all(Context& at, const std::string& sandbox) {
   const std::string body = at.client.request("GET", sandbox_route(sandbox) + "/network");
   const auto answer = parsed(body);

@@ -10,8 +10,8 @@
 
 namespace cay::cli {
 
-// "HOST", "HOST:PORT" or "[ADDRESS]:PORT". Of a URL it has the host, the path, and the port of its
-// scheme or its own. Throws ApiError.
+// A place as people write it: "HOST", "HOST:PORT", "[ADDRESS]:PORT" or a URL. A URL gives its host,
+// its path, and its own port or that of its scheme. Throws ApiError.
 struct Target {
   std::string host;
   std::optional<int> port;

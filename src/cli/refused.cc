@@ -21,7 +21,7 @@ namespace json = codec::json;
 
 constexpr std::size_t kMostListed = 32;              // for programs
 constexpr std::size_t kMostNamed = 4;                // for people
-constexpr std::size_t kMostRules = 300;              // bytes of rules that are told again
+constexpr std::size_t kMostRules = 300;              // bytes of rules in the command to copy
 constexpr auto kPatience = std::chrono::seconds(2);  // the command's own end is what is waited for
 
 struct Line {
@@ -44,7 +44,7 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
   std::vector<Line> out;
   const auto* items = report.if_contains("items");
   if (items == nullptr || !items->is_array()) return out;
-  // What is refused time and again is one line, with the first time and the last.
+  // The daemon reports a repeated refusal as one line, with the first time and the last.
   const auto is_within = [&](const std::string& at) {
     return at >= window.since && (window.until.empty() || at <= window.until);
   };
@@ -63,8 +63,8 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
               .preset = text_of(one, "preset"),
               .address = text_of(one, "address"),
               .port_number = port == nullptr ? json::value(0) : *port};
-    // Of a command that is over: what the policy lets through by now, which needs nothing and has
-    // nothing in its way, is mended.
+    // The command is over. A line is mended if the policy allows it by now: then it needs nothing,
+    // and nothing is in its way.
     if (!window.until.empty() && line.is_policys() && line.needs.empty() &&
         text_of(one, "in_the_way").empty())
       continue;
@@ -170,11 +170,12 @@ std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& whe
 
 json::object report_now(const sdk::Sandbox& box) { return parsed(box.network().json); }
 
-// Of the command before this one, if that ended with 0 and something was refused while it ran.
+// Returns the time of the command before this one, if that ended with 0 and something was refused
+// while it ran.
 std::optional<Window> the_one_before(const json::object& report, const sdk::Sandbox& box,
                                      const sdk::CommandInfo& command) {
   if (lines_within(report, {}).empty())
-    return std::nullopt;  // the usual case, which asks for nothing
+    return std::nullopt;  // the usual case, without a further request
   const sdk::CommandInfo* before = nullptr;
   const auto all = box.commands();
   for (const auto& one : all) {
@@ -231,8 +232,8 @@ std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandI
         before = the_one_before(report, box, command);
       out = Refusals{std::move(report), std::move(before)};
     } catch (const std::exception&) {
-      // An older daemon, a key that may not, a sandbox that is gone: the command's end is told
-      // without it.
+      // An older daemon, a key without the right, a sandbox that is gone: the command's end is
+      // shown without refusals.
       out.reset();
     }
     promise->set_value(std::move(out));

@@ -1,5 +1,5 @@
-// What the gate refused while a command ran that then failed: pip, npm and apt say of a host that
-// the policy refuses that there is no such thing.
+// Refusals of the gate while a command ran that then failed. They are worth a line, because many
+// programs report a refused host as one that does not exist.
 #pragma once
 #include <optional>
 #include <string>
@@ -28,12 +28,12 @@ std::string refusal_note(const codec::json::object& report, const Window& window
 
 struct Refusals {
   codec::json::object report;  // all that was refused before the command ended is in it
-  // Where it tells of nothing, but of something while the command before it ran, which ended with 0
-  // so that nobody was told (apt-get update, whose hosts apt-get install then does not find): when
-  // that was.
+  // Set if nothing was refused while this command ran, but something was while the command before
+  // it ran. That one ended with 0, so its refusals were not shown: `apt-get update` before an
+  // `apt-get install` that then finds no host.
   std::optional<Window> before;
 };
-// nullopt: nobody could tell, and soon.
+// Returns nullopt if the daemon does not answer soon.
 std::optional<Refusals> refusals_of(const sdk::Sandbox& box, const sdk::CommandInfo& command);
 
 }  // namespace cay::cli

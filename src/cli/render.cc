@@ -310,7 +310,7 @@ std::string end_sentence(const sdk::CommandInfo& command) {
   if (command.state == "lost")
     return "lost: " + (command.reason.empty() ? "the sandbox is gone" : command.reason);
   if (command.state == "signalled" && command.signal != SIGINT && command.signal != SIGPIPE) {
-    // A shell says no less; and 128+N alone could be the program's own exit code.
+    // A shell prints the signal, too. 128+N alone could be the program's own exit code.
     const char* name = command.signal ? ::sigabbrev_np(*command.signal) : nullptr;
     std::string out = "ended by signal " + std::to_string(command.signal.value_or(0)) +
                       (name == nullptr ? "" : std::string(" (SIG") + name + ")");

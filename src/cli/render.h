@@ -1,4 +1,4 @@
-// What commands print: tables for people, JSON for machines. Pure.
+// The output of commands: tables for people, JSON for machines. Pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -42,12 +42,12 @@ std::string snapshots_json(const std::vector<sdk::Snapshot>& items);
 std::string stats_json(const std::vector<NamedStats>& items);
 // [a,b] of answers kept as JSON text.
 std::string json_array(const std::vector<std::string>& items);
-// Of a list that tells of each sandbox that was named what came of it. No line end.
+// One item of a list with the outcome for each sandbox that was named. No line end.
 std::string json_item(const std::string& sandbox);
 std::string json_item(const std::string& sandbox, const ApiError& error);
 std::string json_object(const std::vector<std::pair<std::string, std::string>>& strings);
 
-// What people should know about an end beside its exit code: "" for an ordinary exit.
+// Returns a sentence about an end that an exit code does not show, "" for an ordinary exit.
 std::string end_sentence(const sdk::CommandInfo& command);
 
 }  // namespace cay::cli

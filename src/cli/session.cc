@@ -56,13 +56,13 @@ void pass_input(sdk::Command command, const SessionOptions& options) {
       try {
         command.kill();
       } catch (const ApiError&) {
-        // It is gone, or the daemon is: the reader tells.
+        // The command or the daemon is gone: the reader of its output reports that.
       }
     }
   }
 }
 
-// What a signal to us does to the command.
+// Decides how a signal to this program reaches the command.
 class SignalPolicy {
  public:
   SignalPolicy(sdk::Command command, const SessionOptions& options)
@@ -150,10 +150,10 @@ class Printer {
     return true;
   }
   bool broken() const { return broken_; }
-  // All was read: what is left to say of it is said.
+  // Prints the last notes, after all output was read.
   void finish() { missing_.finish(); }
-  // Output was lost here, for want of room: whoever asked does not have what the command's own code
-  // would vouch for.
+  // Returns true if output could not be written here. The command's own exit code would then vouch
+  // for bytes that nobody has.
   bool failed() const { return failed_; }
 
  private:
@@ -202,14 +202,14 @@ int run_session(sdk::Command command, const sdk::Sandbox& box, const std::string
     return result.command.shell_exit_code();
   }
   Printer printer(command,
-                  options);  // before the terminal is raw: what it says last needs an ordinary one
+                  options);  // before the terminal is raw: its last notes need an ordinary one
   std::optional<RawTerminal> raw;
   // Ctrl-C in a terminal that is not raw is a signal to us, which is passed on.
   if (options.terminal && options.interactive) raw.emplace();
   while (true) {
     auto event = command.next();
     if (auto* end = std::get_if<sdk::End>(&event)) {
-      raw.reset();  // what is said next needs an ordinary terminal
+      raw.reset();  // the next lines need an ordinary terminal
       printer.finish();
       const int code = show_end(end->command, box, {.name = sandbox, .removed = options.removed},
                                 printer.broken());

@@ -122,7 +122,7 @@ Result<std::uint32_t> parse_cpus(std::string_view text) {
   std::string_view rest = text;
   const auto value = take_number(rest);
   constexpr double kMost = 4096;
-  constexpr double kLeast = 0.001;  // less would be sent as 0, which asks for the default
+  constexpr double kLeast = 0.001;  // less would be sent as 0, which means the default
   if (!value || !rest.empty() || *value < kLeast || *value > kMost) {
     return bad("'" + std::string(text) + "' is no number of CPUs: write it like 2 or 0.5");
   }

@@ -1,5 +1,5 @@
-// Values as people write them: sizes, times, labels, signals, SANDBOX:path. Errors say what is
-// right.
+// Values as people write them: sizes, times, labels, signals, SANDBOX:path. Errors show a right
+// one.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -11,7 +11,7 @@ namespace cay::client {
 
 Task<sdk::SandboxInfo> create(Connection& at, sdk::CreateOptions options);
 Task<sdk::SandboxInfo> get(Connection& at, std::string ref);
-// The id behind a name; asks nobody if it is one already.
+// Returns the id behind a name, without a request if it is an id already.
 Task<std::string> id_of(Connection& at, std::string ref);
 Task<sdk::SandboxInfo> update(Connection& at, std::string ref, sdk::UpdateOptions options);
 // Polls until ready; kNotReady if it fails, kDeadlineExceeded if it takes longer.

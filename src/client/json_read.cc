@@ -220,7 +220,7 @@ sdk::NetworkReport network_from(const json::object& from) {
   return {.policy = string_in(from, "policy"),
           .running_policy = string_in(from, "running_policy"),
           .policy_allowed = !from.contains("policy_allowed") ||
-                            bool_in(from, "policy_allowed"),  // a daemon from before does not say
+                            bool_in(from, "policy_allowed"),  // an older daemon leaves it out
           .gate_serves = string_in(from, "gate") != "down",
           .network = string_in(object_in(from, "network"), "state"),
           .network_reason = string_in(object_in(from, "network"), "reason"),

@@ -6,7 +6,8 @@
 namespace cay::client {
 namespace {
 
-// JSON carries text. Said here: the daemon could only call the whole request malformed.
+// JSON carries text. The client rejects other bytes and names the field: the daemon could only
+// reject the whole request.
 const std::string& text(std::string_view what, const std::string& value) {
   if (codec::is_utf8(value)) return value;
   throw ApiError(

@@ -92,7 +92,7 @@ Task<std::string> TunnelStream::read() {
     const json::object frame{{"type", "credit"}, {"bytes", std::exchange(state->owed, 0)}};
     std::string text = codec::write(frame);
     auto granted = co_await state->socket->send_text(std::move(text));
-    static_cast<void>(granted);  // a broken connection is told by the reading side
+    static_cast<void>(granted);  // the reading side reports a broken connection
   }
   while (state->inbox.empty() && !state->ended && !state->broken) {
     co_await state->changed.wait();
