@@ -42,11 +42,11 @@ set(CAY_UNITY_ALONE
   src/policy/rule_set.cc
   src/runtime/native/decision_reader.cc
   src/runtime/native/launcher_client.cc
-  src/runtime/native/live_sandbox.cc
+  src/runtime/keeper/keeper_commands.cc
   src/runtime/native/passed_tunnels.cc
   src/runtime/native/program_reader_test.cc
   src/runtime/native/spool_reader.cc
-  src/runtime/native/tree_calls.cc
+  src/runtime/keeper/tree_calls.cc
   src/store/rows.cc
   src/vault/guest_connection.cc
   src/vault/keyring.cc

@@ -31,7 +31,9 @@ ARROWS = {
     "codec": "model base policy",
     "http": "async model base",  # model: only the Principal that a request carries
     "core": "model async base policy",
-    "runtime": "core wire os http model async base policy",
+    # The client of a keeper anywhere. It sees no launcher and no file of this host.
+    "runtime/keeper": "core wire os model async base",  # os: random bytes for the HELLO
+    "runtime/native": "runtime/keeper core wire os model async base",
     "image": "core http model os async base",
     "gate": "wire core http model os async base policy",  # wire: keepers lend it sockets, the daemon reads what it decided
     "vault": "gate wire core codec http model os async base",  # gate: who may be reached, and how it is dialled
@@ -51,7 +53,7 @@ ARROWS = {
     "providers": "client http model async base",
 }
 # These include core only for the ports they implement.
-PORTS_ONLY = {"runtime", "image", "gate", "vault", "store"}
+PORTS_ONLY = {"runtime/keeper", "runtime/native", "image", "gate", "vault", "store"}
 TEST_ROOMS = re.compile(r"(_test\.(cc|h)|/testing/)")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_]+)/([^"]+)"')
 
@@ -250,6 +252,7 @@ def self_check():
         "src/store/x.cc": '#include "core/cay.h"',
         "src/api/native/w.cc": '#include "api/langsmith/config.h"',
         "src/api/common/w.cc": '#include "api/native/native.h"',
+        "src/runtime/keeper/w.cc": '#include "runtime/native/spool_reader.h"',
         "src/server/w.cc": '#include "api/common/answer.h"',
         "src/api/native/x.cc": "if (co_await ready()) return;",
         "src/api/native/y.cc": "auto v = c ? co_await a() : b;",

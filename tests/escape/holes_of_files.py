@@ -25,7 +25,7 @@ CHILD, TASK, TRANSFER, LIST, TREE = (
 PARSER, PATHS, CALLS = (
     "api/common/tar_parser.cc",
     "api/common/tar_path.cc",
-    "runtime/native/tree_calls.cc",
+    "runtime/keeper/tree_calls.cc",
 )
 UNPACK = "client/tar_unpack.cc"
 BELOW = "O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC"

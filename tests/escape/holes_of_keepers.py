@@ -1,7 +1,7 @@
 """What the daemon checks of what a keeper says, passes and keeps, each taken out alone. See holes.py."""
 
 LINK, FRAMES, PASSED, SPOOL = (
-    "runtime/native/link.cc",
+    "runtime/keeper/link.cc",
     "wire/frame.cc",
     "runtime/native/passed_tunnels.cc",
     "runtime/native/spool_files.cc",
@@ -55,7 +55,7 @@ KEEPERS = (
     ),
     (
         "names of commands are checked",
-        "runtime/native/convert.cc",
+        "runtime/keeper/convert.cc",
         "if (!is_valid_command_id(message.command_id)) return false;",
         'if (!is_valid_command_id(message.command_id) && !cay_hole("names of commands are checked")) return false;',
     ),

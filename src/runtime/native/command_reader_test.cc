@@ -1,5 +1,5 @@
 // LiveReader against scripted keepers: what they get wrong is never delivered as output.
-#include "runtime/native/command_reader.h"
+#include "runtime/keeper/command_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,10 @@
 #include "async/scope.h"
 #include "async/testing.h"
 #include "base/testing/temp_dir.h"
-#include "runtime/native/live_sandbox.h"
-#include "runtime/native/testing/fake_peer.h"
+#include "runtime/keeper/keeper_sandbox.h"
+#include "runtime/keeper/testing/fake_peer.h"
+#include "runtime/native/spool_reader.h"
+#include "runtime/native/unix_dialer.h"
 #include "wire/spool_record.h"
 
 namespace cay::runtime {
@@ -36,7 +38,7 @@ class ReaderTest : public ::testing::Test {
 
   void SetUp() override {
     wire::Hello hello;
-    line_ = keeper_line(loop_.get_executor(), unix_dialer(host_->path()), hello, "", "");
+    line_ = keeper_line(loop_.get_executor(), {unix_dialer(host_->path())}, hello);
     line_->on_death([this](std::string reason) { deaths_.push_back(reason); });
     line_->start();
   }
@@ -238,7 +240,7 @@ class EndedTest : public ReaderTest {
       EXPECT_TRUE(first);
       keep(spool);
       if (removal) readers->expect_removal();
-      readers->go_on_from(temp_.path(), SandboxId(kSandbox), "");
+      readers->go_on_from(spooled_commands(temp_.path(), SandboxId(kSandbox), ""));
       line_->close(Error{Code::kNotFound, "sandbox_not_found", "gone", 0});
       if (let_go) readers->let_go();
       EXPECT_FALSE(readers->empty());
@@ -342,7 +344,7 @@ TEST_F(ReaderTest, AKeeperThatKeepsBreakingTheProtocolIsGivenUp) {
 TEST_F(ReaderTest, AStrangerOnTheSocketIsNotOurKeeper) {
   line_->close(Error{Code::kCancelled, "test", "over", 0});
   wire::Hello hello;
-  auto mine = keeper_line(loop_.get_executor(), unix_dialer(host_->path()), hello, "expected", "");
+  auto mine = keeper_line(loop_.get_executor(), {unix_dialer(host_->path()), "expected"}, hello);
   mine->start();
   auto keeper = [this]() -> asio::awaitable<void> {
     auto peer = co_await host_->accept();
@@ -362,7 +364,7 @@ TEST_F(ReaderTest, ARequestTooLargeForAFrameIsTheCallersError) {
     co_await peer.greet("keeper");
   };
   auto ours = [this]() -> asio::awaitable<void> {
-    NativeLiveSandbox box(line_);
+    KeeperSandbox box(line_);
     CommandSpec spec;
     spec.id = CommandId("big");
     spec.argv = {"echo", std::string(3'000'000, 'x')};

@@ -10,7 +10,7 @@
 #include "async/scope.h"
 #include "base/testing/temp_dir.h"
 #include "runtime/native/spool_reader.h"
-#include "runtime/native/testing/conformance.h"
+#include "runtime/keeper/testing/conformance.h"
 
 namespace cay::runtime::testing {
 namespace {
@@ -297,10 +297,10 @@ class SpoolTest : public ::testing::Test {
         Transport::kUnix, [&](keeper::Context& context) { context.spool_fd = spool.get(); });
     asio::io_context loop;
     wire::Hello hello;
-    auto line = keeper_line(loop.get_executor(), straight(keeper), hello, kSandbox, "test");
+    auto line = keeper_line(loop.get_executor(), {straight(keeper), kSandbox, "test"}, hello);
     line->start();
     auto body = [&]() -> asio::awaitable<void> {
-      NativeLiveSandbox box(line);
+      KeeperSandbox box(line);
       CommandSpec done;
       done.id = CommandId("done");
       done.argv = {"/bin/sh", "-c", "seq 1 100000; exit 5"};

@@ -9,7 +9,8 @@
 #include "async/scope.h"
 #include "base/testing/tcp.h"
 #include "keeper/tunnels.h"
-#include "runtime/native/testing/conformance.h"
+#include "runtime/keeper/testing/conformance.h"
+#include "runtime/native/passed_tunnels.h"
 
 namespace cay::runtime::testing {
 namespace {
@@ -21,6 +22,8 @@ using keeper::testing::Transport;
 
 class TunnelsTest : public ConformanceTest {
  protected:
+  KeeperExtras extras() override { return {.tunnels = std::make_shared<PassedTunnels>(line_)}; }
+
   static std::string bytes_of(std::size_t size) {
     std::string out(size, '\0');
     std::uint32_t state = 1;

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/native/channel.h"
-#include "runtime/native/persistent_link.h"
+#include "runtime/keeper/channel.h"
+#include "runtime/keeper/persistent_link.h"
 
 namespace cay::runtime {
 

@@ -10,7 +10,8 @@
 #include "async/testing.h"
 #include "base/testing/temp_dir.h"
 #include "runtime/native/native_runtime.h"
-#include "runtime/native/testing/fake_peer.h"
+#include "runtime/keeper/testing/fake_peer.h"
+#include "runtime/native/unix_dialer.h"
 
 namespace cay::runtime {
 namespace {

@@ -3,7 +3,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "runtime/native/live_sandbox.h"
+#include "runtime/keeper/keeper_sandbox.h"
+#include "runtime/native/passed_tunnels.h"
+#include "runtime/native/unix_dialer.h"
 
 namespace cay::runtime {
 namespace {
@@ -13,8 +15,10 @@ constexpr Millis kLaunchersReport{500};  // for the launcher to report why a kee
 }  // namespace
 
 std::shared_ptr<PersistentLink> LiveKeepers::connect(const SandboxId& id) {
-  auto line = keeper_line(loop_, unix_dialer(config_.sockets + "/" + id.get() + ".sock"),
-                          config_.hello, id.get(), config_.instance);
+  KeeperAddress keeper{.dial = unix_dialer(config_.sockets + "/" + id.get() + ".sock"),
+                       .sandbox_id = id.get(),
+                       .instance = config_.instance};
+  auto line = keeper_line(loop_, std::move(keeper), config_.hello);
   line->on_death([weak = weak_from_this(), id,
                   self = std::weak_ptr<PersistentLink>(line)](std::string reason) {
     const auto live = weak.lock();
@@ -55,8 +59,12 @@ std::shared_ptr<core::LiveSandbox> LiveKeepers::keep(const SandboxId& id,
   lines_[id] = line;
   auto readers = std::make_shared<OpenReaders>(loop_);
   readers_[id] = readers;
-  return std::make_shared<NativeLiveSandbox>(std::move(line), config_.disk_reserve,
-                                             std::move(network), std::move(readers));
+  auto tunnels = std::make_shared<PassedTunnels>(line);
+  KeeperExtras extras{.readers = std::move(readers),
+                      .tunnels = std::move(tunnels),
+                      .disk_reserve = config_.disk_reserve,
+                      .network = std::move(network)};
+  return std::make_shared<KeeperSandbox>(std::move(line), std::move(extras));
 }
 
 std::shared_ptr<PersistentLink> LiveKeepers::line_of(const SandboxId& id) const {

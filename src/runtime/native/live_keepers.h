@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/ports/runtime.h"
-#include "runtime/native/command_reader.h"
-#include "runtime/native/persistent_link.h"
+#include "runtime/keeper/command_reader.h"
+#include "runtime/keeper/persistent_link.h"
 
 namespace cay::runtime {
 

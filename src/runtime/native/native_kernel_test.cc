@@ -8,7 +8,7 @@
 #include "async/testing.h"
 #include "model/ids.h"
 #include "runtime/native/native_runtime.h"
-#include "runtime/native/testing/conformance.h"
+#include "runtime/keeper/testing/conformance.h"
 #include "runtime/native/testing/real_launcher.h"
 
 namespace cay::runtime::testing {

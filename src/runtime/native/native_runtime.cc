@@ -17,14 +17,15 @@
 #include <utility>
 
 #include "async/deadline.h"
-#include "runtime/native/convert.h"
+#include "runtime/native/launcher_messages.h"
 #include "runtime/native/decision_log_reader.h"
 #include "runtime/native/decision_reader.h"
 #include "runtime/native/helper_state.h"
-#include "runtime/native/live_sandbox.h"
+#include "runtime/keeper/keeper_sandbox.h"
 #include "runtime/native/program_reader.h"
 #include "runtime/native/rules_file.h"
 #include "runtime/native/spool_reader.h"
+#include "runtime/native/unix_dialer.h"
 #include "wire/launcher_features.h"
 
 namespace cay::runtime {
@@ -214,7 +215,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
   if (line) {
     line->expect_end(why);
     auto polite = co_await polite_shutdown(line, kPoliteLimit);
-    if (polite && readers) readers->go_on_from(spool(), id, hello_.boot_id);
+    if (polite && readers) readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
     // Else the launcher ends what does not end by itself.
   }
   // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher
@@ -225,7 +226,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     co_return std::move(stopped);
   }
   static_cast<void>(remove_rules(config_.data, id));  // the next start does
-  if (readers) readers->go_on_from(spool(), id, hello_.boot_id);
+  if (readers) readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
   live_->forget(id, line);
   if (line) line->close(why);
   co_return Result<void>{};
@@ -242,7 +243,7 @@ Task<void> NativeRuntime::destroy(SandboxId id) {
     readers->expect_removal();
     auto polite = co_await polite_shutdown(line, kPoliteLimit);
     static_cast<void>(polite);  // what has no end on record then is killed by the launcher
-    readers->go_on_from(spool(), id, hello_.boot_id);
+    readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
     line->close(why);
     const bool done = co_await readers->done(kLastReads);
     if (!done) readers->let_go();

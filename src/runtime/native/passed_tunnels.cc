@@ -18,8 +18,8 @@
 #include "base/bounded_call.h"
 #include "base/hang_up.h"
 #include "os/unix_socket.h"
-#include "runtime/native/channel.h"
-#include "runtime/native/keeper_calls.h"
+#include "runtime/keeper/channel.h"
+#include "runtime/keeper/keeper_calls.h"
 
 namespace cay::runtime {
 namespace {

@@ -8,24 +8,22 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "core/ports/tunnel.h"
-#include "runtime/native/persistent_link.h"
+#include "runtime/keeper/keeper_tunnels.h"
+#include "runtime/keeper/persistent_link.h"
 #include "runtime/native/wide_buffers.h"
 
 namespace cay::runtime {
 
-class PassedTunnels : public std::enable_shared_from_this<PassedTunnels> {
+class PassedTunnels final : public LocalTunnels,
+                            public std::enable_shared_from_this<PassedTunnels> {
  public:
   static constexpr std::size_t kMost = 256;  // connections at once, as with the keeper's own
 
   explicit PassedTunnels(std::shared_ptr<PersistentLink> line);
-  ~PassedTunnels();
+  ~PassedTunnels() override;
 
-  // Connects. Errors as LiveTunnel::open(). Only if the keeper's HELLO has passes_sockets.
-  Task<std::unique_ptr<core::Tunnel>> open(std::uint16_t port);
-
-  // Breaks every tunnel: its calls fail with `why`.
-  void close(const Error& why);
+  Task<std::unique_ptr<core::Tunnel>> open(std::uint16_t port) override;
+  void close(const Error& why) override;
 
  private:
   class Tunnel;

@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "runtime/native/convert.h"
+#include "runtime/keeper/convert.h"
 #include "runtime/native/spool_files.h"
 #include "wire/frame.h"
 #include "wire/spool_layout.h"
@@ -85,7 +85,7 @@ Result<wire::CommandMsg> read_record(int dir, const std::string& id, const std::
 }
 
 // Output of one finished command, by pread.
-class SpooledReader final : public SpoolReader {
+class SpooledReader final : public KeptOutput {
  public:
   SpooledReader(UniqueFd dir, wire::CommandMsg record, core::OutputOffsets from)
       : dir_(std::move(dir)),
@@ -175,6 +175,46 @@ class SpooledReader final : public SpoolReader {
   bool ended_ = false;
 };
 
+class SpooledCommand final : public KeptCommand {
+ public:
+  SpooledCommand(UniqueFd dir, wire::CommandMsg record, bool open)
+      : dir_(std::move(dir)), record_(std::move(record)), open_(open) {}
+
+  bool is_open() const override { return open_; }
+  Result<std::unique_ptr<KeptOutput>> read(core::OutputOffsets from) override {
+    if (from.out > record_.out.bytes || from.err > record_.err.bytes) {
+      return Error{Code::kOutOfRange, "offset_past_end",
+                   "the offset is past what the command has written: attach at or before it", 0};
+    }
+    return std::unique_ptr<KeptOutput>(
+        std::make_unique<SpooledReader>(std::move(dir_), std::move(record_), from));
+  }
+  void let_go() override { dir_.reset(); }
+
+ private:
+  UniqueFd dir_;
+  wire::CommandMsg record_;
+  bool open_ = false;
+};
+
+Result<std::unique_ptr<KeptCommand>> spooled_command(const std::string& spool, const SandboxId& id,
+                                                     const CommandId& command,
+                                                     const std::string& boot_id) {
+  if (!is_valid_command_id(command.get())) return no_such_command(command);
+  CAY_TRY(const auto root, open_spool(spool, id));
+  if (!root) return no_such_command(command);
+  auto dir = open_directory(root.get(), command.get());
+  if (!dir && dir.error().os_errno == ENOENT) return no_such_command(command);
+  CAY_TRY(auto opened, std::move(dir));
+  bool open = false;
+  auto found = read_record(opened.get(), command.get(), boot_id, &open);
+  if (!found && found.error().os_errno == ENOENT)
+    return no_such_command(command);  // cut down while it was made or removed
+  CAY_TRY(auto record, std::move(found));
+  return std::unique_ptr<KeptCommand>(
+      std::make_unique<SpooledCommand>(std::move(opened), std::move(record), open));
+}
+
 }  // namespace
 
 void SpooledCommands::CloseDirectory::operator()(DIR* dir) const { ::closedir(dir); }
@@ -230,29 +270,9 @@ std::vector<Command> SpooledCommands::take() {
   return std::move(all_);
 }
 
-Result<KeptCommand> KeptCommand::open(const std::string& spool, const SandboxId& id,
-                                      const CommandId& command, const std::string& boot_id) {
-  if (!is_valid_command_id(command.get())) return no_such_command(command);
-  CAY_TRY(const auto root, open_spool(spool, id));
-  if (!root) return no_such_command(command);
-  auto dir = open_directory(root.get(), command.get());
-  if (!dir && dir.error().os_errno == ENOENT) return no_such_command(command);
-  CAY_TRY(auto opened, std::move(dir));
-  bool open = false;
-  auto found = read_record(opened.get(), command.get(), boot_id, &open);
-  if (!found && found.error().os_errno == ENOENT)
-    return no_such_command(command);  // cut down while it was made or removed
-  CAY_TRY(auto record, std::move(found));
-  return KeptCommand(std::move(opened), std::move(record), open);
-}
-
-Result<std::unique_ptr<SpoolReader>> KeptCommand::read(core::OutputOffsets from) && {
-  if (from.out > record_.out.bytes || from.err > record_.err.bytes) {
-    return Error{Code::kOutOfRange, "offset_past_end",
-                 "the offset is past what the command has written: attach at or before it", 0};
-  }
-  return std::unique_ptr<SpoolReader>(
-      std::make_unique<SpooledReader>(std::move(dir_), std::move(record_), from));
+KeptCommands spooled_commands(std::string spool, SandboxId id, std::string boot_id) {
+  return [spool = std::move(spool), id = std::move(id), boot_id = std::move(boot_id)](
+             const CommandId& command) { return spooled_command(spool, id, command, boot_id); };
 }
 
 Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool,
@@ -260,8 +280,8 @@ Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& s
                                                             const CommandId& command,
                                                             core::OutputOffsets from,
                                                             const std::string& boot_id) {
-  CAY_TRY(auto kept, KeptCommand::open(spool, id, command, boot_id));
-  CAY_TRY(auto reader, std::move(kept).read(from));
+  CAY_TRY(auto kept, spooled_command(spool, id, command, boot_id));
+  CAY_TRY(auto reader, kept->read(from));
   return std::unique_ptr<core::CommandReader>(std::move(reader));
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "core/ports/runtime.h"
+#include "runtime/keeper/kept_output.h"
 #include "wire/messages.h"
 
 namespace cay::runtime {
@@ -36,38 +36,10 @@ class SpooledCommands {
   std::vector<Command> all_;
 };
 
-// The output of one finished command, and its end.
-class SpoolReader : public core::CommandReader {
- public:
-  // The spool is about to be removed: what was not read is a gap. Nothing of it is held open from
-  // then on.
-  virtual void let_go() = 0;
-};
+// The commands of a sandbox as KeptCommand.
+KeptCommands spooled_commands(std::string spool, SandboxId id, std::string boot_id);
 
-// One command as its spool has it.
-class KeptCommand {
- public:
-  // kNotFound (unknown_command) if there is no such record.
-  static Result<KeptCommand> open(const std::string& spool, const SandboxId& id,
-                                  const CommandId& command, const std::string& boot_id);
-
-  // Its end is not on record.
-  bool is_open() const { return open_; }
-  // kOutOfRange (offset_past_end). At most once.
-  Result<std::unique_ptr<SpoolReader>> read(core::OutputOffsets from) &&;
-  // As SpoolReader::let_go().
-  void let_go() { dir_.reset(); }
-
- private:
-  KeptCommand(UniqueFd dir, wire::CommandMsg record, bool open)
-      : dir_(std::move(dir)), record_(std::move(record)), open_(open) {}
-
-  UniqueFd dir_;
-  wire::CommandMsg record_;
-  bool open_ = false;
-};
-
-// The same in one step.
+// Reads a command's kept output in one step.
 Result<std::unique_ptr<core::CommandReader>> spooled_reader(const std::string& spool,
                                                             const SandboxId& id,
                                                             const CommandId& command,

@@ -1,0 +1,26 @@
+// Between the model and the keeper's messages. Pure.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/ports/live_sandbox.h"
+#include "model/command.h"
+#include "model/file.h"
+#include "wire/messages.h"
+
+namespace cay::runtime {
+
+// Returns true if a keeper of ours may have sent it: a name that a command can have, and texts of
+// bounded length. They are kept and shown under that name.
+bool is_plausible(const wire::CommandMsg& message);
+Command to_model(const wire::CommandMsg& message);
+FileInfo to_model(const wire::FileInfoMsg& message);
+wire::FileInfoMsg to_wire(const FileInfo& info);
+core::SandboxStats to_model(const wire::StatsMsg& message);
+
+// Makes the frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256,
+// in hex, of the encoded request without id, digest, ignore_mismatch and those two defaults. So it
+// is the digest of the caller's request alone.
+wire::StartCommand to_wire(const CommandSpec& spec);
+
+}  // namespace cay::runtime

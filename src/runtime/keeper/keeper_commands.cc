@@ -1,0 +1,155 @@
+#include "runtime/keeper/keeper_commands.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/clock.h"
+#include "runtime/keeper/command_reader.h"
+#include "runtime/keeper/convert.h"
+#include "runtime/keeper/file_calls.h"
+#include "runtime/keeper/keeper_calls.h"
+
+namespace cay::runtime {
+namespace {
+
+std::string command_ref(const CommandId& id) {
+  return wire::encode(wire::CommandRef{.command_id = id.get()});
+}
+
+constexpr std::size_t kMaxCommandBytes = 64 << 20;  // of one list, as of files
+
+// The keeper answers stdin when the command has taken what was before it: as long as that takes.
+// Callers bound it by their own deadline.
+constexpr Millis kStdinLimit{24 * 3600 * 1000};
+
+// The keeper begins a start within this time or not at all. With the time that one start may take
+// it is less than kAnswerLimit: what was answered with "no answer" does not run afterwards.
+constexpr Millis kStartLimit{10'000};
+
+std::int64_t monotonic_in(Millis span) {
+  const auto then = std::chrono::steady_clock::now().time_since_epoch() + span;
+  return std::chrono::duration_cast<Millis>(then).count();
+}
+
+}  // namespace
+
+Task<Command> KeeperCommands::start(CommandSpec spec) {
+  const UnixMillis asked_at = system_clock().wall();
+  wire::StartCommand request = to_wire(spec);
+  request.disk_reserve = disk_reserve_;
+  for (int tries = 1;; ++tries) {
+    request.not_after_ms = monotonic_in(kStartLimit);
+    auto payload = wire::encode(request);
+    auto frame = co_await call(line_, wire::Type::kStart, std::move(payload), Repeat::kUnsafe);
+    if (!frame && link_lost(frame.error()) && tries < kTries)
+      continue;  // get-or-create: it never runs twice
+    CAY_CO_TRY(const auto answer, std::move(frame));
+    CAY_CO_TRY(const auto message,
+               decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
+    Command command = to_model(message);
+    // A command that the repeat found may be the one that the first request started.
+    if (tries > 1 && command.known && command.started_at >= asked_at) command.known = false;
+    co_return std::move(command);
+  }
+}
+
+Task<std::unique_ptr<core::CommandReader>> KeeperCommands::attach(CommandId id,
+                                                                  core::OutputOffsets from) {
+  auto reader = std::make_unique<LiveReader>(line_, std::move(id), from, readers_);
+  CAY_CO_CHECK(co_await reader->open());
+  co_return std::unique_ptr<core::CommandReader>(std::move(reader));
+}
+
+Task<void> KeeperCommands::write_stdin(CommandId id, Bytes data, bool more) {
+  for (std::size_t at = 0; at == 0 || at < data.size(); at += wire::kDataChunk) {
+    const wire::Stdin chunk{.command_id = id.get(),
+                            .data = data.substr(at, wire::kDataChunk),
+                            .more = more || at + wire::kDataChunk < data.size()};
+    auto payload = wire::encode(chunk);
+    // A repeat might write twice, so the caller learns of a lost link.
+    CAY_CO_CHECK(co_await call_ok(line_, wire::Type::kStdin, std::move(payload), Repeat::kUnsafe,
+                                  kStdinLimit));
+  }
+  co_return Result<void>{};
+}
+
+Task<void> KeeperCommands::close_stdin(CommandId id) {
+  auto payload = command_ref(id);
+  auto done = co_await call_ok(line_, wire::Type::kCloseStdin, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
+Task<void> KeeperCommands::kill(CommandId id, int signal, std::string by) {
+  const wire::Kill message{.command_id = id.get(), .signal = signal, .by = std::move(by)};
+  auto payload = wire::encode(message);
+  // SIGKILL twice is once; a signal that a program counts is not.
+  const Repeat repeat = signal == 0 ? Repeat::kSafe : Repeat::kUnsafe;
+  auto done = co_await call_ok(line_, wire::Type::kKill, std::move(payload), repeat);
+  co_return done;
+}
+
+Task<void> KeeperCommands::resize(CommandId id, PtySize size) {
+  const wire::Resize message{.command_id = id.get(), .rows = size.rows, .cols = size.cols};
+  auto payload = wire::encode(message);
+  auto done = co_await call_ok(line_, wire::Type::kResize, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
+Task<Command> KeeperCommands::command(CommandId id) {
+  auto payload = command_ref(id);
+  CAY_CO_TRY(const auto frame,
+             co_await call(line_, wire::Type::kGetCommand, std::move(payload), Repeat::kSafe));
+  CAY_CO_TRY(const auto message,
+             decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
+  co_return to_model(message);
+}
+
+Task<std::vector<Command>> KeeperCommands::commands() {
+  auto payload = std::string();
+  CAY_CO_TRY(auto channel, co_await ask(line_, wire::Type::kListCommands, std::move(payload)));
+  std::vector<Command> all;
+  std::size_t bytes = 0;
+  while (true) {
+    const Deadline deadline = after(kAnswerLimit);
+    CAY_CO_TRY(const auto frame, co_await channel->next(deadline));
+    if (is(frame, wire::Type::kEof)) break;
+    CAY_CO_TRY(const auto message,
+               decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "a command"));
+    if (!is_plausible(message)) co_return unexpected_frame(frame, "a command");
+    bytes += frame.payload.size();
+    if (all.size() >= kMaxEntries || bytes > kMaxCommandBytes) {
+      co_return Error{Code::kExhausted, "listing_too_large",
+                      "too many commands are kept: forget finished ones", 0};
+    }
+    all.push_back(to_model(message));
+  }
+  channel->finish();
+  co_return std::move(all);
+}
+
+Task<void> KeeperCommands::forget(CommandId id) {
+  auto payload = command_ref(id);
+  auto done = co_await call_ok(line_, wire::Type::kForget, std::move(payload), Repeat::kUnsafe);
+  co_return done;
+}
+
+void KeeperCommands::on_commands(CommandHandlers handlers) {
+  line_->on_event([told = std::move(handlers)](const wire::Frame& frame) {
+    if (is(frame, wire::Type::kEnded)) {
+      const auto message = wire::decode<wire::CommandMsg>(frame.payload);
+      if (message && is_plausible(*message)) told.ended(to_model(*message));
+    } else if (is(frame, wire::Type::kNote)) {
+      const auto message = wire::decode<wire::NoteMsg>(frame.payload);
+      if (message && is_plausible(message->command))
+        told.note({.life = message->life, .number = message->number}, to_model(message->command));
+    }
+  });
+}
+
+Task<void> KeeperCommands::noted(NoteMark through) {
+  auto payload = wire::encode(wire::Noted{.life = through.life, .through = through.number});
+  auto done = co_await call_ok(line_, wire::Type::kNoted, std::move(payload), Repeat::kSafe);
+  co_return done;
+}
+
+}  // namespace cay::runtime
