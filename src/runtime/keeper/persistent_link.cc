@@ -18,10 +18,10 @@ constexpr std::size_t kMostEarly = 8 << 20;  // bytes; a keeper's notes are less
 }  // namespace
 
 Error no_descriptors(int os_errno) {
-  return {
-      Code::kUnavailable, "no_descriptors",
-      "the daemon has no file descriptor left: close connections, or raise its limit (LimitNOFILE, ulimit -n)",
-      os_errno};
+  return {Code::kUnavailable, "no_descriptors",
+          "the daemon has no file descriptor left: close connections, or raise its limit "
+          "(LimitNOFILE, ulimit -n)",
+          os_errno};
 }
 
 void PersistentLink::part() {

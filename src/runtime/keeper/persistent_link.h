@@ -1,5 +1,6 @@
-// PersistentLink: a Link that comes back. It dials, greets, checks the peer, and does so again with
-// back-off whenever the link is lost, until it is closed or the peer is known to be dead.
+// PersistentLink: a Link that comes back. It dials, greets and checks the peer, and does so again
+// with back-off whenever the link is lost. It ends when it is closed or the peer is known to be
+// dead.
 #pragma once
 #include <deque>
 #include <functional>

@@ -62,16 +62,17 @@ core::Feature gate_feature(const std::string& data, const std::string& wanted) {
       "gate", false,
       "serves, by other settings (network, mirrors) than the daemon's, or as another release",
       "what it began with holds",
-      "systemctl restart cay-gate (without units: start cay serve again); what is open through it is reset"};
+      "systemctl restart cay-gate (without units: start cay serve again); what is open through it "
+      "is reset"};
 }
 
 core::Feature vault_feature(const std::string& data) {
   if (const auto why = why_silent(broker_socket(data))) {
     if (const std::string said = os::told_line(data + "/vault/refused"); !said.empty()) {
-      return {
-          "vault", false, said + " (vault_locked)",
-          "secrets are neither set nor used, and sandboxes with rules for them do not start",
-          "then start the broker anew: systemctl restart cay-broker (without units: cay broker --stop, and cay serve again)"};
+      return {"vault", false, said + " (vault_locked)",
+              "secrets are neither set nor used, and sandboxes with rules for them do not start",
+              "then start the broker anew: systemctl restart cay-broker (without units: cay broker "
+              "--stop, and cay serve again)"};
     }
     return {"vault", false, "its broker does not answer (" + *why + ")",
             "secrets are neither set nor used, and sandboxes with rules for them do not start",

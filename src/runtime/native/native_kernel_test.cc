@@ -234,8 +234,8 @@ TEST_F(NativeTest, ADeathBetweenAdoptionAndWatchIsTold) {
 TEST_F(NativeTest, ALauncherThatIsKilledIsWaitedFor) {
 #if __has_feature(thread_sanitizer)
   GTEST_SKIP()
-      << "TSan gives a forked child a thread of its own, and setns(2) takes only single-threaded processes into a "
-         "user namespace: no command can run under it";
+      << "TSan gives a forked child a thread of its own, and setns(2) takes only single-threaded "
+         "processes into a user namespace: no command can run under it";
 #endif
   const SandboxId id(new_uuid());
   play([&, this]() -> asio::awaitable<void> {

@@ -63,17 +63,17 @@ LauncherClient::Config launcher_config(const NativeConfig& config, const wire::H
       .dial = unix_dialer(config.data + "/run/launcher.sock"),
       .hello = hello,
       .instance = config.instance,
-      // Whoever asks by the API need not know where on the host its data lie.
+      // A caller of the API is not shown where on the host the data lie.
       .start_hint =
-          "on the host, `sudo cay launcher --data DATA --daemon-uid UID --detach` starts it (the daemon's data directory and user)",
+          "on the host, `sudo cay launcher --data DATA --daemon-uid UID --detach` starts it (the "
+          "daemon's data directory and user)",
       .connect_limit = config.launcher_limit};
 }
 
 bool is_off(const std::string& policy) { return policy.empty() || policy == "off"; }
 
-// What a launcher says of a sandbox that it started.
-// A launcher of before there were profiles says nothing, and its commands are what profile
-// default's are.
+// Returns the profile that the launcher gave a sandbox. A launcher without profiles names none, and
+// holds commands as profile default does.
 std::string profile_given(const wire::Created& got) {
   return got.profile.empty() ? "default" : got.profile;
 }
@@ -84,7 +84,7 @@ SandboxNetwork network_of(const std::string& policy, const std::string& no_netwo
   return {NetworkState::kOn, ""};
 }
 
-// What came of the policy that was asked for.
+// Returns the way out that came of the requested policy.
 SandboxNetwork network_of(const core::BootSpec& asked, const wire::Created& got) {
   if (!is_off(asked.policy) && got.policy.empty()) {
     return {NetworkState::kUnavailable,
@@ -184,8 +184,8 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
              !created->knows_networks && !launcher_.has(wire::launcher_feature::kNestedNetworks)) {
     box = Error{
         Code::kUnsupported, "profile_unsupported",
-        "the launcher is older than this daemon, and lets containers make network namespaces, which the operator does not allow "
-        "(host.nested_networks): restart it",
+        "the launcher is older than this daemon, and lets containers make network namespaces, "
+        "which the operator does not allow (host.nested_networks): restart it",
         0};
   } else if (!spec.tmpfs.empty() && !created->knows_tmpfs &&
              !launcher_.has(wire::launcher_feature::kTmpfs)) {
@@ -218,7 +218,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     if (polite && readers) readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
     // Else the launcher ends what does not end by itself.
   }
-  // Until the launcher has done it the link stays, and tells of the keeper's end if the launcher
+  // The link stays until the launcher has done it. It reports the keeper's end if the launcher
   // does not.
   auto stopped = co_await launcher_.stop(id.get());
   if (!stopped) {
@@ -299,8 +299,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
     alive.emplace_back(id, *std::move(box));
   }
   keep_rules_of(config_.data, wanted);
-  const Deadline patience =
-      after(kLeftoversLimit);  // the launcher goes on with what it was told to end
+  const Deadline patience = after(kLeftoversLimit);  // the launcher goes on ending them afterwards
   for (const auto& entry : entries) {
     SandboxId id(entry.sandbox_id);
     if (connected.contains(id)) continue;
@@ -308,8 +307,8 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
                                       : launcher_.destroy(entry.sandbox_id);
     auto ended =
         co_await with_deadline(std::move(ending), left_until(patience) + Millis{10}, "its end");
-    // What does not go now must not keep the daemon from serving the others; the next start tries
-    // again.
+    // A leftover that does not go must not keep the daemon from serving the others. The next start
+    // tries again.
     if (!ended)
       spdlog::warn("leftovers of sandbox {}: {}", entry.sandbox_id, ended.error().message);
   }

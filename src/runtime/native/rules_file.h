@@ -1,6 +1,6 @@
-// DATA/rules/ID: what a sandbox may reach, where it is not what its keeper lends: written here,
-// read by the gate (wire::SandboxPolicy). A gate that serves is told of a change, and answers when
-// it goes by it; one that does not serve reads the file before it serves.
+// DATA/rules/ID: what a sandbox may reach, where it differs from what its keeper lends. The daemon
+// writes it and the gate reads it (wire::SandboxPolicy). A gate that serves gets a message about a
+// change, and answers when it goes by it. A gate that starts reads the file before it serves.
 #pragma once
 #include <set>
 #include <string>
@@ -19,7 +19,8 @@ Result<void> remove_rules(const std::string& data, const SandboxId& id);
 // Removes those of others than `known`, and what was written of their proxy rules
 // (wire/routes_file.h).
 void keep_rules_of(const std::string& data, const std::set<SandboxId>& known);
-// kUnavailable (policy_not_in_force): a gate is there, and did not say in time that it goes by it.
+// kUnavailable (policy_not_in_force): a gate is there, and did not confirm in time that it goes by
+// it.
 Task<void> tell_gate(asio::any_io_executor loop, std::string data, SandboxId id);
 // Returns when all that the gate decided about the sandbox so far is in its files. A gate that does
 // not answer soon, or is not there, has written what it will.

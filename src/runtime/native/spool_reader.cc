@@ -24,7 +24,7 @@ Error no_such_command(const CommandId& command) {
                "no command '" + command.get() + "' is kept for this sandbox", 0};
 }
 
-// Nothing is open where the file is not what a keeper makes: told as missing.
+// Returns an empty descriptor if the file is missing, or is not of the kind that a keeper makes.
 Result<UniqueFd> open_stream(int dir, const char* name) {
   auto fd = open_kept(dir, name);
   if (!fd && is_out_of_breath(fd.error())) return std::move(fd).error();
@@ -130,7 +130,7 @@ class SpooledReader final : public KeptOutput {
     if (found.kind == Kind::kEnd) return std::optional<core::OutputEvent>();
     if (found.kind == Kind::kGap) return gap(stream, offset, found.length);
     CAY_TRY(auto bytes, read(out ? out_ : err_, out ? wire::kSpoolOut : wire::kSpoolErr, found));
-    // What the disk does not give back is a gap, never an invention.
+    // Bytes that the disk does not give back are a gap, never an invention.
     if (bytes.empty()) return gap(stream, offset, found.length);
     const std::uint64_t at = offset;
     offset += bytes.size();

@@ -13,9 +13,10 @@
 
 namespace cay::runtime {
 
-// `spool`: DATA/spool. `boot_id`: of the host now, to tell a lost keeper from a restarted host.
+// `spool`: DATA/spool. `boot_id`: of the host now. It separates a lost keeper from a restarted
+// host.
 
-// All of them, read some at a time: there may be a hundred thousand, and whoever reads them serves
+// All of them, read some at a time. There may be a hundred thousand, and the reading loop serves
 // others too.
 class SpooledCommands {
  public:
