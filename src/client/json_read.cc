@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "codec/base64.h"
+#include "codec/settings_json.h"
 
 namespace cay::client {
 namespace {
@@ -113,15 +114,7 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.policy = string_in(from, "policy");
   out.network = string_in(object_in(from, "network"), "state");
   out.network_reason = string_in(object_in(from, "network"), "reason");
-  out.idle_ttl_s = integer_in(from, "idle_ttl_s").value_or(0);
-  out.delete_after_stop_s = integer_in(from, "delete_after_stop_s").value_or(0);
-  out.lifetime_s = integer_in(from, "lifetime_s").value_or(0);
-  out.commands_keep_awake = bool_in(from, "commands_keep_awake");
-  out.record_programs = bool_in(from, "record_programs");
-  out.profile = string_in(from, "profile");
-  const json::object& mounts = object_in(from, "tmpfs");
-  for (const auto& mount : mounts)
-    out.tmpfs[std::string(mount.key())] = number_in(mounts, mount.key());
+  codec::settings_at(from, out);
   out.created_at = string_in(from, "created_at");
   out.updated_at = string_in(from, "updated_at");
   out.last_active_at = string_in(from, "last_active_at");

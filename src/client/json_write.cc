@@ -1,6 +1,7 @@
 #include "client/json_write.h"
 
 #include "cay/error.h"
+#include "codec/settings_json.h"
 #include "codec/utf8.h"
 
 namespace cay::client {
@@ -14,6 +15,10 @@ const std::string& text(std::string_view what, const std::string& value) {
       ErrorCode::kInvalidArgument, "invalid_field",
       std::string(what) +
           ": is not valid UTF-8, which requests are made of: pass such bytes by stdin or in a file");
+}
+
+json::string text_json(std::string_view what, std::string_view value) {
+  return json::string(text(what, std::string(value)));
 }
 
 json::object strings(std::string_view what, const std::map<std::string, std::string>& from) {
@@ -56,17 +61,7 @@ json::object create_body(const sdk::CreateOptions& options) {
   put(out, "workdir", options.workdir);
   if (!options.env.empty()) out["env"] = strings("env", options.env);
   put(out, "policy", options.policy);
-  if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
-  if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
-  if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
-  if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
-  if (options.record_programs) out["record_programs"] = true;
-  if (!options.profile.empty()) out["profile"] = options.profile;
-  if (!options.tmpfs.empty()) {
-    json::object mounts;
-    for (const auto& [path, bytes] : options.tmpfs) mounts[text("tmpfs", path)] = bytes;
-    out["tmpfs"] = std::move(mounts);
-  }
+  codec::put_given_settings(out, options, text_json);
   if (!options.proxy.empty()) out["proxy"] = rules(options.proxy);
   out["wait"] = options.wait;
   if (options.wait) out["timeout_s"] = options.timeout_s;
@@ -77,10 +72,7 @@ json::object update_body(const sdk::UpdateOptions& options) {
   json::object out;
   if (options.name) out["name"] = text("name", *options.name);
   if (options.labels) out["labels"] = strings("labels", *options.labels);
-  if (options.idle_ttl_s) out["idle_ttl_s"] = *options.idle_ttl_s;
-  if (options.delete_after_stop_s) out["delete_after_stop_s"] = *options.delete_after_stop_s;
-  if (options.lifetime_s) out["lifetime_s"] = *options.lifetime_s;
-  if (options.commands_keep_awake) out["commands_keep_awake"] = *options.commands_keep_awake;
+  codec::put_given_settings(out, options, text_json);
   if (options.policy) out["policy"] = text("policy", *options.policy);
   if (options.limits) {
     json::object limits = limits_body(*options.limits);

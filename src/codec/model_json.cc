@@ -8,6 +8,7 @@
 #include "codec/base64.h"
 #include "codec/network_json.h"
 #include "codec/proxy_json.h"
+#include "codec/settings_json.h"
 #include "codec/time.h"
 #include "codec/utf8.h"
 
@@ -17,12 +18,6 @@ namespace {
 json::object map_json(const std::map<std::string, std::string>& items) {
   json::object out;
   for (const auto& [key, value] : items) out[text(key)] = text(value);
-  return out;
-}
-
-json::object sizes_json(const TmpfsMounts& mounts) {
-  json::object out;
-  for (const auto& [path, bytes] : mounts) out[text(path)] = bytes;
   return out;
 }
 
@@ -153,33 +148,28 @@ json::object to_json(const SandboxNetwork& network) {
 }
 
 json::object to_json(const Sandbox& sandbox) {
-  return {{"id", sandbox.id.get()},
-          {"name", text(sandbox.name)},
-          {"state", to_string(sandbox.state)},
-          {"reason", text(sandbox.reason)},
-          {"snapshot", text(sandbox.snapshot_name)},
-          {"snapshot_id", sandbox.snapshot_id.get()},
-          {"labels", map_json(sandbox.labels)},
-          {"limits", to_json(sandbox.limits)},
-          {"user", text_or_null(sandbox.run.user)},
-          {"workdir", text_or_null(sandbox.run.workdir)},
-          {"env", map_json(sandbox.run.env)},
-          {"policy", text(sandbox.policy)},
-          {"proxy", to_json(sandbox.proxy)},
-          {"rules", lines_of(sandbox.rules)},
-          {"network", to_json(sandbox.network)},
-          {"idle_ttl_s", sandbox.idle_ttl_s},
-          {"delete_after_stop_s", sandbox.delete_after_stop_s},
-          {"lifetime_s", sandbox.lifetime_s},
-          {"commands_keep_awake", sandbox.commands_keep_awake},
-          {"record_programs", sandbox.record_programs},
-          {"profile", to_string(sandbox.profile)},
-          {"tmpfs", sizes_json(sandbox.tmpfs)},
-          {"created_at", rfc3339(sandbox.created_at)},
-          {"updated_at", rfc3339(sandbox.updated_at)},
-          {"last_active_at", rfc3339(sandbox.last_active_at)},
-          {"stopped_at", time_or_null(sandbox.stopped_at)},
-          {"created_by", text(sandbox.created_by)}};
+  json::object out{{"id", sandbox.id.get()},
+                   {"name", text(sandbox.name)},
+                   {"state", to_string(sandbox.state)},
+                   {"reason", text(sandbox.reason)},
+                   {"snapshot", text(sandbox.snapshot_name)},
+                   {"snapshot_id", sandbox.snapshot_id.get()},
+                   {"labels", map_json(sandbox.labels)},
+                   {"limits", to_json(sandbox.limits)},
+                   {"user", text_or_null(sandbox.run.user)},
+                   {"workdir", text_or_null(sandbox.run.workdir)},
+                   {"env", map_json(sandbox.run.env)},
+                   {"policy", text(sandbox.policy)},
+                   {"proxy", to_json(sandbox.proxy)},
+                   {"rules", lines_of(sandbox.rules)},
+                   {"network", to_json(sandbox.network)}};
+  put_settings(out, sandbox);
+  out["created_at"] = rfc3339(sandbox.created_at);
+  out["updated_at"] = rfc3339(sandbox.updated_at);
+  out["last_active_at"] = rfc3339(sandbox.last_active_at);
+  out["stopped_at"] = time_or_null(sandbox.stopped_at);
+  out["created_by"] = text(sandbox.created_by);
+  return out;
 }
 
 json::object to_json(const SnapshotInfo& snapshot) {
@@ -289,13 +279,7 @@ json::object to_json(const SandboxSpec& spec) {
   if (!spec.run.env.empty()) out["env"] = map_json(spec.run.env);
   if (!spec.policy.empty()) out["policy"] = text(spec.policy);
   if (!spec.proxy.empty()) out["proxy"] = to_json(spec.proxy);
-  if (spec.idle_ttl_s) out["idle_ttl_s"] = *spec.idle_ttl_s;
-  if (spec.delete_after_stop_s) out["delete_after_stop_s"] = *spec.delete_after_stop_s;
-  if (spec.lifetime_s != 0) out["lifetime_s"] = spec.lifetime_s;
-  if (spec.commands_keep_awake) out["commands_keep_awake"] = true;
-  if (spec.record_programs) out["record_programs"] = true;
-  if (!spec.profile.empty()) out["profile"] = text(spec.profile);
-  if (!spec.tmpfs.empty()) out["tmpfs"] = sizes_json(spec.tmpfs);
+  put_given_settings(out, spec);
   return out;
 }
 
@@ -303,10 +287,7 @@ json::object to_json(const SandboxPatch& patch) {
   json::object out;
   if (patch.name) out["name"] = text(*patch.name);
   if (patch.labels) out["labels"] = map_json(*patch.labels);
-  if (patch.idle_ttl_s) out["idle_ttl_s"] = *patch.idle_ttl_s;
-  if (patch.delete_after_stop_s) out["delete_after_stop_s"] = *patch.delete_after_stop_s;
-  if (patch.lifetime_s) out["lifetime_s"] = *patch.lifetime_s;
-  if (patch.commands_keep_awake) out["commands_keep_awake"] = *patch.commands_keep_awake;
+  put_given_settings(out, patch);
   if (patch.proxy) out["proxy"] = to_json(*patch.proxy);
   if (patch.run) {
     if (patch.run->user) out["user"] = text(*patch.run->user);

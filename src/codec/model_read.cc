@@ -6,7 +6,9 @@
 
 #include "base/saturate.h"
 #include "codec/base64.h"
+#include "codec/lenient.h"
 #include "codec/proxy_json.h"
+#include "codec/settings_json.h"
 #include "codec/time.h"
 #include "model/command_limits.h"
 
@@ -14,12 +16,11 @@ namespace cay::codec {
 namespace {
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMaxSeconds = 10LL * 365 * 86'400;
 constexpr std::size_t kMaxMap = 1024;
 
 void read_seconds(Fields& fields, std::string_view name, std::int64_t& millis, double min) {
   double value = 0;
-  if (!fields.read(name, value, min, static_cast<double>(kMaxSeconds))) return;
+  if (!fields.read(name, value, min, static_cast<double>(kMostSeconds))) return;
   millis = value < 0 ? -1 : static_cast<std::int64_t>(std::llround(value * 1000));
   if (value > 0 && millis == 0) millis = 1;  // 0 means "none"
 }
@@ -44,70 +45,11 @@ void read_limits(Fields& fields, Limits& limits) {
   fields.adopt(in);
 }
 
-void read_tmpfs(Fields& fields, TmpfsMounts& tmpfs) {
-  const json::object* inner = fields.object("tmpfs");
-  if (inner == nullptr) return;
-  Fields in(*inner, fields.path("tmpfs"));
-  for (const auto& member : *inner) {
-    read_number(in, member.key(), tmpfs[std::string(member.key())]);
-  }
-  fields.adopt(in);
-}
-
 void read_run(Fields& fields, RunConfig& run, std::string_view workdir) {
   std::string value;
   if (fields.read("user", value)) run.user = value;
   if (fields.read(workdir, value)) run.workdir = value;
   fields.read("env", run.env, kMaxMap);
-}
-
-void read_times(Fields& fields, std::optional<std::int64_t>& idle,
-                std::optional<std::int64_t>& gone, std::optional<std::int64_t>& life) {
-  const auto read = [&](std::string_view name, auto& out) {
-    std::int64_t value = 0;
-    if (fields.read(name, value, -1, kMaxSeconds))
-      out = std::max<std::int64_t>(value, 0);  // -1: never, as 0
-  };
-  read("idle_ttl_s", idle);
-  read("delete_after_stop_s", gone);
-  read("lifetime_s", life);
-}
-
-std::string string_at(const json::object& in, std::string_view name) {
-  const json::value* found = in.if_contains(name);
-  if (found == nullptr || !found->is_string()) return {};
-  return std::string(found->get_string().data(), found->get_string().size());
-}
-
-std::optional<std::string> maybe_string_at(const json::object& in, std::string_view name) {
-  const json::value* found = in.if_contains(name);
-  if (found == nullptr || !found->is_string()) return std::nullopt;
-  return std::string(found->get_string().data(), found->get_string().size());
-}
-
-template <class T>
-T number_at(const json::object& in, std::string_view name) {
-  const json::value* found = in.if_contains(name);
-  if (found == nullptr || !found->is_number()) return T{};
-  json::error_code failed;
-  const T got = found->to_number<T>(failed);
-  return failed ? T{} : got;
-}
-
-bool bool_at(const json::object& in, std::string_view name) {
-  const json::value* found = in.if_contains(name);
-  return found != nullptr && found->is_bool() && found->get_bool();
-}
-
-std::map<std::string, std::string> map_at(const json::object& in, std::string_view name) {
-  std::map<std::string, std::string> out;
-  const json::value* found = in.if_contains(name);
-  if (found == nullptr || !found->is_object()) return out;
-  for (const auto& member : found->get_object()) {
-    if (member.value().is_string())
-      out[member.key()] = string_at(found->get_object(), member.key());
-  }
-  return out;
 }
 
 UnixMillis time_at(const json::object& in, std::string_view name) {
@@ -120,10 +62,8 @@ Error bad_answer(std::string_view what) {
 }
 
 StreamExtent extent_at(const json::object& in, std::string_view name) {
+  const json::object& extent = object_at(in, name);
   StreamExtent out;
-  const json::value* found = in.if_contains(name);
-  if (found == nullptr || !found->is_object()) return out;
-  const json::object& extent = found->get_object();
   out.bytes = number_at<std::uint64_t>(extent, "bytes");
   out.end_offset = number_at<std::uint64_t>(extent, "end_offset");
   out.gap_begin = number_at<std::uint64_t>(extent, "gap_begin");
@@ -168,14 +108,7 @@ Result<CreateRequest> read_create(const json::object& in) {
   read_run(fields, out.spec.run, "workdir");
   if (auto policy = read_policy(fields)) out.spec.policy = *std::move(policy);
   if (auto rules = read_proxy(fields)) out.spec.proxy = *std::move(rules);
-  std::optional<std::int64_t> life;
-  read_times(fields, out.spec.idle_ttl_s, out.spec.delete_after_stop_s, life);
-  out.spec.lifetime_s = life.value_or(0);
-  fields.read("commands_keep_awake", out.spec.commands_keep_awake);
-  fields.read("record_programs", out.spec.record_programs);
-  if (fields.read("profile", out.spec.profile) && out.spec.profile.empty())
-    fields.complain("profile", "must not be empty: leave it out for the usual one");
-  read_tmpfs(fields, out.spec.tmpfs);
+  read_settings(fields, out.spec);
   fields.read("wait", out.wait);
   constexpr double kLongestWait = 3600;
   double timeout = 0;
@@ -193,9 +126,7 @@ Result<SandboxPatch> read_patch(const json::object& in) {
   if (fields.read("name", name)) out.name = name;
   std::map<std::string, std::string> labels;
   if (fields.read("labels", labels, kMaxMap)) out.labels = std::move(labels);
-  read_times(fields, out.idle_ttl_s, out.delete_after_stop_s, out.lifetime_s);
-  bool awake = false;
-  if (fields.read("commands_keep_awake", awake)) out.commands_keep_awake = awake;
+  read_settings(fields, out);
   RunConfig run;
   read_run(fields, run, "workdir");
   if (run != RunConfig{}) out.run = std::move(run);
@@ -369,13 +300,11 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.snapshot_name = string_at(in, "snapshot");
   out.snapshot_id = SnapshotId(string_at(in, "snapshot_id"));
   out.labels = map_at(in, "labels");
-  if (const json::value* found = in.if_contains("limits"); found != nullptr && found->is_object()) {
-    const json::object& limits = found->get_object();
-    out.limits.cpu_millicores = number_at<std::uint32_t>(limits, "cpu_millicores");
-    out.limits.memory_bytes = number_at<std::uint64_t>(limits, "memory_bytes");
-    out.limits.disk_bytes = number_at<std::uint64_t>(limits, "disk_bytes");
-    out.limits.pids = number_at<std::uint32_t>(limits, "pids");
-  }
+  const json::object& limits = object_at(in, "limits");
+  out.limits.cpu_millicores = number_at<std::uint32_t>(limits, "cpu_millicores");
+  out.limits.memory_bytes = number_at<std::uint64_t>(limits, "memory_bytes");
+  out.limits.disk_bytes = number_at<std::uint64_t>(limits, "disk_bytes");
+  out.limits.pids = number_at<std::uint32_t>(limits, "pids");
   out.run.user = maybe_string_at(in, "user");
   out.run.workdir = maybe_string_at(in, "workdir");
   out.run.env = map_at(in, "env");
@@ -387,24 +316,10 @@ Result<Sandbox> sandbox_from(const json::value& value) {
                      std::string(rule.get_string().c_str(), rule.get_string().size());
     }
   }
-  if (const json::value* found = in.if_contains("network");
-      found != nullptr && found->is_object()) {
-    out.network.state =
-        network_state_from(string_at(found->get_object(), "state")).value_or(NetworkState::kOff);
-    out.network.reason = string_at(found->get_object(), "reason");
-  }
-  out.idle_ttl_s = number_at<std::int64_t>(in, "idle_ttl_s");
-  out.delete_after_stop_s = number_at<std::int64_t>(in, "delete_after_stop_s");
-  out.lifetime_s = number_at<std::int64_t>(in, "lifetime_s");
-  out.commands_keep_awake = bool_at(in, "commands_keep_awake");
-  out.record_programs = bool_at(in, "record_programs");
-  out.profile = profile_from(string_at(in, "profile")).value_or(Profile::kDefault);
-  if (const json::value* found = in.if_contains("tmpfs"); found != nullptr && found->is_object()) {
-    for (const auto& member : found->get_object()) {
-      out.tmpfs[std::string(member.key())] =
-          number_at<std::uint64_t>(found->get_object(), member.key());
-    }
-  }
+  const json::object& network = object_at(in, "network");
+  out.network.state = network_state_from(string_at(network, "state")).value_or(NetworkState::kOff);
+  out.network.reason = string_at(network, "reason");
+  settings_at(in, out);
   out.created_at = time_at(in, "created_at");
   out.updated_at = time_at(in, "updated_at");
   out.last_active_at = time_at(in, "last_active_at");

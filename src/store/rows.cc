@@ -1,9 +1,9 @@
 #include "store/rows.h"
 
 #include <boost/json.hpp>
-#include <charconv>
 
 #include "store/secret_table.h"
+#include "store/setting_columns.h"
 
 namespace cay::store {
 namespace {
@@ -15,45 +15,63 @@ std::optional<std::string> text_or_null(const db::Statement& row, int column) {
   return row.text(column);
 }
 
-Error broken(const std::string& what) {
-  return {Code::kInternal, "store_broken", "state.db holds " + what + ": restore it from a backup",
-          0};
-}
+// The columns but those of the settings, which follow them.
+constexpr const char* kOwnColumns[] = {"id",
+                                       "tenant",
+                                       "name",
+                                       "state",
+                                       "reason",
+                                       "snapshot_name",
+                                       "snapshot_id",
+                                       "labels",
+                                       "cpu_millicores",
+                                       "memory_bytes",
+                                       "disk_bytes",
+                                       "pids",
+                                       "run_user",
+                                       "run_workdir",
+                                       "run_env",
+                                       "policy",
+                                       "created_at",
+                                       "updated_at",
+                                       "last_active_at",
+                                       "stopped_at",
+                                       "created_by",
+                                       "facade_data",
+                                       "created_mark",
+                                       "active_mark",
+                                       "stopped_mark",
+                                       "network_state",
+                                       "network_reason",
+                                       "proxy",
+                                       "rules"};
 
-std::string encode_sizes(const TmpfsMounts& mounts) {
-  std::map<std::string, std::string> sizes;
-  for (const auto& [path, bytes] : mounts) sizes[path] = std::to_string(bytes);
-  return encode(sizes);
-}
-
-Result<TmpfsMounts> decode_sizes(const std::string& json) {
-  CAY_TRY(const auto sizes, decode(json));
-  TmpfsMounts out;
-  for (const auto& [path, text] : sizes) {
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out[path]);
-    if (failed != std::errc() || end != text.data() + text.size()) {
-      return broken("the size '" + text + "'");
-    }
-  }
+std::string joined(std::string (*form)(const std::string& column)) {
+  std::string out;
+  const auto add = [&](const std::string& column) {
+    out += (out.empty() ? "" : ", ") + form(column);
+  };
+  for (const char* column : kOwnColumns) add(column);
+  for (const std::string& column : setting_columns<Sandbox>()) add(column);
   return out;
 }
 
 }  // namespace
 
-const char* const kColumns =
-    "id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, "
-    "pids, run_user, run_workdir, run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, "
-    "last_active_at, stopped_at, created_by, facade_data, lifetime_s, commands_keep_awake, created_mark, active_mark, "
-    "stopped_mark, record_programs, network_state, network_reason, proxy, rules, profile, tmpfs";
-const char* const kPlaceholders =
-    "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-    "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?";
-const char* const kAssignments =
-    "id=?, tenant=?, name=?, state=?, reason=?, snapshot_name=?, snapshot_id=?, labels=?, cpu_millicores=?, "
-    "memory_bytes=?, disk_bytes=?, pids=?, run_user=?, run_workdir=?, run_env=?, policy=?, idle_ttl_s=?, "
-    "delete_after_stop_s=?, created_at=?, updated_at=?, last_active_at=?, stopped_at=?, created_by=?, facade_data=?, "
-    "lifetime_s=?, commands_keep_awake=?, created_mark=?, active_mark=?, stopped_mark=?, record_programs=?, "
-    "network_state=?, network_reason=?, proxy=?, rules=?, profile=?, tmpfs=?";
+const std::string& columns() {
+  static const std::string kNames = joined([](const std::string& column) { return column; });
+  return kNames;
+}
+
+const std::string& placeholders() {
+  static const std::string kMarks = joined([](const std::string&) { return std::string("?"); });
+  return kMarks;
+}
+
+const std::string& assignments() {
+  static const std::string kPairs = joined([](const std::string& column) { return column + "=?"; });
+  return kPairs;
+}
 
 void bind_row(db::Statement& statement, const Sandbox& sandbox) {
   statement.bind(sandbox.id.get())
@@ -72,26 +90,20 @@ void bind_row(db::Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.run.workdir)
       .bind(encode(sandbox.run.env))
       .bind(sandbox.policy)
-      .bind(sandbox.idle_ttl_s)
-      .bind(sandbox.delete_after_stop_s)
       .bind(sandbox.created_at)
       .bind(sandbox.updated_at)
       .bind(sandbox.last_active_at)
       .bind(sandbox.stopped_at)
       .bind(sandbox.created_by)
       .bind(encode(sandbox.facade_data))
-      .bind(sandbox.lifetime_s)
-      .bind(std::int64_t{sandbox.commands_keep_awake ? 1 : 0})
       .bind(sandbox.marks.created)
       .bind(sandbox.marks.active)
       .bind(sandbox.marks.stopped)
-      .bind(std::int64_t{sandbox.record_programs ? 1 : 0})
       .bind(std::string(to_string(sandbox.network.state)))
       .bind(sandbox.network.reason)
       .bind(encode_rules(sandbox.proxy))
-      .bind(sandbox.rules)
-      .bind(std::string(to_string(sandbox.profile)))
-      .bind(encode_sizes(sandbox.tmpfs));
+      .bind(sandbox.rules);
+  bind_settings(statement, sandbox);
 }
 
 Result<Sandbox> read_row(const db::Statement& row) {
@@ -102,7 +114,7 @@ Result<Sandbox> read_row(const db::Statement& row) {
   out.name = row.text(column++);
   const std::string state = row.text(column++);
   const auto known = sandbox_state_from(state);
-  if (!known) return broken("the unknown state '" + state + "'");
+  if (!known) return store_broken("the unknown state '" + state + "'");
   out.state = *known;
   out.reason = row.text(column++);
   out.snapshot_name = row.text(column++);
@@ -116,8 +128,6 @@ Result<Sandbox> read_row(const db::Statement& row) {
   out.run.workdir = text_or_null(row, column++);
   CAY_TRY(out.run.env, decode(row.text(column++)));
   out.policy = row.text(column++);
-  out.idle_ttl_s = row.number(column++);
-  out.delete_after_stop_s = row.number(column++);
   out.created_at = row.number(column++);
   out.updated_at = row.number(column++);
   out.last_active_at = row.number(column++);
@@ -125,25 +135,18 @@ Result<Sandbox> read_row(const db::Statement& row) {
   ++column;
   out.created_by = row.text(column++);
   CAY_TRY(out.facade_data, decode(row.text(column++)));
-  out.lifetime_s = row.number(column++);
-  out.commands_keep_awake = row.number(column++) != 0;
   out.marks.created = row.number(column++);
   out.marks.active = row.number(column++);
   if (!row.is_null(column)) out.marks.stopped = row.number(column);
   ++column;
-  out.record_programs = row.number(column++) != 0;
   const std::string network = row.text(column++);
   const auto way_out = network_state_from(network);
-  if (!way_out) return broken("the unknown network state '" + network + "'");
+  if (!way_out) return store_broken("the unknown network state '" + network + "'");
   out.network.state = *way_out;
   out.network.reason = row.text(column++);
   CAY_TRY(out.proxy, decode_rules(row.text(column++)));
   out.rules = row.text(column++);
-  const std::string profile = row.text(column++);
-  const auto held = profile_from(profile);
-  if (!held) return broken("the unknown profile '" + profile + "'");
-  out.profile = *held;
-  CAY_TRY(out.tmpfs, decode_sizes(row.text(column++)));
+  CAY_CHECK(read_settings(row, column, out));
   return out;
 }
 
@@ -158,10 +161,10 @@ Result<std::map<std::string, std::string>> decode(const std::string& json) {
   options.allow_invalid_utf8 = true;  // an environment variable is bytes
   boost::json::error_code error;
   const auto value = boost::json::parse(json, error, {}, options);
-  if (error || !value.is_object()) return broken("bad JSON");
+  if (error || !value.is_object()) return store_broken("bad JSON");
   std::map<std::string, std::string> out;
   for (const auto& member : value.get_object()) {
-    if (!member.value().is_string()) return broken("bad JSON");
+    if (!member.value().is_string()) return store_broken("bad JSON");
     const auto& text = member.value().get_string();
     out.emplace(std::string(member.key()), std::string(text.data(), text.size()));
   }

@@ -1,4 +1,4 @@
-// Sandbox <-> row. The order of kColumns is the order of bind_row and read_row.
+// Sandbox <-> row. The order of columns() is the order of bind_row and read_row.
 #pragma once
 #include <map>
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace cay::store {
 
-extern const char* const kColumns;       // "id, tenant, ..."
-extern const char* const kPlaceholders;  // "?, ?, ..."
-extern const char* const kAssignments;   // "id = ?, tenant = ?, ..."
+const std::string& columns();       // "id, tenant, ..."
+const std::string& placeholders();  // "?, ?, ..."
+const std::string& assignments();   // "id=?, tenant=?, ..."
 
 void bind_row(db::Statement& statement, const Sandbox& sandbox);
 // Fails kInternal (store_broken) on what this program never writes.

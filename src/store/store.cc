@@ -18,7 +18,7 @@
 namespace cay::store {
 namespace {
 
-const std::string kSelect = std::string("SELECT ") + kColumns + " FROM sandbox ";
+const std::string kSelect = std::string("SELECT ") + columns() + " FROM sandbox ";
 
 // The name's constraint is the only one a caller can break: ids are random.
 Error named(Error error, const Sandbox& sandbox) {
@@ -77,7 +77,7 @@ class SqliteStore : public core::Store {
     CAY_TRY(db::Transaction transaction, db::Transaction::begin(*db_));
     {
       static const std::string kSql =
-          std::string("INSERT INTO sandbox (") + kColumns + ") VALUES (" + kPlaceholders + ")";
+          std::string("INSERT INTO sandbox (") + columns() + ") VALUES (" + placeholders() + ")";
       CAY_TRY(db::Statement row, db_->prepare(kSql));
       bind_row(row, sandbox);
       auto done = row.run();
@@ -95,7 +95,7 @@ class SqliteStore : public core::Store {
       return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
     {
       static const std::string kSql =
-          std::string("UPDATE sandbox SET ") + kAssignments + " WHERE id = ?";
+          std::string("UPDATE sandbox SET ") + assignments() + " WHERE id = ?";
       CAY_TRY(db::Statement row, db_->prepare(kSql));
       bind_row(row, sandbox);
       row.bind(sandbox.id.get());
