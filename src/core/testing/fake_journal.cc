@@ -1,13 +1,13 @@
-// The journal and the usage of FakeStore.
+// FakeJournal and FakeUsageStore.
 #include <algorithm>
 
 #include "core/testing/fake_store.h"
 
 namespace cay::core::testing {
 
-void FakeStore::note_event(EventRecord event) { held_.push_back(std::move(event)); }
+void FakeJournal::note_event(EventRecord event) { held_.push_back(std::move(event)); }
 
-Result<void> FakeStore::flush_events() {
+Result<void> FakeJournal::flush_events() {
   CAY_CHECK(writable());
   if (held_.empty()) return {};
   auto last = std::move(held_.back());
@@ -16,7 +16,7 @@ Result<void> FakeStore::flush_events() {
   return {};
 }
 
-void FakeStore::tell(EventRecord event) {
+void FakeJournal::tell(EventRecord event) {
   held_.push_back(std::move(event));
   for (auto& held : held_) {
     held.seq = 1 + static_cast<std::uint64_t>(std::count_if(
@@ -28,7 +28,7 @@ void FakeStore::tell(EventRecord event) {
   if (on_events_) on_events_();
 }
 
-Result<EventPage> FakeStore::events(const TenantId& tenant, const EventQuery& query) {
+Result<EventPage> FakeJournal::events(const TenantId& tenant, const EventQuery& query) {
   CAY_CHECK(readable());
   EventPage page;
   for (const auto& event : journal) {
@@ -64,7 +64,7 @@ Result<EventPage> FakeStore::events(const TenantId& tenant, const EventQuery& qu
   return page;
 }
 
-Result<std::vector<OpenCommand>> FakeStore::open_commands() {
+Result<std::vector<OpenCommand>> FakeJournal::open_commands() {
   CAY_CHECK(readable());
   std::vector<OpenCommand> out;
   for (const auto& event : journal) {
@@ -80,7 +80,7 @@ Result<std::vector<OpenCommand>> FakeStore::open_commands() {
   return out;
 }
 
-Result<std::map<SandboxId, NoteMark>> FakeStore::note_marks() {
+Result<std::map<SandboxId, NoteMark>> FakeJournal::note_marks() {
   std::map<SandboxId, NoteMark> out;
   for (const auto& event : journal) {
     if (event.note.life != 0) out[event.sandbox_id] = event.note;
@@ -88,8 +88,8 @@ Result<std::map<SandboxId, NoteMark>> FakeStore::note_marks() {
   return out;
 }
 
-Result<bool> FakeStore::knows_command(const TenantId& /*tenant*/, const SandboxId& sandbox,
-                                      const CommandId& command, UnixMillis /*started_at*/) {
+Result<bool> FakeJournal::knows_command(const TenantId& /*tenant*/, const SandboxId& sandbox,
+                                        const CommandId& command, UnixMillis /*started_at*/) {
   CAY_CHECK(readable());
   const auto tells = [&](const EventRecord& event) {
     return event.sandbox_id == sandbox && event.command_id == command;
@@ -98,29 +98,29 @@ Result<bool> FakeStore::knows_command(const TenantId& /*tenant*/, const SandboxI
          std::any_of(held_.begin(), held_.end(), tells);
 }
 
-Result<UnixMillis> FakeStore::newest_event() { return journal.empty() ? 0 : journal.back().at; }
+Result<UnixMillis> FakeJournal::newest_event() { return journal.empty() ? 0 : journal.back().at; }
 
-Result<void> FakeStore::put_usage(const std::vector<UsageRow>& rows_now) {
+Result<void> FakeUsageStore::put_usage(const std::vector<UsageRow>& rows_now) {
   CAY_CHECK(writable());
   for (const auto& row : rows_now) usage[row.sandbox_id] = row;
   return {};
 }
 
-Result<std::vector<UsageRow>> FakeStore::usage_rows() {
+Result<std::vector<UsageRow>> FakeUsageStore::usage_rows() {
   CAY_CHECK(readable());
   std::vector<UsageRow> out;
   for (const auto& [id, row] : usage) out.push_back(row);
   return out;
 }
 
-Result<void> FakeStore::retire_usage(const SandboxId& sandbox) {
+Result<void> FakeUsageStore::retire_usage(const SandboxId& sandbox) {
   CAY_CHECK(writable());
   auto node = usage.extract(sandbox);
   if (node) retired.push_back(std::move(node.mapped()));
   return {};
 }
 
-Result<UsageReport> FakeStore::retired_usage(const TenantId& tenant, const UsageQuery& query) {
+Result<UsageReport> FakeUsageStore::retired_usage(const TenantId& tenant, const UsageQuery& query) {
   CAY_CHECK(readable());
   UsageReport out;
   for (const auto& row : retired) {
@@ -129,7 +129,7 @@ Result<UsageReport> FakeStore::retired_usage(const TenantId& tenant, const Usage
   return out;
 }
 
-std::vector<std::string> FakeStore::told() const {
+std::vector<std::string> FakeJournal::told() const {
   std::vector<std::string> out;
   for (const auto& event : journal) {
     std::string line = event.type + " " + event.sandbox;

@@ -40,7 +40,7 @@ Error name_in_use(const std::string& name) {
 
 }  // namespace
 
-Result<void> FakeStore::writable() {
+Result<void> FakeTables::writable() {
   if (!write_error) return {};
   if (writes_before_error > 0) {
     --writes_before_error;
@@ -49,7 +49,7 @@ Result<void> FakeStore::writable() {
   return *write_error;
 }
 
-Result<void> FakeStore::readable() const {
+Result<void> FakeTables::readable() const {
   if (read_error) return *read_error;
   return {};
 }
@@ -145,7 +145,7 @@ Result<std::vector<SnapshotInfo>> FakeStore::snapshots() {
   return out;
 }
 
-Result<void> FakeStore::put_link(const Link& link) {
+Result<void> FakeLinkStore::put_link(const Link& link) {
   CAY_CHECK(writable());
   if (!rows.contains(link.sandbox))
     return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + link.sandbox.get(), 0};
@@ -153,32 +153,32 @@ Result<void> FakeStore::put_link(const Link& link) {
   return {};
 }
 
-Result<void> FakeStore::erase_links(const std::vector<LinkId>& ids) {
+Result<void> FakeLinkStore::erase_links(const std::vector<LinkId>& ids) {
   CAY_CHECK(writable());
   for (const auto& id : ids) link_rows.erase(id);
   return {};
 }
 
-Result<std::vector<Link>> FakeStore::links() {
+Result<std::vector<Link>> FakeLinkStore::links() {
   CAY_CHECK(readable());
   std::vector<Link> out;
   for (const auto& [id, link] : link_rows) out.push_back(link);
   return out;
 }
 
-Result<void> FakeStore::put_secret(const StoredSecret& secret) {
+Result<void> FakeSecretStore::put_secret(const StoredSecret& secret) {
   CAY_CHECK(writable());
   secret_rows[{secret.info.tenant, secret.info.name}] = secret;
   return {};
 }
 
-Result<void> FakeStore::erase_secret(const TenantId& tenant, const std::string& name) {
+Result<void> FakeSecretStore::erase_secret(const TenantId& tenant, const std::string& name) {
   CAY_CHECK(writable());
   secret_rows.erase({tenant, name});
   return {};
 }
 
-Result<std::vector<StoredSecret>> FakeStore::secrets() {
+Result<std::vector<StoredSecret>> FakeSecretStore::secrets() {
   CAY_CHECK(readable());
   std::vector<StoredSecret> out;
   for (const auto& [key, row] : secret_rows) out.push_back(row);

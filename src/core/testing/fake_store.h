@@ -1,4 +1,6 @@
 // FakeStore: the store port in memory, with the rules of the real one, and a faulty mood.
+//
+// A class for each port that it implements, each on top of the one before. Tests use FakeStore.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,7 +10,8 @@
 
 namespace cay::core::testing {
 
-class FakeStore : public Store {
+// FakeTables: the rows, and whether they can be written and read.
+class FakeTables : public Store {
  public:
   // While set, every writing call fails with it (a full disk, a broken file).
   std::optional<Error> write_error;
@@ -17,9 +20,74 @@ class FakeStore : public Store {
   // So many writes succeed before write_error counts.
   int writes_before_error = 0;
 
-  Result<void> insert(const Sandbox& sandbox) override;
+  std::map<SandboxId, Sandbox> rows;
+  std::map<SandboxId, UsageRow> usage;
+  std::vector<UsageRow> retired;
+  std::map<LinkId, Link> link_rows;
+  std::map<std::pair<TenantId, std::string>, StoredSecret> secret_rows;
+  std::vector<EventRecord> journal;                  // of all tenants, in order
+  std::map<TenantId, std::uint64_t> pruned_through;  // tests set it; the fake prunes nothing itself
+  std::map<SnapshotId, SnapshotInfo> snapshot_rows;
+  std::map<std::string, std::string> meta;
+
+ protected:
+  Result<void> writable();
+  Result<void> readable() const;
+};
+
+class FakeJournal : public FakeTables {
+ public:
+  void note_event(EventRecord event) override;
+  Result<void> flush_events() override;
+  Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
+  Result<std::vector<OpenCommand>> open_commands() override;
+  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox,
+                             const CommandId& command, UnixMillis started_at) override;
+  Result<std::map<SandboxId, NoteMark>> note_marks() override;
+  Result<UnixMillis> newest_event() override;
+  void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
+
+  // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.
+  std::vector<std::string> told() const;
+  // Drops what was not written, as a kill of the daemon does.
+  void lose_held() { held_.clear(); }
+
+ protected:
+  void tell(EventRecord event);
+
+ private:
+  std::vector<EventRecord> held_;
+  std::function<void()> on_events_;
+};
+
+class FakeUsageStore : public FakeJournal {
+ public:
+  Result<void> put_usage(const std::vector<UsageRow>& usage) override;
+  Result<std::vector<UsageRow>> usage_rows() override;
+  Result<void> retire_usage(const SandboxId& sandbox) override;
+  Result<UsageReport> retired_usage(const TenantId& tenant, const UsageQuery& query) override;
+};
+
+class FakeLinkStore : public FakeUsageStore {
+ public:
+  Result<void> put_link(const Link& link) override;
+  Result<void> erase_links(const std::vector<LinkId>& ids) override;
+  Result<std::vector<Link>> links() override;
+};
+
+class FakeSecretStore : public FakeLinkStore {
+ public:
+  Result<void> put_secret(const StoredSecret& secret) override;
+  Result<void> erase_secret(const TenantId& tenant, const std::string& name) override;
+  Result<std::vector<StoredSecret>> secrets() override;
+};
+
+// FakeStore: the sandboxes, the snapshots and the small facts.
+class FakeStore : public FakeSecretStore {
+ public:
   using Store::erase;
   using Store::update;
+  Result<void> insert(const Sandbox& sandbox) override;
   Result<void> update(const Sandbox& sandbox, const std::string& by) override;
   Result<void> erase(const SandboxId& id, const std::string& by) override;
   Result<std::optional<Sandbox>> by_id(const TenantId& tenant, const SandboxId& id) override;
@@ -32,50 +100,9 @@ class FakeStore : public Store {
   Result<void> put_meta(const std::string& key, const std::string& value) override;
   Result<void> check() override { return writable(); }
   std::uint64_t failures() const override { return 0; }
-  Result<void> put_usage(const std::vector<UsageRow>& usage) override;
-  Result<std::vector<UsageRow>> usage_rows() override;
-  Result<void> retire_usage(const SandboxId& sandbox) override;
-  Result<UsageReport> retired_usage(const TenantId& tenant, const UsageQuery& query) override;
-
-  Result<void> put_link(const Link& link) override;
-  Result<void> erase_links(const std::vector<LinkId>& ids) override;
-  Result<std::vector<Link>> links() override;
-
-  Result<void> put_secret(const StoredSecret& secret) override;
-  Result<void> erase_secret(const TenantId& tenant, const std::string& name) override;
-  Result<std::vector<StoredSecret>> secrets() override;
-
-  void note_event(EventRecord event) override;
-  Result<void> flush_events() override;
-  Result<EventPage> events(const TenantId& tenant, const EventQuery& query) override;
-  Result<std::vector<OpenCommand>> open_commands() override;
-  Result<bool> knows_command(const TenantId& tenant, const SandboxId& sandbox,
-                             const CommandId& command, UnixMillis started_at) override;
-  Result<std::map<SandboxId, NoteMark>> note_marks() override;
-  Result<UnixMillis> newest_event() override;
-  void on_events(std::function<void()> called) override { on_events_ = std::move(called); }
-
-  std::map<SandboxId, Sandbox> rows;
-  std::map<SandboxId, UsageRow> usage;
-  std::vector<UsageRow> retired;
-  std::map<LinkId, Link> link_rows;
-  std::map<std::pair<TenantId, std::string>, StoredSecret> secret_rows;
-  std::vector<EventRecord> journal;                  // of all tenants, in order
-  std::map<TenantId, std::uint64_t> pruned_through;  // tests set it; the fake prunes nothing itself
-  // "sandbox.created box", "command.ended box c1 exited" …: for comparing in one line.
-  std::vector<std::string> told() const;
-  // Drops what was not written, as a kill of the daemon does.
-  void lose_held() { held_.clear(); }
-  std::map<SnapshotId, SnapshotInfo> snapshot_rows;
-  std::map<std::string, std::string> meta;
 
  private:
-  Result<void> writable();
-  Result<void> readable() const;
   bool name_taken(const Sandbox& sandbox) const;
-  void tell(EventRecord event);
-  std::vector<EventRecord> held_;
-  std::function<void()> on_events_;
 };
 
 }  // namespace cay::core::testing
