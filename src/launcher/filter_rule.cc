@@ -35,7 +35,8 @@ std::uint16_t filter_message(int message) {
   return static_cast<std::uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | message);
 }
 
-FilterRule::FilterRule(os::NetlinkBatch& batch, const char* chain) : batch_(batch) {
+FilterRule::FilterRule(os::NetlinkBatch& batch, const char* chain)
+    : batch_(batch), expressions_(batch) {
   batch_.message(filter_message(NFT_MSG_NEWRULE), NLM_F_CREATE | NLM_F_APPEND,
                  nfgenmsg{NFPROTO_INET, NFNETLINK_V0, 0});
   batch_.text(NFTA_RULE_TABLE, kFilterTable);
@@ -44,108 +45,121 @@ FilterRule::FilterRule(os::NetlinkBatch& batch, const char* chain) : batch_(batc
 }
 
 FilterRule& FilterRule::family(std::uint8_t number) {
-  return meta(NFT_META_NFPROTO).compare(NFT_CMP_EQ, bytes_of(number));
+  expressions_.meta(NFT_META_NFPROTO).compare(NFT_CMP_EQ, bytes_of(number));
+  return *this;
 }
 FilterRule& FilterRule::protocol(std::uint8_t number) {
-  return meta(NFT_META_L4PROTO).compare(NFT_CMP_EQ, bytes_of(number));
+  expressions_.meta(NFT_META_L4PROTO).compare(NFT_CMP_EQ, bytes_of(number));
+  return *this;
 }
 FilterRule& FilterRule::out_link(nft_cmp_ops how) {
-  return meta(NFT_META_OIF).compare(how, bytes_of(kLoopback));
+  expressions_.meta(NFT_META_OIF).compare(how, bytes_of(kLoopback));
+  return *this;
 }
 FilterRule& FilterRule::in_link(nft_cmp_ops how) {
-  return meta(NFT_META_IIF).compare(how, bytes_of(kLoopback));
+  expressions_.meta(NFT_META_IIF).compare(how, bytes_of(kLoopback));
+  return *this;
 }
 
 FilterRule& FilterRule::source_port(std::uint16_t port) {
-  return load(NFT_PAYLOAD_TRANSPORT_HEADER, kSourcePort, sizeof port)
+  expressions_.load(NFT_PAYLOAD_TRANSPORT_HEADER, kSourcePort, sizeof port)
       .compare(NFT_CMP_EQ, bytes_of(htons(port)));
+  return *this;
 }
 FilterRule& FilterRule::destination_port(nft_cmp_ops how, std::uint16_t port) {
-  return load(NFT_PAYLOAD_TRANSPORT_HEADER, kDestinationPort, sizeof port)
+  expressions_.load(NFT_PAYLOAD_TRANSPORT_HEADER, kDestinationPort, sizeof port)
       .compare(how, bytes_of(htons(port)));
+  return *this;
 }
 FilterRule& FilterRule::to_v4(nft_cmp_ops how, std::string_view prefix) {
-  return load(NFT_PAYLOAD_NETWORK_HEADER, kV4Destination, static_cast<std::uint32_t>(prefix.size()))
+  expressions_
+      .load(NFT_PAYLOAD_NETWORK_HEADER, kV4Destination, static_cast<std::uint32_t>(prefix.size()))
       .compare(how, prefix);
+  return *this;
 }
 FilterRule& FilterRule::to_v6(nft_cmp_ops how, std::string_view prefix) {
-  return load(NFT_PAYLOAD_NETWORK_HEADER, kV6Destination, static_cast<std::uint32_t>(prefix.size()))
+  expressions_
+      .load(NFT_PAYLOAD_NETWORK_HEADER, kV6Destination, static_cast<std::uint32_t>(prefix.size()))
       .compare(how, prefix);
+  return *this;
 }
 
 FilterRule& FilterRule::makes_an_entry() {
-  open("ct");  // without an entry to come, or where it is left untracked, this matches nothing
+  expressions_.open(
+      "ct");  // without an entry to come, or where it is left untracked, this matches nothing
   batch_.big32(NFTA_CT_DREG, NFT_REG_1);
   batch_.big32(NFTA_CT_KEY, NFT_CT_STATUS);
-  shut();
+  expressions_.shut();
   const std::uint32_t confirmed = IPS_CONFIRMED, none = 0;
-  open("bitwise");
+  expressions_.open("bitwise");
   batch_.big32(NFTA_BITWISE_SREG, NFT_REG_1);
   batch_.big32(NFTA_BITWISE_DREG, NFT_REG_1);
   batch_.big32(NFTA_BITWISE_LEN, sizeof confirmed);
-  value(NFTA_BITWISE_MASK, bytes_of(confirmed));
-  value(NFTA_BITWISE_XOR, bytes_of(none));
-  shut();
-  return compare(NFT_CMP_EQ, bytes_of(none));
+  expressions_.value(NFTA_BITWISE_MASK, bytes_of(confirmed));
+  expressions_.value(NFTA_BITWISE_XOR, bytes_of(none));
+  expressions_.shut();
+  expressions_.compare(NFT_CMP_EQ, bytes_of(none));
+  return *this;
 }
 
 FilterRule& FilterRule::more_often_than(std::uint64_t a_second, std::uint32_t at_once) {
-  open("limit");
+  expressions_.open("limit");
   batch_.attribute(NFTA_LIMIT_RATE, bytes_of(big64(a_second)));
   batch_.attribute(NFTA_LIMIT_UNIT, bytes_of(big64(1)));
   batch_.big32(NFTA_LIMIT_BURST, at_once);
   batch_.big32(NFTA_LIMIT_TYPE, NFT_LIMIT_PKTS);
   batch_.big32(NFTA_LIMIT_FLAGS, NFT_LIMIT_F_INV);
-  shut();
+  expressions_.shut();
   return *this;
 }
 
 void FilterRule::leave_untracked() {
-  open("notrack");
-  shut();
+  expressions_.open("notrack");
+  expressions_.shut();
 }
 
 void FilterRule::reject() {
-  open("reject");
+  expressions_.open("reject");
   batch_.big32(NFTA_REJECT_TYPE, NFT_REJECT_ICMPX_UNREACH);
   const std::uint8_t code = NFT_REJECT_ICMPX_ADMIN_PROHIBITED;
   batch_.attribute(NFTA_REJECT_ICMP_CODE, bytes_of(code));
-  shut();
+  expressions_.shut();
 }
 
 void FilterRule::dnat(std::uint8_t to_family, std::string_view address, std::uint16_t port) {
-  immediate(NFT_REG_1, address);
-  immediate(NFT_REG_2, bytes_of(htons(port)));
-  open("nat");
+  expressions_.immediate(NFT_REG_1, address);
+  expressions_.immediate(NFT_REG_2, bytes_of(htons(port)));
+  expressions_.open("nat");
   batch_.big32(NFTA_NAT_TYPE, NFT_NAT_DNAT);
   batch_.big32(NFTA_NAT_FAMILY, to_family);
   batch_.big32(NFTA_NAT_REG_ADDR_MIN, NFT_REG_1);
   batch_.big32(NFTA_NAT_REG_PROTO_MIN, NFT_REG_2);
-  shut();
+  expressions_.shut();
 }
 
-void FilterRule::open(const char* name) {
+void FilterExpressions::open(const char* name) {
   batch_.open(NFTA_LIST_ELEM);
   batch_.text(NFTA_EXPR_NAME, name);
   batch_.open(NFTA_EXPR_DATA);
 }
-void FilterRule::shut() {
+void FilterExpressions::shut() {
   batch_.close();
   batch_.close();
 }
-void FilterRule::value(std::uint16_t attribute, std::string_view bytes) {
+void FilterExpressions::value(std::uint16_t attribute, std::string_view bytes) {
   batch_.open(attribute);
   batch_.attribute(NFTA_DATA_VALUE, bytes);
   batch_.close();
 }
-FilterRule& FilterRule::meta(std::uint32_t key) {
+FilterExpressions& FilterExpressions::meta(std::uint32_t key) {
   open("meta");
   batch_.big32(NFTA_META_KEY, key);
   batch_.big32(NFTA_META_DREG, NFT_REG_1);
   shut();
   return *this;
 }
-FilterRule& FilterRule::load(std::uint32_t base, std::uint32_t offset, std::uint32_t size) {
+FilterExpressions& FilterExpressions::load(std::uint32_t base, std::uint32_t offset,
+                                           std::uint32_t size) {
   open("payload");
   batch_.big32(NFTA_PAYLOAD_DREG, NFT_REG_1);
   batch_.big32(NFTA_PAYLOAD_BASE, base);
@@ -154,21 +168,20 @@ FilterRule& FilterRule::load(std::uint32_t base, std::uint32_t offset, std::uint
   shut();
   return *this;
 }
-FilterRule& FilterRule::compare(nft_cmp_ops how, std::string_view bytes) {
+void FilterExpressions::compare(nft_cmp_ops how, std::string_view bytes) {
   open("cmp");
   batch_.big32(NFTA_CMP_SREG, NFT_REG_1);
   batch_.big32(NFTA_CMP_OP, how);
   value(NFTA_CMP_DATA, bytes);
   shut();
-  return *this;
 }
-void FilterRule::immediate(std::uint32_t target, std::string_view bytes) {
+void FilterExpressions::immediate(std::uint32_t target, std::string_view bytes) {
   open("immediate");
   batch_.big32(NFTA_IMMEDIATE_DREG, target);
   value(NFTA_IMMEDIATE_DATA, bytes);
   shut();
 }
-void FilterRule::verdict(int code, const char* chain) {
+void FilterExpressions::verdict(int code, const char* chain) {
   open("immediate");
   batch_.big32(NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
   batch_.open(NFTA_IMMEDIATE_DATA);
