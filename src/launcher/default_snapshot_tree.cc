@@ -100,28 +100,37 @@ bool reachable_by_all(int root, const std::string& path) {
   return true;
 }
 
+Result<UniqueFd> parent_of(int root, const std::string& path, std::string& name) {
+  const std::size_t slash = path.find_last_of('/');
+  name = slash == std::string::npos ? path : path.substr(slash + 1);
+  UniqueFd dir =
+      open_in(root, slash == std::string::npos ? "" : path.substr(0, slash), O_PATH | O_DIRECTORY);
+  if (!dir) return failed("open the directory of", path);
+  return dir;
+}
+
 }  // namespace
 
 Result<void> TreeWriter::link_tree(const std::string& path, const Skip& skip) {
-  return tree(path, How::kLink, skip);
+  return tree(path, TreeCopier::How::kLink, skip);
 }
 Result<void> TreeWriter::copy_tree(const std::string& path, const Skip& skip) {
-  return tree(path, How::kCopy, skip);
+  return tree(path, TreeCopier::How::kCopy, skip);
 }
 
-Result<void> TreeWriter::tree(const std::string& path, How how, const Skip& skip) {
+Result<void> TreeWriter::tree(const std::string& path, TreeCopier::How how, const Skip& skip) {
   std::string name;
   auto from_parent = parent_of(host_, path, name);
   if (!from_parent || !reachable_by_all(host_, path)) return {};
   const UniqueFd from = *std::move(from_parent);
   CAY_TRY(UniqueFd to, parent_of(root_, path, name));
   std::size_t slash = path.find_last_of('/');
-  Walk walk{how, skip, slash == std::string::npos ? "" : path.substr(0, slash),
-            mount_id_of(from.get())};
-  return entry(walk, from.get(), to.get(), name.c_str());
+  TreeCopier::Walk walk{how, skip, slash == std::string::npos ? "" : path.substr(0, slash),
+                        mount_id_of(from.get())};
+  return copier_.entry(walk, from.get(), to.get(), name.c_str());
 }
 
-Result<void> TreeWriter::fill(Walk& walk, int from, int to) {
+Result<void> TreeCopier::fill(Walk& walk, int from, int to) {
   int reading = ::fcntl(from, F_DUPFD_CLOEXEC, 3);
   std::unique_ptr<DIR, DirCloser> stream(::fdopendir(reading));
   if (!stream) return failed("read directory", walk.path);
@@ -137,7 +146,7 @@ Result<void> TreeWriter::fill(Walk& walk, int from, int to) {
   return {};
 }
 
-Result<void> TreeWriter::entry(Walk& walk, int from, int to, const char* name) {
+Result<void> TreeCopier::entry(Walk& walk, int from, int to, const char* name) {
   const std::size_t length = walk.path.size();
   if (!walk.path.empty()) walk.path += '/';
   walk.path += name;
@@ -161,7 +170,7 @@ Result<void> TreeWriter::entry(Walk& walk, int from, int to, const char* name) {
   return result;
 }
 
-Result<void> TreeWriter::subdirectory(Walk& walk, int from, int to, const char* name) {
+Result<void> TreeCopier::subdirectory(Walk& walk, int from, int to, const char* name) {
   UniqueFd inside(::openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!inside) return errno == ENOENT ? Result<void>() : failed("open", walk.path);
   struct stat info{};
@@ -185,7 +194,7 @@ Result<void> TreeWriter::subdirectory(Walk& walk, int from, int to, const char* 
   return {};
 }
 
-Result<void> TreeWriter::regular(Walk& walk, int from, int to, const char* name,
+Result<void> TreeCopier::regular(Walk& walk, int from, int to, const char* name,
                                  const struct stat& info) {
   if (!readable_by_all(info)) return {};
   const bool privileged =
@@ -208,7 +217,7 @@ Result<void> TreeWriter::regular(Walk& walk, int from, int to, const char* name,
   return {};
 }
 
-Result<void> TreeWriter::copy_file(int from, int to, const char* name, const struct stat& info,
+Result<void> TreeCopier::copy_file(int from, int to, const char* name, const struct stat& info,
                                    mode_t mode) {
   UniqueFd source(::openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!source) return errno == ENOENT ? Result<void>() : failed("open", name);
@@ -225,15 +234,6 @@ Result<void> TreeWriter::copy_file(int from, int to, const char* name, const str
   }
   copied_bytes_ += static_cast<std::uint64_t>(now.st_size);
   return {};
-}
-
-Result<UniqueFd> TreeWriter::parent_of(int root, const std::string& path, std::string& name) {
-  const std::size_t slash = path.find_last_of('/');
-  name = slash == std::string::npos ? path : path.substr(slash + 1);
-  UniqueFd dir =
-      open_in(root, slash == std::string::npos ? "" : path.substr(0, slash), O_PATH | O_DIRECTORY);
-  if (!dir) return failed("open the directory of", path);
-  return dir;
 }
 
 Result<void> TreeWriter::make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
@@ -258,7 +258,7 @@ Result<void> TreeWriter::make_file(const std::string& path, std::string_view tex
   UniqueFd made(::openat(parent.get(), name.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!made) return failed("create", path);
-  copied_bytes_ += text.size();
+  written_bytes_ += text.size();
   while (!text.empty()) {
     ssize_t n = ::write(made.get(), text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
@@ -288,7 +288,7 @@ Result<bool> TreeWriter::copy_with_mode(const std::string& path, mode_t mode) {
   if (!S_ISREG(info.st_mode) || !readable_by_all(info)) return false;
   CAY_TRY(UniqueFd to, parent_of(root_, path, name));
   if (::unlinkat(to.get(), name.c_str(), 0) != 0 && errno != ENOENT) return failed("replace", path);
-  CAY_CHECK(copy_file(from->get(), to.get(), name.c_str(), info, mode));
+  CAY_CHECK(copier_.copy_file(from->get(), to.get(), name.c_str(), info, mode));
   return true;
 }
 
@@ -360,7 +360,7 @@ std::string TreeWriter::text(const std::string& path) {
   return dir ? os::read_file(dir->get(), name).value_or("") : "";
 }
 
-void TreeWriter::count(std::string_view what) {
+void TreeCopier::count(std::string_view what) {
   if (++entries_ % kProgressEvery != 0) return;
   const std::string_view top = what.substr(0, what.find('/'));
   progress_(std::string(can_link_ ? "linking" : "copying") + " /" + std::string(top) + ": " +

@@ -20,14 +20,48 @@
 
 namespace cay::launcher {
 
-class TreeWriter {
+// TreeCopier: takes one tree of the host over, entry by entry, as hard links or copies.
+class TreeCopier {
  public:
+  enum class How : std::uint8_t { kLink, kCopy };
   // Whether to leave out the entry at `path` ("usr/lib/x", no leading slash).
   using Skip = std::function<bool(std::string_view path)>;
+  struct Walk {
+    How how = How::kLink;
+    const Skip& skip;
+    std::string path;  // of the directory being read, for messages and `skip`
+    std::uint64_t mount_id = 0;
+  };
+
+  explicit TreeCopier(Progress progress) : progress_(std::move(progress)) {}
+
+  // Takes entry `name` of directory `from` to directory `to`, with all below it.
+  Result<void> entry(Walk& walk, int from, int to, const char* name);
+  // Copies one file, and gives the copy these bits.
+  Result<void> copy_file(int from, int to, const char* name, const struct stat& info, mode_t mode);
+
+  std::uint64_t copied_bytes() const { return copied_bytes_; }
+  std::uint64_t entries() const { return entries_; }
+
+ private:
+  Result<void> fill(Walk& walk, int from, int to);
+  Result<void> subdirectory(Walk& walk, int from, int to, const char* name);
+  Result<void> regular(Walk& walk, int from, int to, const char* name, const struct stat& info);
+  void count(std::string_view what);
+
+  Progress progress_;
+  bool can_link_ = true;  // cleared once the kernel says that the trees are on two file systems
+  std::uint64_t copied_bytes_ = 0;
+  std::uint64_t entries_ = 0;
+};
+
+class TreeWriter {
+ public:
+  using Skip = TreeCopier::Skip;
 
   // `host` and `root` are open directories and must outlive this.
   TreeWriter(int host, int root, Progress progress)
-      : host_(host), root_(root), progress_(std::move(progress)) {}
+      : host_(host), root_(root), copier_(std::move(progress)) {}
 
   // The tree at `path` as hard links; files become copies where a link is impossible (another file
   // system, too many links) or would carry privilege. An absent or hidden path is no error.
@@ -56,36 +90,19 @@ class TreeWriter {
   bool has(const std::string& path);                               // in the new tree
   std::string text(const std::string& path);  // in the new tree; "" where there is none
 
-  std::uint64_t copied_bytes() const { return copied_bytes_; }
-  std::uint64_t entries() const { return entries_; }
+  std::uint64_t copied_bytes() const { return copier_.copied_bytes() + written_bytes_; }
+  std::uint64_t entries() const { return copier_.entries(); }
 
  private:
-  enum class How : std::uint8_t { kLink, kCopy };
-  struct Walk {
-    How how = How::kLink;
-    const Skip& skip;
-    std::string path;  // of the directory being read, for messages and `skip`
-    std::uint64_t mount_id = 0;
-  };
-
-  Result<void> tree(const std::string& path, How how, const Skip& skip);
-  Result<void> fill(Walk& walk, int from, int to);
-  Result<void> entry(Walk& walk, int from, int to, const char* name);
-  Result<void> subdirectory(Walk& walk, int from, int to, const char* name);
-  Result<void> regular(Walk& walk, int from, int to, const char* name, const struct stat& info);
-  Result<void> copy_file(int from, int to, const char* name, const struct stat& info, mode_t mode);
-  Result<UniqueFd> parent_of(int root, const std::string& path, std::string& name);
-  void count(std::string_view what);
+  Result<void> tree(const std::string& path, TreeCopier::How how, const Skip& skip);
 
   int host_;
   int root_;
   // has() keeps the directory that it opened last: the next call is mostly for the same one.
   std::string asked_directory_;
   UniqueFd asked_;
-  Progress progress_;
-  bool can_link_ = true;  // cleared once the kernel says that the trees are on two file systems
-  std::uint64_t copied_bytes_ = 0;
-  std::uint64_t entries_ = 0;
+  TreeCopier copier_;
+  std::uint64_t written_bytes_ = 0;
 };
 
 }  // namespace cay::launcher
