@@ -58,8 +58,6 @@ Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode,
   return mount;
 }
 
-bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os_errno == ENOTDIR; }
-
 // Snapshots from before there was a way out name the sandbox's own loopback as their resolver,
 // which is never redirected. A file that says something else is the guest's own and stays; what
 // cannot be mended is the guest's own doing too.
@@ -123,44 +121,7 @@ Result<void> GuestRoot::make_staging() {
   CAY_CHECK(make_directory(staging_.get(), "disk", 0755));
   CAY_CHECK(make_directory(staging_.get(), "sys", 0755));
   CAY_CHECK(make_directory(staging_.get(), "sysfs", 0755));
-  // What masks are made of: read-only mounts of their own.
-  CAY_CHECK(make_directory(staging_.get(), "void", 0555));
-  CAY_CHECK(os::make_file(staging_.get(), "empty", "", 0444));
-  CAY_CHECK(make_read_only(staging_.get(), "void"));
-  CAY_CHECK(make_read_only(staging_.get(), "empty"));
-  CAY_CHECK(make_boot_id());
-  return make_machine_files();
-}
-
-// Files that show the sandbox's limits instead of the host's size. The keeper writes meminfo, stat.
-Result<void> GuestRoot::make_machine_files() {
-  const auto make = [this](const char* name, std::string_view text) {
-    return os::make_file(staging_.get(), name, text, 0444);
-  };
-  CAY_TRY(meminfo_, make("meminfo", ""));
-  CAY_TRY(stat_, make("stat", ""));
-  if (!plan_.cpus.cpuinfo.empty()) {
-    CAY_TRY(const UniqueFd cpuinfo, make("cpuinfo", plan_.cpus.cpuinfo));
-  }
-  if (!plan_.groups.unified) {
-    CAY_TRY(const UniqueFd cgroups, make("cgroups", kControllers));
-  }
-  return {};
-}
-
-Result<void> GuestRoot::show_file(int tree, const char* name) {
-  auto file = os::clone_mount(staging_.get(), name);
-  if (!file) return is_absent(file.error()) ? Result<void>() : std::move(file).error();
-  CAY_CHECK(os::set_mount_attributes(file->get(), MOUNT_ATTR_RDONLY | kData));
-  return os::attach_mount(file->get(), tree, name);
-}
-
-// A boot of the sandbox's own: the host's tells sandboxes of one host, and restarts of it.
-Result<void> GuestRoot::make_boot_id() {
-  CAY_TRY(const std::string id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/uuid", 64));
-  CAY_CHECK(os::make_file(staging_.get(), "boot_id", "", 0444));
-  CAY_CHECK(os::write_file(staging_.get(), "boot_id", id));
-  return make_read_only(staging_.get(), "boot_id");
+  return covers_.make(staging_.get(), plan_);
 }
 
 Result<void> GuestRoot::attach_devices(UniqueFd devices) {
@@ -209,29 +170,6 @@ Result<UniqueFd> GuestRoot::mount_point(const char* name) {
   return Error::from_errno(errno, std::string("open mount point ") + name);
 }
 
-Result<void> GuestRoot::make_read_only(int tree, const char* path) {
-  auto copy = os::clone_mount(tree, path);
-  if (!copy) return is_absent(copy.error()) ? Result<void>() : std::move(copy).error();
-  CAY_CHECK(os::set_mount_attributes(copy->get(), MOUNT_ATTR_RDONLY | kData));
-  return os::attach_mount(copy->get(), tree, path);
-}
-
-Result<void> GuestRoot::mask(int tree, const char* path) {
-  struct stat info{};
-  if (::fstatat(tree, path, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Result<void>() : failed("look at what is masked");
-  }
-  CAY_TRY(const UniqueFd cover,
-          os::clone_mount(staging_.get(), S_ISDIR(info.st_mode) ? "void" : "empty"));
-  return os::attach_mount(cover.get(), tree, path);
-}
-
-// After /proc/sys was made read-only: it lies over that.
-Result<void> GuestRoot::cover_boot_id(int proc) {
-  CAY_TRY(const UniqueFd own, os::clone_mount(staging_.get(), "boot_id"));
-  return os::attach_mount(own.get(), proc, "sys/kernel/random/boot_id");
-}
-
 Result<void> GuestRoot::mount_proc() {
   CAY_TRY(const UniqueFd point, mount_point("proc"));
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
@@ -241,15 +179,15 @@ Result<void> GuestRoot::mount_proc() {
   network_settings_ = UniqueFd(::openat(proc.get(), "sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!network_settings_) return failed("open /proc/sys/net");
   for (const std::string& name : *plan_.covered_proc) {
-    CAY_CHECK(mask(proc.get(), name.c_str()));
+    CAY_CHECK(covers_.mask(proc.get(), name.c_str()));
   }
   for (const char* path : kReadOnlyProc) {
-    CAY_CHECK(make_read_only(proc.get(), path));
+    CAY_CHECK(covers_.make_read_only(proc.get(), path));
   }
   for (const char* name : {"meminfo", "stat", "cpuinfo", "cgroups"}) {
-    CAY_CHECK(show_file(proc.get(), name));
+    CAY_CHECK(covers_.show_file(proc.get(), name));
   }
-  return cover_boot_id(proc.get());
+  return covers_.cover_boot_id(proc.get());
 }
 
 Result<void> GuestRoot::mount_sys() {
@@ -281,7 +219,7 @@ Result<void> GuestRoot::show_kernel_a_whole_proc(int dev) {
   // Not read-only: then those made inside would have to be.
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
   CAY_CHECK(os::attach_mount(proc.get(), hidden.get(), "proc"));
-  return mask(dev, kHidden);
+  return covers_.mask(dev, kHidden);
 }
 
 Result<void> GuestRoot::mount_dev() {

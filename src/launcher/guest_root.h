@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/guest_covers.h"
 
 namespace cay::launcher {
 
@@ -28,15 +29,13 @@ class GuestRoot {
   int network_settings() const { return network_settings_.get(); }  // /proc/sys/net
   // The files over /proc/meminfo and /proc/stat, empty and open for writing. Inside they are
   // read-only.
-  int meminfo() const { return meminfo_.get(); }
-  int stat() const { return stat_.get(); }
+  int meminfo() const { return covers_.meminfo(); }
+  int stat() const { return covers_.stat(); }
   // /sys/fs/cgroup/memory.current, likewise; -1: it is the kernel's.
   int memory_current() const { return memory_current_.get(); }
 
  private:
   Result<void> make_staging();
-  Result<void> make_boot_id();
-  Result<void> make_machine_files();
   Result<void> attach_devices(UniqueFd devices);
   Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
   Result<void> mount_proc();
@@ -53,15 +52,11 @@ class GuestRoot {
   Result<UniqueFd> mount_point(const char* name);
   // The directory at `path` of the new root, which is absolute. Makes what is missing.
   Result<UniqueFd> open_made(std::string_view path);
-  Result<void> cover_boot_id(int proc);
-  Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
-  Result<void> make_read_only(int tree, const char* path);
-  // Puts a file of staging's, read-only, over the one of that name in `tree`.
-  Result<void> show_file(int tree, const char* name);
 
   const InitPlan& plan_;
-  UniqueFd staging_, root_, user_settings_, network_settings_, meminfo_, stat_, memory_current_,
-      groups_;
+  UniqueFd staging_;
+  GuestCovers covers_;
+  UniqueFd root_, user_settings_, network_settings_, memory_current_, groups_;
 };
 
 }  // namespace cay::launcher

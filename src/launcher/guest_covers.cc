@@ -1,0 +1,94 @@
+#include "launcher/guest_covers.h"
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "launcher/guest_groups.h"
+#include "launcher/init_process.h"
+#include "os/file.h"
+#include "os/mount.h"
+
+namespace cay::launcher {
+namespace {
+
+constexpr std::uint64_t kReadOnlyData =
+    MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+
+bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os_errno == ENOTDIR; }
+
+}  // namespace
+
+Result<void> GuestCovers::make(int staging, const InitPlan& plan) {
+  staging_ = staging;
+  // What masks are made of: read-only mounts of their own.
+  if (::mkdirat(staging_, "void", 0555) != 0)
+    return Error::from_errno(errno, "make directory void");
+  CAY_CHECK(os::make_file(staging_, "empty", "", 0444));
+  CAY_CHECK(make_read_only(staging_, "void"));
+  CAY_CHECK(make_read_only(staging_, "empty"));
+  CAY_CHECK(make_boot_id());
+  return make_machine_files(plan);
+}
+
+// Files that show the sandbox's limits instead of the host's size. The keeper writes meminfo, stat.
+Result<void> GuestCovers::make_machine_files(const InitPlan& plan) {
+  const auto make = [this](const char* name, std::string_view text) {
+    return os::make_file(staging_, name, text, 0444);
+  };
+  CAY_TRY(meminfo_, make("meminfo", ""));
+  CAY_TRY(stat_, make("stat", ""));
+  if (!plan.cpus.cpuinfo.empty()) {
+    CAY_TRY(const UniqueFd cpuinfo, make("cpuinfo", plan.cpus.cpuinfo));
+  }
+  if (!plan.groups.unified) {
+    CAY_TRY(const UniqueFd cgroups, make("cgroups", kControllers));
+  }
+  return {};
+}
+
+Result<void> GuestCovers::show_file(int tree, const char* name) {
+  auto file = os::clone_mount(staging_, name);
+  if (!file) return is_absent(file.error()) ? Result<void>() : std::move(file).error();
+  CAY_CHECK(os::set_mount_attributes(file->get(), kReadOnlyData));
+  return os::attach_mount(file->get(), tree, name);
+}
+
+// A boot of the sandbox's own: the host's tells sandboxes of one host, and restarts of it.
+Result<void> GuestCovers::make_boot_id() {
+  CAY_TRY(const std::string id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/uuid", 64));
+  CAY_CHECK(os::make_file(staging_, "boot_id", "", 0444));
+  CAY_CHECK(os::write_file(staging_, "boot_id", id));
+  return make_read_only(staging_, "boot_id");
+}
+
+Result<void> GuestCovers::make_read_only(int tree, const char* path) {
+  auto copy = os::clone_mount(tree, path);
+  if (!copy) return is_absent(copy.error()) ? Result<void>() : std::move(copy).error();
+  CAY_CHECK(os::set_mount_attributes(copy->get(), kReadOnlyData));
+  return os::attach_mount(copy->get(), tree, path);
+}
+
+Result<void> GuestCovers::mask(int tree, const char* path) {
+  struct stat info{};
+  if (::fstatat(tree, path, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return errno == ENOENT ? Result<void>() : Error::from_errno(errno, "look at what is masked");
+  }
+  CAY_TRY(const UniqueFd cover,
+          os::clone_mount(staging_, S_ISDIR(info.st_mode) ? "void" : "empty"));
+  return os::attach_mount(cover.get(), tree, path);
+}
+
+// After /proc/sys was made read-only: it lies over that.
+Result<void> GuestCovers::cover_boot_id(int proc) {
+  CAY_TRY(const UniqueFd own, os::clone_mount(staging_, "boot_id"));
+  return os::attach_mount(own.get(), proc, "sys/kernel/random/boot_id");
+}
+
+}  // namespace cay::launcher
