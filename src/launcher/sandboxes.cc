@@ -24,36 +24,7 @@ namespace {
 constexpr const char* kStarved =
     "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the group that Cay runs in";
 constexpr auto kBirthLimit = std::chrono::seconds(20);
-constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a child
-constexpr std::uint64_t kQuickBytes = 64
-                                      << 20;  // more takes the file system's time to free: the same
 constexpr int kSlowRetryMs = 20;
-constexpr std::size_t kMostNetworkPlans = 16;
-
-// Whether a spool directory takes too long to be removed by the launcher itself.
-bool is_big(int spool) {
-  const auto names = os::list_dir(spool);
-  if (!names || names->size() > kQuickEntries) return true;
-  std::uint64_t bytes = 0;
-  for (const std::string& name : *names) {
-    struct stat entry{};
-    if (::fstatat(spool, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(entry.st_mode)) {
-      bytes += static_cast<std::uint64_t>(entry.st_blocks) * 512;
-      continue;
-    }
-    const auto command = os::open_dir(spool, name);
-    const auto files = command ? os::list_dir(command->get())
-                               : Result<std::vector<std::string>>(std::vector<std::string>());
-    if (!files || files->size() > kQuickEntries) return true;
-    for (const std::string& file : *files) {
-      struct stat info{};
-      if (::fstatat(command->get(), file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
-    }
-  }
-  return bytes > kQuickBytes;
-}
 
 std::string end_reason(int status, bool known) {
   if (!known) return "keeper lost";
@@ -112,16 +83,6 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
   if (!begun) fail(*sandbox, std::move(begun).error());
 }
 
-Result<const GuestNetwork*> Sandboxes::network_for(const wire::CreateSandbox& request) {
-  if (request.policy.empty() || request.policy == "off")
-    return static_cast<const GuestNetwork*>(nullptr);
-  const auto known = networks_.find(request.networks);
-  if (known != networks_.end()) return &known->second;
-  CAY_TRY(GuestNetwork made, plan_guest_network(request.networks));
-  if (networks_.size() >= kMostNetworkPlans) networks_.clear();
-  return &networks_.emplace(request.networks, std::move(made)).first->second;
-}
-
 Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& request) {
   if (::mkdirat(host_.sandboxes.get(), sandbox.id.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "record the sandbox");
@@ -145,7 +106,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   plan.nested_networks = request.nested_networks;
   plan.tmpfs = request.tmpfs;
   plan.network_required = request.network_required;
-  CAY_TRY(plan.network, network_for(request));
+  CAY_TRY(plan.network, networks_.plan_for(request));
   plan.fresh_disk = !host_.disks.exists(sandbox.id);
   if (!sandbox.has_record) sandbox.record = Record{};
   sandbox.record.snapshot_id = request.snapshot_id;
@@ -294,109 +255,20 @@ bool Sandboxes::try_finish(Sandbox& sandbox) {
   // a CPU.
   sandbox.deadline =
       Clock::now() + std::chrono::milliseconds(++sandbox.tries < 100 ? 1 : kSlowRetryMs);
-  auto left = remove_traces(sandbox);
+  auto left = removal_.remove_traces(sandbox);
   if (left && *left == Left::kNothing) {
     finish(sandbox);
     return true;
   }
   if (Clock::now() >= sandbox.speak_at) {
     sandbox.speak_at = Clock::now() + host_.config.patience;
-    const Error why = left ? why_unfinished(sandbox.id, *left) : std::move(left).error();
+    const Error why =
+        left ? SandboxRemoval::why_unfinished(sandbox.id, *left) : std::move(left).error();
     std::fprintf(stderr, "cay-launcher: the end of sandbox %s is not over: %s\n",
                  sandbox.id.c_str(), why.message.c_str());
     for (const ReplyTo& to : std::exchange(sandbox.enders, {})) reply_error(outbox_, to, why);
   }
   return false;
-}
-
-Error Sandboxes::why_unfinished(const std::string& id, Left left) {
-  if (left == Left::kFiles) {
-    return {Code::kDeadlineExceeded, "removal_takes_long",
-            "nothing of sandbox " + id +
-                " runs any more, and its files are still being removed: that goes on by itself",
-            0};
-  }
-  return {Code::kDeadlineExceeded, "end_takes_long",
-          "sandbox " + id + " is killed, but the kernel still holds processes of it: retry", 0};
-}
-
-Result<Sandboxes::Left> Sandboxes::remove_traces(Sandbox& sandbox) {
-  if (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) return Left::kProcesses;
-  if (sandbox.child != 0) {
-    ::waitpid(sandbox.child, nullptr, WNOHANG);
-    sandbox.child = 0;
-  }
-  CAY_TRY(const bool gone, host_.groups.remove(sandbox.id));
-  if (!gone) {
-    host_.groups.kill(sandbox.id);  // again: a clone may have slipped in before its parent died
-    return Left::kProcesses;
-  }
-  stop_recording(sandbox);
-  CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid,
-                          host_.config.daemon_gid));
-  CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid,
-                          host_.config.gate_gid));
-  if (sandbox.keep == Keep::kDisk) {
-    if (!sandbox.record.alive) return Left::kNothing;
-    sandbox.record.alive = false;
-    CAY_CHECK(write_record(host_.sandboxes.get(), sandbox.id, sandbox.record));
-    return Left::kNothing;
-  }
-  if (sandbox.has_record) {
-    // From here on its files are no sandbox's: a launcher that starts amid this takes none for a
-    // stopped one, and goes on.
-    CAY_CHECK(forget_record(host_.sandboxes.get(), sandbox.id));
-    sandbox.has_record = false;
-  }
-  if (sandbox.remover) {
-    if (!os::has_ended(sandbox.remover.get())) return Left::kFiles;
-    int status = 0;
-    const bool known = ::waitpid(sandbox.remover_pid, &status, WNOHANG) == sandbox.remover_pid;
-    sandbox.remover.reset();
-    if (known && WIFSIGNALED(status))
-      return Left::kFiles;  // much may be left: the next try starts another
-  } else {
-    const auto spool = os::open_dir(host_.spool.get(), sandbox.id);
-    const bool big = (spool && is_big(spool->get())) ||
-                     (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
-    if (big) {
-      CAY_CHECK(start_remover(sandbox));
-      return Left::kFiles;
-    }
-  }
-  CAY_CHECK(host_.disks.remove(sandbox.id));
-  for (const char* kind : {".net", ".net.new", ".log", ".log.new", ".log.old"}) {
-    CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid,
-                            host_.config.gate_gid));
-  }
-  CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
-  CAY_CHECK(
-      os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
-  return Left::kNothing;
-}
-
-Result<void> Sandboxes::start_remover(Sandbox& sandbox) {
-  const pid_t worker = ::getpid();
-  CAY_TRY(os::Cloned child, os::clone_process(0));
-  if (child.pid == 0) {
-    // It ends with us: who ends the launcher finds nothing of it at work, and the next one starts
-    // its own. No change of the effective uid, which would undo this, lies on its way.
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != worker) ::_exit(1);
-    (void)host_.disks.remove(sandbox.id);
-    (void)os::remove_tree(host_.spool.get(), sandbox.id);
-    ::_exit(0);
-  }
-  sandbox.remover = std::move(child.pidfd);
-  sandbox.remover_pid = child.pid;
-  return {};
-}
-
-void Sandboxes::stop_recording(Sandbox& sandbox) {
-  Record& record = sandbox.record;
-  programs_.untap({record.program_group, record.program_rings, record.program_states});
-  record.program_group = 0;
-  record.program_rings = record.program_states = 0;
 }
 
 void Sandboxes::finish(Sandbox& sandbox) {

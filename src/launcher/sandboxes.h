@@ -12,11 +12,14 @@
 #include <vector>
 
 #include "launcher/birth.h"
+#include "launcher/guest_network_plans.h"
 #include "launcher/host.h"
 #include "launcher/outbox.h"
 #include "launcher/poller.h"
 #include "launcher/program_recorder.h"
 #include "launcher/record.h"
+#include "launcher/sandbox_removal.h"
+#include "launcher/sandbox_state.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -24,7 +27,11 @@ namespace cay::launcher {
 class Sandboxes {
  public:
   Sandboxes(Host& host, Poller& poller, Outbox& outbox)
-      : host_(host), poller_(poller), outbox_(outbox), programs_(poller) {}
+      : host_(host),
+        poller_(poller),
+        outbox_(outbox),
+        programs_(poller),
+        removal_(host, programs_) {}
 
   // At start: takes back what lives, finishes what was cut short, removes what nobody knows.
   Result<void> adopt();
@@ -44,33 +51,12 @@ class Sandboxes {
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class Phase : std::uint8_t { kStarting, kAlive, kEnding, kStopped };
-  enum class Keep : std::uint8_t { kDisk, kNothing };
-  enum class Left : std::uint8_t { kNothing, kProcesses, kFiles };
-
-  struct Sandbox {
-    std::string id;
-    Phase phase = Phase::kStopped;
-    Record record;
-    bool has_record = false;   // a stopped sandbox comes back to this
-    std::optional<Slot> slot;  // empty for one that an earlier worker made: its keeper holds it
-    UniqueFd pidfd;
-    pid_t child = 0;  // the keeper, while it is ours to reap
-    std::optional<Birth> birth;
-    std::optional<ReplyTo> creator;
-    Clock::time_point deadline;  // of the birth; in kEnding: of the next try
-    // kEnding
-    Keep keep = Keep::kDisk;
-    std::optional<Error> failed;  // why the creator gets nothing
-    std::vector<ReplyTo> enders;
-    int tries = 0;
-    Clock::time_point speak_at;  // when the caller and the log get the reason why it is not over
-    UniqueFd remover;            // a child that removes big trees
-    pid_t remover_pid = 0;
-  };
+  using Sandbox = SandboxState;
+  using Phase = SandboxState::Phase;
+  using Keep = SandboxState::Keep;
+  using Left = SandboxRemoval::Left;
 
   void create_now(const ReplyTo& to, const wire::CreateSandbox& request);
-  Result<const GuestNetwork*> network_for(const wire::CreateSandbox& request);
   Result<void> begin(Sandbox& sandbox, const wire::CreateSandbox& request);
   void on_birth(const std::string& id);
   void on_keeper_end(const std::string& id);
@@ -81,10 +67,6 @@ class Sandboxes {
   void fail(Sandbox& sandbox, Error error);
   // One try to finish an end; true when it is over (the sandbox may then be gone from the map).
   bool try_finish(Sandbox& sandbox);
-  Result<Left> remove_traces(Sandbox& sandbox);
-  Result<void> start_remover(Sandbox& sandbox);
-  static Error why_unfinished(const std::string& id, Left left);
-  void stop_recording(Sandbox& sandbox);
   void finish(Sandbox& sandbox);
   void remove_unknown();
 
@@ -92,8 +74,8 @@ class Sandboxes {
   Poller& poller_;
   Outbox& outbox_;
   ProgramRecorder programs_;
-  // One for each list of networks; the operator has one, and another after a change of it.
-  std::map<std::vector<std::string>, GuestNetwork> networks_;
+  SandboxRemoval removal_;
+  GuestNetworkPlans networks_;
   std::map<std::string, std::unique_ptr<Sandbox>> sandboxes_;
   std::map<std::string, std::string> deaths_;  // id -> reason
 };

@@ -1,0 +1,34 @@
+// SandboxRemoval: takes off the host what a sandbox that ends has left there. Each call is one try.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "launcher/host.h"
+#include "launcher/program_recorder.h"
+#include "launcher/sandbox_state.h"
+
+namespace cay::launcher {
+
+class SandboxRemoval {
+ public:
+  // What is still there after a try.
+  enum class Left : std::uint8_t { kNothing, kProcesses, kFiles };
+
+  SandboxRemoval(Host& host, ProgramRecorder& programs) : host_(host), programs_(programs) {}
+
+  // Removes cgroups, sockets and the program record. With Keep::kNothing also the disk, the spool
+  // and the launcher's record. A child removes what takes long.
+  Result<Left> remove_traces(SandboxState& sandbox);
+  // The error for a caller who waits for an end that is not over.
+  static Error why_unfinished(const std::string& id, Left left);
+
+ private:
+  Result<void> start_remover(SandboxState& sandbox);
+  void stop_recording(SandboxState& sandbox);
+
+  Host& host_;
+  ProgramRecorder& programs_;
+};
+
+}  // namespace cay::launcher

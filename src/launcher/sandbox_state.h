@@ -1,0 +1,46 @@
+// SandboxState: what the launcher knows of one sandbox, from its creation to the end of its
+// removal.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/birth.h"
+#include "launcher/outbox.h"
+#include "launcher/record.h"
+#include "launcher/slots.h"
+
+namespace cay::launcher {
+
+struct SandboxState {
+  using Clock = std::chrono::steady_clock;
+  enum class Phase : std::uint8_t { kStarting, kAlive, kEnding, kStopped };
+  enum class Keep : std::uint8_t { kDisk, kNothing };
+
+  std::string id;
+  Phase phase = Phase::kStopped;
+  Record record;
+  bool has_record = false;   // a stopped sandbox comes back to this
+  std::optional<Slot> slot;  // empty for one that an earlier worker made: its keeper holds it
+  UniqueFd pidfd;
+  pid_t child = 0;  // the keeper, while it is ours to reap
+  std::optional<Birth> birth;
+  std::optional<ReplyTo> creator;
+  Clock::time_point deadline;  // of the birth; in kEnding: of the next try
+  // kEnding
+  Keep keep = Keep::kDisk;
+  std::optional<Error> failed;  // why the creator gets nothing
+  std::vector<ReplyTo> enders;
+  int tries = 0;
+  Clock::time_point speak_at;  // when the caller and the log get the reason why it is not over
+  UniqueFd remover;            // a child that removes big trees
+  pid_t remover_pid = 0;
+};
+
+}  // namespace cay::launcher
