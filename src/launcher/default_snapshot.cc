@@ -137,8 +137,10 @@ Result<wire::SnapshotMsg> find_ready(int layers, const std::string& fingerprint)
 Result<void> remove_unfinished(int layers, const Progress& progress) {
   CAY_TRY(auto names, os::list_dir(layers));
   for (const std::string& name : names) {
-    if (!name.starts_with(kBuilding)) continue;
-    progress("removing a default snapshot that was not finished");
+    const bool removing = name.starts_with(kRemovingSnapshot);
+    if (!removing && !name.starts_with(kBuilding)) continue;
+    progress(removing ? "going on to remove a snapshot that no sandbox uses"
+                      : "removing a default snapshot that was not finished");
     CAY_CHECK(os::remove_tree(layers, name));
   }
   return {};

@@ -332,6 +332,8 @@ TEST_F(DefaultSnapshotTest, APackageUpgradeOnTheHostDoesNotReachIt) {
 TEST_F(DefaultSnapshotTest, WhatACrashLeftIsRemoved) {
   fs::create_directories(layers_ / ".building-x/root/usr");
   std::ofstream(layers_ / ".building-x/root/usr/half") << "half";
+  fs::create_directories(layers_ / ".removing-y/root/usr");
+  std::ofstream(layers_ / ".removing-y/root/usr/rest") << "rest";
   const wire::SnapshotMsg made = build();
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(layers_))

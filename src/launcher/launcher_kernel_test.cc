@@ -440,6 +440,34 @@ TEST_F(LauncherTest, ALostRecordDoesNotTakeTheDiskWithIt) {
   expect_nothing_left(launcher);
 }
 
+TEST_F(LauncherTest, ASnapshotIsRemovedOnceNoSandboxUsesIt) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  wire::SnapshotMsg snapshot;
+  snapshot.id = kSnapshot;
+  const auto refused = [&] { return error_of(client->ask(Type::kRemoveSnapshot, snapshot)); };
+  const std::string id = test_uuid(28);
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  EXPECT_NE(refused().find("snapshot_in_use"), std::string::npos) << "while it runs";
+  ASSERT_EQ(type_of(client->ask(Type::kStop, wire::SandboxRef{id})), Type::kOk);
+  EXPECT_NE(refused().find("snapshot_in_use"), std::string::npos) << "while its disk is kept";
+  std::ofstream(launcher.data + "/sandboxes/" + id + "/record", std::ios::trunc) << "\xff nonsense";
+  ASSERT_EQ(::kill(launcher.worker(), SIGKILL), 0);
+  client = launcher.connect();
+  ASSERT_TRUE(client);
+  EXPECT_NE(refused().find("snapshot_in_use"), std::string::npos) << "while its base is unknown";
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated) << "it is there";
+  ASSERT_EQ(type_of(client->ask(Type::kDestroy, wire::SandboxRef{id})), Type::kOk);
+  const auto removed = client->ask(Type::kRemoveSnapshot, snapshot);
+  EXPECT_EQ(type_of(removed), Type::kOk) << error_of(removed);
+  const auto layers = os::open_dir(AT_FDCWD, launcher.data + "/layers");
+  ASSERT_TRUE(layers);
+  EXPECT_TRUE(os::list_dir(layers->get())->empty());
+  EXPECT_NE(type_of(client->ask(Type::kCreate, request_for(id))), Type::kCreated);
+  expect_nothing_left(launcher);
+}
+
 // A directory in every hierarchy, as a service manager delegates one.
 struct DelegatedCgroup {
   explicit DelegatedCgroup(std::string name) : path("/" + std::move(name)) {

@@ -318,9 +318,11 @@ void Sandboxes::tell_deaths(std::uint64_t connection) {
 }
 
 std::size_t Sandboxes::users_of_snapshot(const std::string& snapshot_id) const {
-  return static_cast<std::size_t>(std::count_if(
-      sandboxes_.begin(), sandboxes_.end(),
-      [&](const auto& item) { return item.second->record.snapshot_id == snapshot_id; }));
+  return static_cast<std::size_t>(
+      std::count_if(sandboxes_.begin(), sandboxes_.end(), [&](const auto& item) {
+        const std::string& base = item.second->record.snapshot_id;
+        return base.empty() || base == snapshot_id;
+      }));
 }
 
 int Sandboxes::tick() {

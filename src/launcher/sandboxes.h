@@ -44,6 +44,7 @@ class Sandboxes {
   // Reports the sandboxes that died while no launcher looked, to a connection that has just sent
   // HELLO.
   void tell_deaths(std::uint64_t connection);
+  // Counts a sandbox whose record was lost, too: its disk may belong to any snapshot.
   std::size_t users_of_snapshot(const std::string& snapshot_id) const;
 
   // Retries and deadlines. Returns the milliseconds until it wants to be called again; -1: never.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "launcher/child_job.h"
+#include "launcher/default_snapshot.h"
 #include "launcher/probe.h"
 #include "launcher/pulse.h"
 #include "launcher/sandboxes.h"
@@ -249,7 +250,7 @@ class Worker final : public Outbox {
                                0});
     }
     // Renamed at once, so that no sandbox can begin on it; removed at leisure.
-    const std::string going = ".removing-" + request->id;
+    const std::string going = kRemovingSnapshot + request->id;
     if (::renameat(host_.layers.get(), request->id.c_str(), host_.layers.get(), going.c_str()) !=
             0 &&
         errno != ENOENT) {
