@@ -1,15 +1,11 @@
 #include "keeper/tunnels.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 namespace cay::keeper {
@@ -19,43 +15,7 @@ using wire::Type;
 
 constexpr std::uint64_t kGrantStep = Tunnels::kWindow / 4;
 constexpr std::uint64_t kMostCredit = std::uint64_t{1} << 40;
-constexpr int kKernelBuffer = 256 * 1024;  // of each direction: a guest decides how full they are
-constexpr int kReadsInARow = 4;            // then others on the loop have their turn
-
-int connect_to(int fd, bool v6, std::uint16_t port) {
-  if (v6) {
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(port);
-    address.sin6_addr = in6addr_loopback;
-    return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0
-                                                                                           : errno;
-  }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0
-                                                                                         : errno;
-}
-
-// With nobody listening, a connect to a port of the ephemeral range may meet itself.
-bool met_itself(int fd) {
-  sockaddr_storage ours{}, theirs{};
-  socklen_t size = sizeof ours, other = sizeof theirs;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&ours), &size) != 0) return false;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&theirs), &other) != 0) return false;
-  return size == other && std::memcmp(&ours, &theirs, size) == 0;
-}
-
-void set_options(int fd) {
-  const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno",
-               4);  // the sandbox's own loopback: pacing (bbr) finds no rate there
-  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kKernelBuffer, sizeof kKernelBuffer);
-  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &kKernelBuffer, sizeof kKernelBuffer);
-}
+constexpr int kReadsInARow = 4;  // then others on the loop have their turn
 
 // The guest sees a reset, never an end that looks like success.
 void set_reset_at_close(int fd) {
@@ -66,14 +26,14 @@ void set_reset_at_close(int fd) {
 }  // namespace
 
 void Tunnels::open(ReplyTo to, const wire::OpenTunnel& request) {
-  auto flow = std::make_shared<Flow>();
+  auto flow = std::make_shared<Flow>(loop_);
   flow->to = to;
   flow->credit = std::min(request.credit, kMostCredit);
   begin(flow, request);
 }
 
 void Tunnels::connect(const wire::OpenTunnel& request, OnSocket ready) {
-  auto flow = std::make_shared<Flow>();
+  auto flow = std::make_shared<Flow>(loop_);
   flow->ready = std::move(ready);
   begin(flow, request);
 }
@@ -104,47 +64,19 @@ void Tunnels::begin(const FlowPtr& flow, const wire::OpenTunnel& request) {
   sockets_.take([this, flow](Result<GuestSockets::Pair> pair) {
     if (flow->over) return;
     if (!pair) return fail(flow, pair.error());
-    flow->socket = std::move(pair->v4);
-    flow->second = std::move(pair->v6);
-    try_to_connect(flow);
+    flow->dial.begin(*std::move(pair), flow->port, [this, flow](int err) {
+      if (err == 0) return opened(flow);
+      fail(flow, Error{Code::kNotReady, "connect_refused",
+                       "nothing listens on port " + std::to_string(flow->port) +
+                           " in the sandbox: start the server, or wait until it listens",
+                       err});
+    });
   });
 }
 
-void Tunnels::try_to_connect(const FlowPtr& flow) {
-  set_options(flow->socket.get());
-  const int err = connect_to(flow->socket.get(), flow->second_try, flow->port);
-  if (err == 0) return opened(flow);
-  if (err != EINPROGRESS) return refused(flow, err);
-  flow->watch = loop_.watch(flow->socket.get(), EPOLLOUT,
-                            [this, flow](std::uint32_t) { on_connected(flow); });
-}
-
-void Tunnels::on_connected(const FlowPtr& flow) {
-  int err = 0;
-  socklen_t size = sizeof err;
-  if (::getsockopt(flow->socket.get(), SOL_SOCKET, SO_ERROR, &err, &size) != 0) err = errno;
-  if (err != 0) return refused(flow, err);
-  opened(flow);
-}
-
-void Tunnels::refused(const FlowPtr& flow, int err) {
-  flow->watch.reset();
-  if (flow->second) {
-    flow->second_try = true;
-    flow->socket = std::move(flow->second);
-    return try_to_connect(flow);
-  }
-  fail(flow, Error{Code::kNotReady, "connect_refused",
-                   "nothing listens on port " + std::to_string(flow->port) +
-                       " in the sandbox: start the server, or wait until it listens",
-                   err});
-}
-
 void Tunnels::opened(const FlowPtr& flow) {
-  if (met_itself(flow->socket.get())) return refused(flow, ECONNREFUSED);
   flow->deadline.reset();
-  flow->watch.reset();
-  flow->second.reset();
+  flow->socket = flow->dial.stop();
   if (flow->ready) return hand_over(flow);
   flow->open = true;
   flow->window = kWindow;
@@ -338,9 +270,9 @@ void Tunnels::end(const FlowPtr& flow, How how) {
     flows_.erase(found);
   flow->watch.reset();
   flow->deadline.reset();
+  if (!flow->socket) flow->socket = flow->dial.stop();
   if (flow->socket && how == How::kReset) set_reset_at_close(flow->socket.get());
   flow->socket.reset();
-  flow->second.reset();
 }
 
 void Tunnels::cancel_all() {

@@ -1,8 +1,6 @@
-// Tunnels: TCP connections from the daemon to listeners on the sandbox's own loopback. The address
-// is always 127.0.0.1, then
-// ::1, in the sandbox's network namespace: a request names a port and nothing else. Bytes go both
-// ways under credit. A side that does not read holds up only its own connection, and the bytes held
-// for one are bounded.
+// Tunnels: TCP connections from the daemon to listeners on the sandbox's own loopback
+// (keeper/loopback_dial.h). Bytes go both ways under credit. A side that does not read holds up
+// only its own connection, and the bytes held for one are bounded.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,6 +11,7 @@
 
 #include "keeper/guest_sockets.h"
 #include "keeper/loop.h"
+#include "keeper/loopback_dial.h"
 #include "keeper/outbox.h"
 #include "wire/messages.h"
 
@@ -47,12 +46,12 @@ class Tunnels {
 
  private:
   struct Flow {
+    explicit Flow(Loop& loop) : dial(loop) {}
     ReplyTo to;
     OnSocket ready;  // wants the socket; then `to` is nobody
     std::uint16_t port = 0;
-    UniqueFd socket;
-    UniqueFd second;  // for ::1, where 127.0.0.1 refuses
-    bool second_try = false;
+    LoopbackDial dial;
+    UniqueFd socket;  // once connected
     Watch watch;
     Timer deadline;  // of the connect; at the end, of the guest's taking the rest
     bool open = false;
@@ -74,10 +73,7 @@ class Tunnels {
 
   bool crowded() const { return flows_.size() + connecting_.size() >= kMost; }
   void begin(const FlowPtr& flow, const wire::OpenTunnel& request);
-  void try_to_connect(const FlowPtr& flow);
   void hand_over(const FlowPtr& flow);
-  void on_connected(const FlowPtr& flow);
-  void refused(const FlowPtr& flow, int err);
   void opened(const FlowPtr& flow);
   void on_events(const FlowPtr& flow, std::uint32_t ready);
   void read_some(const FlowPtr& flow);
