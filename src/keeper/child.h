@@ -12,7 +12,7 @@
 
 namespace cay::keeper {
 
-// What comes through the status pipe; one write each (smaller than PIPE_BUF).
+// The message of the status pipe: one write each (smaller than PIPE_BUF).
 struct StartReport {
   enum Kind : std::uint32_t { kReady = 1, kFailed = 2 };
   std::uint32_t kind = 0;

@@ -25,7 +25,7 @@
 namespace cay::keeper {
 namespace {
 
-// What root inside may still do. All of it reaches only ids, files and the network of its own
+// The capabilities of root inside. All of them reach only ids, files and the network of its own
 // sandbox. Left out above all: SYS_ADMIN, SYS_PTRACE, SYS_RESOURCE, SYS_NICE, NET_ADMIN, NET_RAW,
 // MKNOD, SYS_MODULE, SYS_BOOT, SYS_TIME, BPF, PERFMON.
 constexpr std::uint64_t bit(int cap) { return os::cap_bit(cap); }
@@ -40,8 +40,8 @@ constexpr std::uint64_t kKept =
     | bit(CAP_SYS_CHROOT)        // sshd, postfix, debootstrap
     | bit(CAP_AUDIT_WRITE);      // sudo and login ask for it; the audit socket itself is refused
 
-// Of these, what root has not in profile strict. dpkg, apt, pip and npm install without
-// (tests/kernel/test_profiles.py); KILL and SETUID stay because apt downloads as _apt and ends what
+// Root lacks these of them in profile strict. dpkg, apt, pip and npm install without
+// (tests/kernel/test_profiles.py). KILL and SETUID stay because apt downloads as _apt and ends what
 // it started, NET_BIND_SERVICE because a web server is no danger.
 constexpr std::uint64_t kNotInStrict =
     bit(CAP_SETPCAP)         // to hand capabilities on: nothing is gained by exec there

@@ -7,12 +7,12 @@
 
 namespace cay::keeper {
 
-// What a command is scheduled by: the keeper's own, but never better than an ordinary process's.
+// How a command is scheduled: as the keeper, but never better than an ordinary process.
 struct Scheduling {
   int policy = 0;  // SCHED_OTHER
   int nice = 0;
 };
-// Of the caller. To be asked before it is where the guest can see and change it.
+// The caller's own. Called before the guest can see the caller and change it.
 Scheduling own_scheduling();
 
 struct Confinement {

@@ -190,8 +190,8 @@ TEST_P(FilesTest, OnlyRegularFilesAreReadOrWritten) {
   EXPECT_GT(perform(op(FileVerb::kRead, "/proc/version")).data.size(), 10U);
 }
 
-// What leads into the helper: its own entries in /proc, and links that are followed by a process's
-// descriptors and not by a path.
+// Paths that lead into the helper: its own entries in /proc, and links that are followed by a
+// process's descriptors and not by a path.
 TEST_P(FilesTest, NothingOfTheHelpersOwnIsReachedThroughProc) {
   ASSERT_EQ(::symlink("/proc/self/cwd", (root + "/cwd").c_str()), 0);
   ASSERT_EQ(::symlink("/proc/self/map_files", (root + "/maps").c_str()), 0);

@@ -98,7 +98,7 @@ void LoopbackDial::refused(int err) {
   finish(err);
 }
 
-// Whoever is called may destroy this: `done` holds what it belongs to until it returns.
+// The callee may destroy this object: `done` holds its owner until it returns.
 void LoopbackDial::finish(int err) {
   watch_.reset();
   second_.reset();

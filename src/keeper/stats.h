@@ -1,4 +1,4 @@
-// What the sandbox uses now, from its cgroups and its file systems.
+// Reads the present use of a sandbox from its cgroups and its file systems.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,9 +14,9 @@ namespace cay::keeper {
 // To be called before anything inside runs: what is mounted there later may answer when it likes.
 std::vector<int> open_tmpfs(int root_fd, const std::vector<std::string>& more = {});
 
-// What files in them hold now, in bytes, as the file systems count it (statfs(2)). The memory
-// group's count (`shmem` in memory.stat) may be two seconds late: what a child's change adds to its
-// parent's can wait for the kernel's own round.
+// The bytes that files in them hold at the moment, as the file systems count it (statfs(2)). The
+// memory group's count (`shmem` in memory.stat) may be two seconds late: the kernel adds a child's
+// changes to its parent in rounds.
 std::uint64_t bytes_in_tmpfs(const Context& context);
 
 wire::StatsMsg read_stats(const Context& context, const Slots& slots, std::uint32_t running);

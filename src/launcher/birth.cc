@@ -61,7 +61,8 @@ Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::string& s
   return layers;
 }
 
-// What an earlier keeper, of another uid, left: commands' directories with a few files each.
+// Gives this keeper the files of an earlier one, which had another uid: commands' directories with
+// a few files each.
 Result<void> take_over(int dir, const std::vector<std::string>& names, uid_t uid, int depth) {
   for (const std::string& name : names) {
     if (::fchownat(dir, name.c_str(), uid, static_cast<gid_t>(-1), AT_SYMLINK_NOFOLLOW) != 0) {
@@ -219,7 +220,7 @@ Result<void> Birth::give_mounts(pid_t init) {
   return {};
 }
 
-// The keeper is gone; init's last words say why, if it had any.
+// The error of a keeper that is gone: init's last message, if it sent one.
 Error Birth::failure() {
   auto words = os::receive_message(init_.get());
   if (!words || words->bytes.empty()) {

@@ -33,21 +33,21 @@ struct BirthPlan {
   std::vector<wire::TmpfsMount> tmpfs;
   const GuestNetwork* network = nullptr;  // null: no way out
   bool network_required = false;  // without it the birth fails where the host cannot give it
-  // Where programs are recorded: enters the group of command slots into the record.
+  // Set where programs are recorded. It enters the group of command slots into the record.
   std::function<Result<ProgramTap>(int cmds)> tap;
 };
 
 class Birth {
  public:
-  // Makes groups, disk limit, spool directory, socket, and forks the keeper. What a failure leaves
-  // is named by the id alone: the caller removes it as it removes any sandbox.
+  // Makes groups, disk limit, spool directory, socket, and forks the keeper. The id alone
+  // names what a failure leaves behind: the caller removes it as it removes any sandbox.
   static Result<Birth> begin(Host& host, const BirthPlan& plan, const Slot& slot);
 
   int fd() const { return control_.get(); }  // readable: call advance()
 
   enum class State : std::uint8_t { kWaiting, kReady };
   Result<State> advance();
-  // When ready: why it has no way out though it was to have one; empty: it has what was asked for.
+  // Once ready: why the sandbox has no way out. Empty if it has one, or was to have none.
   const std::string& no_network() const { return no_network_; }
 
   UniqueFd& pidfd() { return pidfd_; }

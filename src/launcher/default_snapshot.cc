@@ -68,8 +68,8 @@ std::string package_list(std::string_view status) {
   return list;
 }
 
-// What changes when the host's system changes. Without a Debian package database: its RPM
-// database's or /usr's own times.
+// A digest that changes with the host's system. Without a Debian package database it goes by the
+// times of the RPM database or of /usr.
 std::string fingerprint_of(int host, TreeWriter& tree, const wire::PrepareDefault& with) {
   std::string what =
       "builder " + std::string(kBuilderVersion) + "\n" + tree.host_text("etc/os-release");

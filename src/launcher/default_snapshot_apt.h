@@ -16,11 +16,11 @@ struct AptFile {
 // Returns a deb822 sources file for the release that `os_release` names, or "" if it is neither
 // Debian's nor Ubuntu's.
 //
-// Of the host's files it takes only the address and components of a mirror of that archive. It
-// leaves out entries with a user or password, a query, or a possible token in the path, entries
-// that other keys sign (other people's repositories), and everything but http and https. It does
-// not replace what is then missing: the host decides which servers are used. If nothing is left,
-// the text is a comment with that reason.
+// From the host's files it takes only the address and components of a mirror of that archive. It
+// leaves out entries with a user or password, a query, or a possible token in the path. It leaves
+// out what other keys sign (other people's repositories), and everything but http and https. It
+// does not replace what is then missing: the host decides which servers are used. If nothing is
+// left, the text is a comment with that reason.
 //
 // `archive_url`, if any, is the operator's address of the archive itself and replaces the host's.
 // Security updates stay where the host has them.

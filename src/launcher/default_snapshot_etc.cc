@@ -10,9 +10,9 @@
 namespace cay::launcher {
 namespace {
 
-// What programs of /usr need of the host's /etc to run: an allow-list, one name each. Nothing that
-// tells of the host itself (names, networks, accounts, mirrors, proxies, mounts) and no keys. What
-// is under these names is taken only if every user of the host may read it.
+// Programs of /usr need these parts of the host's /etc to run: an allow-list, one name each. None
+// describes the host itself (names, networks, accounts, mirrors, proxies, mounts), and none is a
+// key. An entry is taken only if every user of the host may read it.
 constexpr std::string_view kCopied[] = {
     "adduser.conf",
     "deluser.conf",  // adduser in package scripts

@@ -47,7 +47,7 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
-// An identity that also tells two mounts of one file system apart.
+// An identity that differs even between two mounts of one file system.
 std::uint64_t mount_id_of(int dir) {
   struct statx info{};
   if (::statx(dir, "", AT_EMPTY_PATH, STATX_MNT_ID, &info) != 0) return 0;

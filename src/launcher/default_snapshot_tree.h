@@ -1,9 +1,9 @@
 // TreeWriter: fills a snapshot's root with hard links to, or copies of, a host's files, and with
 // files of our own. Follows no symbolic link of either tree.
 //
-// Of the host only what every user of it may read is taken: regular files with o+r, directories
-// with o+rx, symbolic links. No sockets, devices, FIFOs; no other mounts. Set-id bits and file
-// capabilities never come along by themselves: such a file is copied without them.
+// It takes only what every user of the host may read: regular files with o+r, directories with
+// o+rx, symbolic links. It takes no sockets, devices and FIFOs, and no other mounts. Set-id bits
+// and file capabilities never come along by themselves: such a file is copied without them.
 #pragma once
 #include <sys/stat.h>
 
@@ -50,7 +50,7 @@ class TreeCopier {
   void count(std::string_view what);
 
   Progress progress_;
-  bool can_link_ = true;  // cleared once the kernel says that the trees are on two file systems
+  bool can_link_ = true;  // cleared once a link fails because the trees are on two file systems
   std::uint64_t copied_bytes_ = 0;
   std::uint64_t entries_ = 0;
 };
@@ -80,7 +80,7 @@ class TreeWriter {
   // was there.
   Result<bool> copy_with_mode(const std::string& path, mode_t mode);
 
-  // Of the host: its text if every user may read it, else "".
+  // These read the host. The text of a file if every user may read it, else "".
   std::string host_text(const std::string& path);
   std::vector<std::string> host_names(
       const std::string& path);                    // in a directory, sorted; the same condition

@@ -1,6 +1,6 @@
 // The device nodes of a sandbox: a small tmpfs of its own, made by the launcher (only host root may
-// make nodes). The host's own nodes must not be lent. Whoever may open one can watch each use of it
-// on the host and in other sandboxes by inotify, and lock it against everybody.
+// make nodes). The host's own nodes must not be lent. A process that may open one can watch each
+// use of it by inotify, on the host and in other sandboxes. It can also lock it against everybody.
 #pragma once
 #include "base/result.h"
 #include "base/unique_fd.h"

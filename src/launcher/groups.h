@@ -77,8 +77,8 @@ class Groups {
   Result<void> open_v1(Tree& tree, const std::string& mount);
   Result<void> open_v2(const std::string& mount);
   Result<void> enable_on_v2(const std::string& controller);
-  // What a launcher without a parent made: taken over, so that it is killed and removed like our
-  // own.
+  // Takes over the groups that a launcher without a parent made, so that they are killed and
+  // removed like our own.
   void open_earlier(const std::string& mount);
   std::vector<const Tree*> trees() const;
 

@@ -27,7 +27,7 @@ bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os
 
 Result<void> GuestCovers::make(int staging, const InitPlan& plan) {
   staging_ = staging;
-  // What masks are made of: read-only mounts of their own.
+  // Masks are read-only mounts of these two.
   if (::mkdirat(staging_, "void", 0555) != 0)
     return Error::from_errno(errno, "make directory void");
   CAY_CHECK(os::make_file(staging_, "empty", "", 0444));
@@ -60,7 +60,8 @@ Result<void> GuestCovers::show_file(int tree, const char* name) {
   return os::attach_mount(file->get(), tree, name);
 }
 
-// A boot of the sandbox's own: the host's tells sandboxes of one host, and restarts of it.
+// A boot id of the sandbox's own: the host's would show which sandboxes share a host, and when it
+// restarts.
 Result<void> GuestCovers::make_boot_id() {
   CAY_TRY(const std::string id, os::read_file(AT_FDCWD, "/proc/sys/kernel/random/uuid", 64));
   CAY_CHECK(os::make_file(staging_, "boot_id", "", 0444));

@@ -98,8 +98,8 @@ void add_rule(os::NetlinkBatch& batch, bool v4, std::uint32_t priority, std::uin
   batch.attribute(FRA_IP_PROTO, std::string_view(&tcp, 1));
 }
 
-// Of the addresses that `main` throws, TCP that begins here is local, and so redirected to the
-// gate. The rest is refused.
+// Rules for the addresses that `main` throws: TCP that begins here is local, and so redirected to
+// the gate. The rest is refused.
 std::string rules_of(bool v4) {
   os::NetlinkBatch batch;
   add_rule(batch, v4, kToldPriority, FR_ACT_TO_TBL);

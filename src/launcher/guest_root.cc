@@ -58,9 +58,9 @@ Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode,
   return mount;
 }
 
-// Snapshots from before there was a way out name the sandbox's own loopback as their resolver,
-// which is never redirected. A file that says something else is the guest's own and stays; what
-// cannot be mended is the guest's own doing too.
+// Snapshots of older releases name the sandbox's own loopback as their resolver, which is never
+// redirected. A file with another content is the guest's own and stays. So is one that cannot be
+// mended.
 void mend_resolver(int etc) {
   constexpr std::string_view kOld = "nameserver 127.0.0.1\n";
   const UniqueFd file(::openat(etc, "resolv.conf", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -82,7 +82,7 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, Uniqu
   };
   static constexpr Step kSteps[] = {
       {"mount /proc",
-       &GuestRoot::mount_proc},  // while the host's is still visible: the kernel asks for that
+       &GuestRoot::mount_proc},  // while the host's is still visible, as the kernel demands
       {"mount /sys", &GuestRoot::mount_sys},
       {"mount /dev", &GuestRoot::mount_dev},
       {"mount /run", &GuestRoot::mount_run},

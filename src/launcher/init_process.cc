@@ -55,8 +55,8 @@ Result<void> make_clocks(const InitPlan& plan) {
   return enter_own_clocks(plan.clocks_from);
 }
 
-// The sockets that the gate answers on. None, and `missing` says why: the host cannot give them,
-// and nobody insists.
+// Returns the sockets that the gate answers on. It returns none, with the reason in `missing`, if
+// the host cannot give them and the sandbox may do without.
 Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& missing) {
   CAY_CHECK(set_up_loopback());
   if (plan.network == nullptr) return std::vector<UniqueFd>();
@@ -69,8 +69,8 @@ Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& mi
   return std::vector<UniqueFd>();
 }
 
-// A counter at its most, which can be written to once it was read: init has no call left to say
-// that its filter holds it, but it reads.
+// A counter at its most, which becomes writable once it was read. Init reads it when its filter
+// holds it: the filter leaves it no other call to report that.
 Result<UniqueFd> full_counter() {
   UniqueFd counter(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   const std::uint64_t most = ~std::uint64_t{0} - 1;
@@ -79,10 +79,10 @@ Result<UniqueFd> full_counter() {
   return counter;
 }
 
-// What is read once the filter holds us.
+// Returns the counter that init reads once its filter holds it.
 Result<UniqueFd> become_init(const InitPlan& plan) {
-  // First: the launcher prepares the mounts meanwhile. A failure is told once they have come, or it
-  // would be lost in their sending.
+  // First: the launcher prepares the mounts meanwhile. A failure is reported once they have come,
+  // or it would be lost in their sending.
   auto clocks = make_clocks(plan);
   std::string missing;
   auto network = make_network(plan, missing);

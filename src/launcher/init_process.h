@@ -36,7 +36,7 @@ struct InitPlan {
   bool fresh_disk = false;              // the first boot: /etc/hostname and /etc/hosts are written
   const GuestNetwork* network = nullptr;  // null: lo alone
   bool network_required =
-      false;  // else a host that cannot give it is no failure, and is told to the keeper
+      false;  // else a host without it is no failure, and the keeper gets the reason
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
   GuestCpus cpus;
   GuestGroups groups;
@@ -45,7 +45,7 @@ struct InitPlan {
   std::size_t arguments_size = 0;
   std::string fail_step;  // tests
 
-  int launcher_fd = -1;  // gets the mounts from the launcher; a failure is told here
+  int launcher_fd = -1;  // gets the mounts from the launcher, and takes the error of a failure
   // The descriptors of ToKeeper and then the gate's sockets go to the keeper here; "up", and why
   // there are no sockets.
   int keeper_fd = -1;
@@ -69,7 +69,7 @@ inline constexpr int kNoFilter = 3;
 // Begins the error of a file system in memory whose path is unfit.
 inline constexpr std::string_view kNoTmpfs = "no file system in memory at ";
 
-// Overwrites the argv area with `name`, so that it tells nothing of the host.
+// Overwrites the argv area with `name`, so that it shows nothing of the host.
 void scrub_arguments(char* arguments, std::size_t size, const char* name);
 
 [[noreturn]] void run_init(const InitPlan& plan);

@@ -65,7 +65,7 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
   os::close_all_but(std::move(kept));
   ::setsid();
   // Keyrings are in no namespace. The filter refuses all calls for them; behind it lies none of the
-  // launcher's. Where the kernel has none, or a container's filter refuses it, there is nothing to
+  // launcher's. If the kernel has none, or a container's filter refuses it, there is nothing to
   // inherit or reach.
   ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
   ::umask(022);
@@ -86,7 +86,7 @@ Result<void> be_an_ordinary_victim() {
   return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 }
 
-// Of init's answer: up, without the way out that was wanted, and why.
+// How init's answer begins if it is up without the way out that was wanted. The reason follows.
 constexpr std::string_view kUpWithout = "up ";
 
 Result<void> become(uid_t uid) {
@@ -114,8 +114,8 @@ Result<void> jail(const Host& host) {
   return {};
 }
 
-// Until init is held by its filter (`held`: init_process.cc). What the kernel takes no filter of is
-// told here, not found as a dead sandbox.
+// Waits until init is held by its filter (`held`: init_process.cc). A kernel that takes no filter
+// is reported here, rather than found later as a dead sandbox.
 Result<void> wait_until_held(const os::Cloned& init, int held) {
   pollfd items[2] = {{held, POLLOUT, 0}, {init.pidfd.get(), POLLIN, 0}};
   while (::poll(items, 2, -1) < 0) {
@@ -129,7 +129,7 @@ Result<void> wait_until_held(const os::Cloned& init, int held) {
   return Error{Code::kInternal, "boot_failed", "init ended before the sandbox was up", 0};
 }
 
-// What every command needs, before there is one.
+// Tries the filter that every command needs, before there is one.
 Result<void> try_filter(const KeeperPlan& plan) {
   const bool injected = plan.init.fail_step == "try a command's filter";
   CAY_TRY(const unsigned taken, keeper::try_guest_filters(plan.init.profile, injected ? 0 : 1));
@@ -140,8 +140,8 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (plan.joins_group) {
     CAY_CHECK(os::write_file(plan.groups->keeper.get(), "cgroup.procs", "0"));
   }
-  // What it speaks through are sockets by path and descriptors that it was given: a keeper that was
-  // taken over reaches no port of the host.
+  // It needs no network: it uses sockets by path, and descriptors that it was given. So a keeper
+  // that was taken over reaches no port of the host.
   if (::setns(host.no_network.get(), CLONE_NEWNET) != 0)
     return Error::from_errno(errno, "enter the empty network namespace");
   reset_process(host, plan);
@@ -173,7 +173,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   CAY_CHECK(os::send_message(plan.control_fd, "init " + std::to_string(init->pid)));
   CAY_CHECK(try_filter(plan));  // meanwhile: init and the launcher have something to do
   CAY_TRY(os::Message message, os::receive_message(up.ours.get()));
-  // Empty: init ended, and told the launcher why.
+  // Empty: init ended, and sent the launcher the reason.
   const std::size_t first_socket = kMemoryCurrent + (plan.init.groups.unified ? 0 : 1);
   if (message.fds.size() < first_socket) ::_exit(1);
   CAY_CHECK(wait_until_held(*init, message.fds[kHeld].get()));

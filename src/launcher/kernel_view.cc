@@ -32,8 +32,8 @@ bool is_number(std::string_view name) {
   return name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Of sysfs: how many processors and memory nodes there are, page sizes, and the sandbox's own
-// loopback.
+// The parts of sysfs that are shown: how many processors and memory nodes there are, page sizes,
+// and the sandbox's own loopback.
 constexpr const char* kAllowedSys[] = {"class/net", "devices/system/node", "devices/virtual/net",
                                        "kernel/mm/hugepages", "kernel/mm/transparent_hugepage"};
 constexpr const char* kCpus = "devices/system/cpu";

@@ -1,6 +1,6 @@
-// What a sandbox sees of the kernel: which entries of /proc are covered, and which parts of /sys
-// exist. Both are lists of what is allowed, so that what a newer kernel adds is not seen before
-// somebody looked.
+// The kernel's files in a sandbox: which entries of /proc are covered, and which parts of /sys
+// exist. Both are lists of what is allowed, so that an entry of a newer kernel stays hidden until
+// somebody has looked at it.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace cay::launcher {
 
-// Names directly under /proc (open at `proc_dir`) that tell of the host and could be read inside:
-// all but those that programs need and those only the host's own root may open. Asked once, as the
-// launcher starts.
+// Returns the names directly under /proc (open at `proc_dir`) that have to be covered. They
+// describe the host and could be read inside. Not among them are those that programs need, and
+// those that only the host's own root may open. The launcher calls it once, as it starts.
 Result<std::vector<std::string>> covered_proc_names(int proc_dir);
 
 // Makes an empty /sys in directory `to`, and attaches there the allowed parts of `sysfs` (a mount's

@@ -1,5 +1,5 @@
-// What the host has for the default snapshot: how its files come there, which programs, which
-// mirror.
+// Probes the host for the default snapshot: how its files come there, which programs and which
+// mirror it has.
 #pragma once
 #include <string>
 #include <vector>

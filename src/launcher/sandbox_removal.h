@@ -12,7 +12,7 @@ namespace cay::launcher {
 
 class SandboxRemoval {
  public:
-  // What is still there after a try.
+  // The kind of thing that is still there after a try.
   enum class Left : std::uint8_t { kNothing, kProcesses, kFiles };
 
   SandboxRemoval(Host& host, ProgramRecorder& programs) : host_(host), programs_(programs) {}

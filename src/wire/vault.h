@@ -1,6 +1,6 @@
-// What daemon and gate say to the broker, and what it answers: frames of a length (u32,
-// little-endian) and a message. A new kind of question is a new number; members are only added. The
-// broker believes neither: whatever a daemon asks, no value comes back.
+// The requests of daemon and gate to the broker, and its answers: frames of a length (u32,
+// little-endian) and a message. A new kind of request is a new number, and members are only added.
+// The broker trusts neither: no value of a secret comes back to a daemon.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -72,12 +72,12 @@ struct VaultRule {
   }
 };
 
-// Which of a daemon's words about sandboxes is the newer: each question has a connection of its
-// own, and may be overtaken on its way.
+// Orders a daemon's requests about sandboxes: each has a connection of its own, and may be
+// overtaken on its way.
 struct VaultTurn {
   std::string daemon;  // another one for each that was started; empty: of an older release, whose
                        // words count as they come
-  std::uint64_t number = 0;  // grows; a question that is asked again keeps its own
+  std::uint64_t number = 0;  // grows; a request that is repeated keeps its own
   template <class V>
   void fields(V& v) {
     v(1, daemon);
@@ -85,8 +85,8 @@ struct VaultTurn {
   }
 };
 
-// What one sandbox may use. The broker keeps it, with the authority that it makes for it, in
-// DATA/vault.
+// The secrets that one sandbox may use. The broker keeps it, with the authority that it makes for
+// it, in DATA/vault.
 struct VaultGrant {
   std::string sandbox_id, tenant;
   std::vector<VaultRule> rules;
@@ -159,7 +159,7 @@ struct BrokerHello {
   std::uint16_t port = 0;
   std::string first;         // what was read of it already
   std::uint8_t buffers = 0;  // one more than gate::Buffers: what the connection was charged for. 0:
-                             // a gate of an older release, which does not say
+                             // a gate of an older release, which sends none
   template <class V>
   void fields(V& v) {
     v(1, flow);
@@ -171,12 +171,12 @@ struct BrokerHello {
   }
 };
 
-// Of one sandbox; without hosts, fences and base_url: of none any more.
+// The hosts of one sandbox. Without hosts, fences and base_url it has none any more.
 struct BrokerRoutes {
   std::string sandbox_id;
   bool base_url = false;
   std::vector<std::string> hosts;  // as model/proxy.h's ProxyHost
-  bool all_told = false;  // no sandbox: what there was at the connection's begin has been told
+  bool all_told = false;  // no sandbox: all that there was at the connection's begin was sent
   std::vector<std::string> fences;  // hosts of fences alone: the broker's where the policy lets
                                     // them through, and nobody's past it
   template <class V>
@@ -195,7 +195,7 @@ struct BrokerWord {
   std::uint16_t port = 0;
   bool refused = false;  // by a rule; else `reason` is why it failed
   std::string reason;    // empty: it was passed on
-  bool opened = false;   // a request began, or was refused; else only bytes are told
+  bool opened = false;   // a request began, or was refused; else only bytes are counted
   std::uint64_t sent = 0, received = 0;  // since the last word
   std::string rule{};                    // of way base_url, refused: the proxy rule that it named
   template <class V>
