@@ -13,7 +13,6 @@ constexpr Millis kBrief{1000};  // a link this short-lived makes the next dial w
 constexpr Millis kPauseAfterBrief{50};
 constexpr int kBreachesForgiven = 3;
 constexpr Millis kBreachWindow{60'000};
-constexpr std::size_t kMostEarly = 8 << 20;  // bytes; a keeper's notes are less
 
 }  // namespace
 
@@ -63,8 +62,7 @@ asio::awaitable<void> PersistentLink::run() {
       co_await link->closed();
       self->link_.reset();
       const bool breach = link->broke_protocol();
-      if (breach && self->config_.mortal && self->too_many_breaches())
-        self->die(link->why().message);
+      if (breach && self->config_.mortal && self->breaches_.add()) self->die(link->why().message);
       const bool brief = std::chrono::steady_clock::now() - since < kBrief;
       pause = brief ? std::min(pause * 2, kPauseAfterBrief) : kFirstPause;
       const Deadline retry = after(pause);
@@ -92,20 +90,6 @@ asio::awaitable<void> PersistentLink::run() {
   }
 }
 
-void PersistentLink::on_event(std::function<void(const wire::Frame&)> handler) {
-  on_event_ = std::move(handler);
-  if (!on_event_) return;
-  early_bytes_ = 0;
-  for (const auto& frame : std::exchange(early_, {})) on_event_(frame);
-}
-
-void PersistentLink::on_frame(const wire::Frame& frame) {
-  if (on_event_) return on_event_(frame);
-  if (early_bytes_ + frame.payload.size() + sizeof frame > kMostEarly) return;
-  early_bytes_ += frame.payload.size() + sizeof frame;
-  early_.push_back(frame);
-}
-
 Task<std::shared_ptr<Link>> PersistentLink::connect() {
   auto self = shared_from_this();
   auto dialled = self->config_.dial();
@@ -113,7 +97,7 @@ Task<std::shared_ptr<Link>> PersistentLink::connect() {
   auto link = Link::start(std::move(socket), self->config_.peer);
   link->on_event([weak = weak_from_this()](const wire::Frame& frame) {
     auto alive = weak.lock();
-    if (alive) alive->on_frame(frame);
+    if (alive) alive->events_.take(frame);
   });
   auto ours = self->config_.hello;
   auto key = self->config_.key;
@@ -143,13 +127,13 @@ Task<std::shared_ptr<Link>> PersistentLink::link(Millis limit) {
   }
 }
 
-bool PersistentLink::too_many_breaches() {
+bool BreachCount::add() {
   const Deadline now = std::chrono::steady_clock::now();
-  if (now - first_breach_ > kBreachWindow) {
-    first_breach_ = now;
-    breaches_ = 0;
+  if (now - first_ > kBreachWindow) {
+    first_ = now;
+    count_ = 0;
   }
-  return ++breaches_ >= kBreachesForgiven;
+  return ++count_ >= kBreachesForgiven;
 }
 
 void PersistentLink::die(std::string reason) {

@@ -2,18 +2,30 @@
 // with back-off whenever the link is lost. It ends when it is closed or the peer is known to be
 // dead.
 #pragma once
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "runtime/keeper/dialer.h"
 #include "runtime/keeper/link.h"
+#include "runtime/keeper/link_events.h"
 
 namespace cay::runtime {
 
 // The error for EMFILE and ENFILE, which is reported at once.
 Error no_descriptors(int os_errno);
+
+// Counts a peer's breaches of the protocol. Three within a minute are too many.
+class BreachCount {
+ public:
+  // Adds one. Returns whether they are too many.
+  bool add();
+
+ private:
+  int count_ = 0;
+  Deadline first_{};
+};
 
 class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
  public:
@@ -51,7 +63,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   bool hung_up() const { return link_ == nullptr || link_->hung_up(); }
 
   // Sets the handler of frames on channel 0. It gets earlier frames at once.
-  void on_event(std::function<void(const wire::Frame&)> handler);
+  void on_event(LinkEvents::Handler handler) { events_.set(std::move(handler)); }
   // Called once, on the loop, when the peer is dead; not after close().
   void on_death(std::function<void(std::string reason)> handler) { on_death_ = std::move(handler); }
 
@@ -78,16 +90,12 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   asio::awaitable<void> run();
   Task<std::shared_ptr<Link>> connect();
   void end(Error why);
-  void on_frame(const wire::Frame& frame);
-  bool too_many_breaches();
 
   asio::any_io_executor loop_;
   Config config_;
   std::shared_ptr<Link> link_;
   wire::Hello theirs_;
-  std::function<void(const wire::Frame&)> on_event_;
-  std::deque<wire::Frame> early_;  // events that came before there was a handler
-  std::size_t early_bytes_ = 0;
+  LinkEvents events_;
   std::function<void(std::string)> on_death_;
   bool met_ = false;  // there was a link once
   bool ended_ = false;
@@ -96,8 +104,7 @@ class PersistentLink : public std::enable_shared_from_this<PersistentLink> {
   std::optional<Error> expected_;  // why it is about to end
   std::optional<Error> refusal_;   // why nobody is reached now, if it is no matter of waiting
   std::uint64_t connections_ = 0;
-  int breaches_ = 0;  // of the protocol, within a minute
-  Deadline first_breach_{};
+  BreachCount breaches_;
   Event changed_;
 };
 
