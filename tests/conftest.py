@@ -2,14 +2,21 @@
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
 
 import pytest
 
-from harness import AS_ROOT, SPARE_AT_MOST, found_spare, new_daemon, remove_later, slow
+from harness import (
+    AS_ROOT,
+    SPARE_AT_MOST,
+    found_spare,
+    new_daemon,
+    remove_in_background,
+    remove_later,
+    slow,
+)
 
 
 def pytest_configure(config):
@@ -28,7 +35,23 @@ SAME_ADDRESSES = {
     "vault-world": re.compile(r"test_vault.*\.py"),
 }
 # The groups that take longest. Workers begin with them, so that none is left with one at the end.
-FIRST = ("outside-world", "test_chaos.py", "vault-world", "test_escape.py")
+FIRST = (
+    "test_backup.py",
+    "vault-world",
+    "outside-world",
+    "test_operation.py",
+    "test_escape.py",
+    "test_chaos.py",
+    "test_program_record.py",
+    "test_no_host_network.py",
+    "test_programs.py",
+    "test_files.py",
+    "test_large_answers.py",
+    "test_python.py",
+    "test_profiles.py",
+    "test_cli.py",
+    "test_services.py",
+)
 
 
 def group_of(name):
@@ -140,4 +163,4 @@ def directory():
     made = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-directory-"))
     made.chmod(0o755)
     yield made
-    shutil.rmtree(made, ignore_errors=True)
+    remove_in_background(made)  # it may hold a restored snapshot

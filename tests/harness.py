@@ -237,8 +237,10 @@ def keep_snapshot(data):
     remove_later(made[:-1])  # of packages that the host had before, or of an older build
     for newest in made[-1:]:
         spare_snapshots.mkdir(mode=0o700, exist_ok=True)
-        with contextlib.suppress(OSError):  # another file system
+        try:
             newest.rename(spare_snapshots / newest.name)
+        except OSError:  # another file system, or a restored copy of one that is there
+            remove_later([newest])
 
 
 def remove_later(trees):
