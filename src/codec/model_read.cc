@@ -73,12 +73,12 @@ StreamExtent extent_at(const json::object& in, std::string_view name) {
 
 // A policy in words, or rules one by one: as rules, "rules" is their policy's name.
 std::optional<std::string> read_policy(Fields& fields) {
-  constexpr std::size_t kMostRules = 1024;  // the core says how many it takes
+  constexpr std::size_t kMostRules = 1024;  // the core has its own, lower bound
   std::string policy;
   const bool named = fields.read("policy", policy);
   std::vector<std::string> rules;
   const bool listed = fields.read("rules", rules, kMostRules);
-  // Not what is asked for by whoever names neither: that is the default, which reaches something.
+  // An empty list must not become the default policy, which lets something through.
   constexpr const char* kEmpty =
       "is empty: write \"policy\": \"off\" to let nothing through, or leave it out";
   if (listed && rules.empty()) fields.complain("rules", kEmpty);

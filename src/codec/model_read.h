@@ -43,7 +43,7 @@ Result<Sandbox> sandbox_from(const json::value& in);
 Result<Command> command_from(const json::value& in);
 Result<FileInfo> file_info_from(const json::value& in);
 Result<SnapshotInfo> snapshot_from(const json::value& in);
-// From {"error":{...}}. What is no such object becomes kInternal with the text.
+// From {"error":{...}}. Any other text becomes kInternal and is quoted in the message.
 Error error_from(std::string_view body);
 
 std::optional<Code> code_from(std::string_view text);

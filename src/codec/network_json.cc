@@ -52,7 +52,7 @@ std::string remedy_for(const NetworkDecision& decision, bool takes_hosts) {
                              "\" to network.hosts in the daemon's settings"
                        : add;
   }
-  // Where nothing helps, there is advice and no remedy.
+  // The advice is a remedy only for these. It explains the others, which nothing helps.
   constexpr const char* kHelps[] = {"special_address", "metadata_address", "proxy_rule",
                                     "denied_by_rule", "operator"};
   return std::ranges::find(kHelps, decision.in_the_way) != std::end(kHelps) ? shown(decision.advice)

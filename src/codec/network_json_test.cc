@@ -18,7 +18,8 @@ NetworkDecision refused(const char* reason, const char* needs, const char* rule 
 TEST(RemedyTest, TheDaemonsSettingsAreNamedWhereTheyAreAddedToThePolicy) {
   EXPECT_EQ(
       remedy_for(refused("not_in_policy", "a.test:443"), true),
-      "cay policy set SANDBOX --add 'a.test:443'; or, for every sandbox, add \"a.test:443\" to network.hosts in the daemon's settings");
+      "cay policy set SANDBOX --add 'a.test:443'; or, for every sandbox, add \"a.test:443\" to "
+      "network.hosts in the daemon's settings");
   EXPECT_EQ(remedy_for(refused("not_in_policy", "a.test:443"), false),
             "cay policy set SANDBOX --add 'a.test:443'");
 }

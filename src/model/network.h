@@ -1,4 +1,5 @@
-// What a sandbox tried to reach, and what became of it (docs/decisions/0015-the-way-out.md).
+// NetworkDecision and NetworkReport: the connections that a sandbox tried to make, and their
+// verdicts (docs/decisions/0015-the-way-out.md).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,9 +12,9 @@ namespace cay {
 
 // Connections, or lookups of a name, of the same kind, counted together.
 struct NetworkDecision {
-  std::string host;        // the name meant, or an address that no name was asked for
+  std::string host;        // the name meant, or an address without one
   std::string address;     // dialled last, or refused; empty: none was meant
-  std::uint16_t port = 0;  // 0: the name alone was asked for
+  std::uint16_t port = 0;  // 0: a lookup of the name alone
   bool allowed = false;
   std::string reason;  // why it was refused; of an allowed one, why it failed all the same
   std::uint64_t count = 0;
@@ -23,8 +24,9 @@ struct NetworkDecision {
   std::string rule{};   // that decided; empty: none matched, or it was not a rule that decided
   std::uint64_t sent_bytes = 0,
                 received_bytes = 0;  // of those that are open, as of the last second
-  // Of what was refused and has no `needs`: own_address, never_reached, special_address,
-  // metadata_address, proxy_rule, denied_by_rule, operator, limit, no_rule; and what to do instead.
+  // A refused one without `needs` has its obstacle here: own_address, never_reached,
+  // special_address, metadata_address, proxy_rule, denied_by_rule, operator, limit or no_rule. The
+  // advice is what to do instead.
   std::string in_the_way{}, advice{};
   std::string preset{};  // a policy of Cay's own that has it, which can be added instead of
                          // `needs`; empty: none has
@@ -33,7 +35,7 @@ struct NetworkDecision {
 struct NetworkReport {
   std::string policy, rules{};                  // that it has
   std::string running_policy, running_rules{};  // that the gate goes by for it now; empty: it does
-                                                // not run, or the gate has not told yet
+                                                // not run, or the gate has not reported
   bool policy_allowed = true;  // the operator allows what it has; else nothing is reached by it
   bool gate_serves = true;     // false: nothing gets out until it is back
   SandboxNetwork network;
@@ -88,19 +90,19 @@ struct PolicyInfo {
 };
 struct PolicyList {
   std::vector<PolicyInfo> items;
-  std::string usual;  // what sandboxes get that ask for nothing
+  std::string usual;  // of sandboxes that name none
 };
 
-// What would become of a connection, by a sandbox's policy or by words for one.
+// A question for the verdict on a connection, by a sandbox's policy or by words for one.
 struct PolicyQuestion {
   std::string sandbox;  // id or name; empty: `policy` is meant
   std::string policy;
   std::string host;          // a name or an address
-  std::uint16_t port = 443;  // 0: the name alone is asked for
+  std::uint16_t port = 443;  // 0: a lookup of the name alone
   std::string path{};        // of a request; empty: none is meant
 };
 struct PolicyTrial {
-  std::string policy, rules;  // that was asked
+  std::string policy, rules;  // that the verdict goes by
   bool allowed = false;
   std::string reason;              // why not, as NetworkDecision has it
   std::string rule;                // that decided; empty: none matched

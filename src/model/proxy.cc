@@ -100,7 +100,8 @@ Result<void> check_rule(const ProxyRule& rule) {
   if (!std::ranges::all_of(rule.paths, is_path_pattern)) {
     return bad_rule(
         rule,
-        "a path begins with '/' and is written as it is read, without % and '..': * is anything within a segment and ** anything, as /v1/**; at most 256 characters");
+        "a path begins with '/' and is written as it is read, without % and '..': * is anything "
+        "within a segment and ** anything, as /v1/**; at most 256 characters");
   }
   if (rule.headers.size() > kMostHeaders) return bad_rule(rule, "at most 8 headers");
   for (const ProxyHeader& header : rule.headers) {

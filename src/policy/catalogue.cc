@@ -152,7 +152,8 @@ Result<Choice> Catalogue::choose(std::string_view words) const {
   // An empty request may mean everything that it does not name, so it has to be explicit.
   if (says_nothing(words))
     return bad(
-        "there is no rule: write off to let nothing through, else a policy (`cay policy ls` lists them) or rules, as example.com");
+        "there is no rule: write off to let nothing through, else a policy (`cay policy ls` lists "
+        "them) or rules, as example.com");
   CAY_TRY(const RuleSet rules, parse_rules(words));
   return choose(rules);
 }

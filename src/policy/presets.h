@@ -1,5 +1,5 @@
-// The policies that Cay brings, by name. Hosts are reached at 443 by TLS. Where archives are signed
-// and come over plain HTTP, at 80 too.
+// The policies that Cay brings, by name. Hosts are reached at 443 by TLS. Hosts of signed archives
+// that come over plain HTTP are reached at 80, too.
 #pragma once
 #include <span>
 #include <string_view>

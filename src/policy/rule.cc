@@ -95,11 +95,13 @@ Result<std::shared_ptr<const re2::RE2>> compiled(std::string_view whole, std::st
 }
 
 constexpr const char* kNoPath =
-    "a rule names a host and ports, no path: write https://example.com or example.com:443; which paths a request may have is for a proxy rule to say (`paths`, `cay proxy --help`)";
+    "a rule names a host and ports, no path: write https://example.com or example.com:443; which "
+    "paths a request may have is for a proxy rule to say (`paths`, `cay proxy --help`)";
 constexpr const char* kPorts = "ports are 1 to 65535: write :443, :8000-8100 or :*";
 
 constexpr const char* kHelp =
-    "write example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or @policy, with :443, :8000-8100 or :* behind it for ports, and ! before it to refuse";
+    "write example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or @policy, with :443, "
+    ":8000-8100 or :* behind it for ports, and ! before it to refuse";
 
 // Why ports_of() does not take them.
 std::string words_for_ports(std::string_view text) {
@@ -120,17 +122,20 @@ bool consists_of(std::string_view text, std::string_view set) {
 // is all that was given.
 std::string words_for_host(std::string_view host, std::string_view rest) {
   if (std::ranges::any_of(rest, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
-    return "names outside ASCII are written in their xn-- form, as xn--bcher-kva.example for bücher.example";
+    return "names outside ASCII are written in their xn-- form, as xn--bcher-kva.example for "
+           "bücher.example";
   }
   if (host.find('@') != std::string_view::npos) return "a rule names no user: write example.com";
   if (rest.find_first_of("/?#") != std::string_view::npos) return kNoPath;
   if (consists_of(rest, "0123456789-")) {
-    return "ports stand behind a host, each list of them in a rule of its own: write example.com:80 and example.com:443, or example.com:8000-8100";
+    return "ports stand behind a host, each list of them in a rule of its own: write "
+           "example.com:80 and example.com:443, or example.com:8000-8100";
   }
   if (host.find('*') != std::string_view::npos && consists_of(host, "0123456789.*"))
     return "a part of the addresses is written as a network: 192.0.2.0/24";
   if (host.find('*') != std::string_view::npos) {
-    return "a * stands for what is below a name, and alone at the front: write *.example.com; for any other part of a name write an expression, as ~api-[^.]+\\.example\\.com";
+    return "a * stands for what is below a name, and alone at the front: write *.example.com; for "
+           "any other part of a name write an expression, as ~api-[^.]+\\.example\\.com";
   }
   if (host.starts_with('.')) return "for every name below one write *.example.com";
   if (host.find('-') != std::string_view::npos && consists_of(host, "0123456789.-"))
@@ -335,7 +340,8 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
     if (!is_policy_name(out.word))
       return bad(
           text,
-          "behind the @ stands the name of a policy, in lower case and without ports: `cay policy ls` lists them");
+          "behind the @ stands the name of a policy, in lower case and without ports: `cay policy "
+          "ls` lists them");
     return out;
   }
   if (const std::size_t end = rest.find("://");
@@ -347,7 +353,8 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
     if (!out.scheme)
       return bad(
           text,
-          "a rule's scheme is https:// or http://: for anything else write the host and its port, as example.com:22");
+          "a rule's scheme is https:// or http://: for anything else write the host and its port, "
+          "as example.com:22");
     rest.remove_prefix(end + 3);
     if (const std::size_t path = rest.find_first_of("/?#"); path != std::string_view::npos) {
       if (rest.substr(path) != "/") return bad(text, kNoPath);
@@ -365,7 +372,8 @@ Result<Rule> parse_rule(std::string_view text, Words words) {
     if (expression_end(rest) < rest.size())
       return bad(
           text,
-          "no host name has a comma, but for those in {}, [] or () of an expression: write each rule by itself");
+          "no host name has a comma, but for those in {}, [] or () of an expression: write each "
+          "rule by itself");
     if (std::string_view again = rest; take_ports(again))
       return bad(text, "no host name has a colon: ports stand once, at the end");
     CAY_TRY(out.regex, compiled(text, rest));

@@ -58,7 +58,8 @@ class Maker {
     if (rule.kind == Rule::Kind::kPolicy && (rule.word == "open" || rule.word == "off")) {
       return bad(
           "'" + rule.text() +
-          "' is no rule: to refuse everything but some, name those; to allow everything but some, write open and those with ! before them");
+          "' is no rule: to refuse everything but some, name those; to allow everything but some, "
+          "write open and those with ! before them");
     }
     const std::string text = rule.text();
     extent_.add(rule, text.size());
@@ -129,7 +130,8 @@ Result<void> Extent::check() const {
   if (regexes > kMostRegexes) return bad("more than 32 regular expressions in a policy");
   if (rules > kMostRules)
     return bad(
-        "more than 256 rules in a policy: *. rules, networks and policies of the operator's say more");
+        "more than 256 rules in a policy: *. rules, networks and policies of the operator's say "
+        "more");
   if (programs > kMostPrograms)
     return bad("the regular expressions of the policy are too large together: " +
                std::string(kSmaller));

@@ -11,10 +11,10 @@ namespace cay::store {
 Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
   CAY_TRY(auto db, open_database(database));
   CAY_CHECK(check_version(*db));
-  CAY_TRY(
-      db::Statement rows,
-      db->prepare_once(
-          "SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY created_at, id"));
+  CAY_TRY(db::Statement rows,
+          db->prepare_once(
+              "SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY "
+              "created_at, id"));
   std::vector<StoredSandbox> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
@@ -43,11 +43,11 @@ Result<std::int64_t> timeline_now(db::Database& db, UnixMillis now) {
     if (text >> boot_id >> since_boot >> wall >> then)
       out = then + std::max<std::int64_t>(0, now - wall);
   }
-  CAY_TRY(
-      const auto latest,
-      one_number(
-          db,
-          "SELECT coalesce(max(max(created_mark, active_mark, coalesce(stopped_mark, 0))), 0) FROM sandbox"));
+  CAY_TRY(const auto latest,
+          one_number(
+              db,
+              "SELECT coalesce(max(max(created_mark, active_mark, coalesce(stopped_mark, 0))), 0) "
+              "FROM sandbox"));
   return std::max(out, latest);
 }
 

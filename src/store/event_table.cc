@@ -20,13 +20,16 @@ std::optional<std::int64_t> stored(const std::optional<int>& number) {
 }
 
 const char* const kEventColumns =
-    "seq, at, type, sandbox_id, sandbox, labels, reason, command_id, state, ended_by, exit_code, signal";
+    "seq, at, type, sandbox_id, sandbox, labels, reason, command_id, state, ended_by, exit_code, "
+    "signal";
 constexpr int kTextBytesColumn = 12;  // behind those, where a page is read
 
 // The bytes that a row's texts take. `labels` is JSON. schema.cc has the same sum.
 const char* const kTextBytes =
-    "length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS BLOB)) + length(CAST(labels AS BLOB)) + "
-    "length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB))";
+    "length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS "
+    "BLOB)) + length(CAST(labels AS BLOB)) + "
+    "length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS "
+    "BLOB)) + length(CAST(ended_by AS BLOB))";
 
 std::uint64_t text_bytes(const EventRecord& event, const std::string& labels) {
   return event.type.size() + event.sandbox_id.get().size() + event.sandbox.size() + labels.size() +
@@ -107,7 +110,8 @@ Result<EventTable::Count> EventTable::count_one(const TenantId& tenant, std::uin
       db::Statement count,
       db_.prepare(
           "INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) VALUES (?, 1, 0, ?) "
-          "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + excluded.bytes "
+          "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + "
+          "excluded.bytes "
           "RETURNING last_seq, pruned_through, bytes"));
   CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(bytes)).step());
   if (!row)

@@ -14,9 +14,11 @@ Result<void> LinkTable::put(const Link& link) {
   CAY_TRY(
       db::Statement row,
       db_.prepare(
-          "INSERT INTO link (id, sandbox_id, tenant, port, path, user, workdir, content_type, inline_shown, lifetime_s, "
+          "INSERT INTO link (id, sandbox_id, tenant, port, path, user, workdir, content_type, "
+          "inline_shown, lifetime_s, "
           "created_by, created_at, expires_at, expires_mark, secret_hash) "
-          "SELECT ?,?2,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM sandbox WHERE id = ?2) RETURNING id"));
+          "SELECT ?,?2,?,?,?,?,?,?,?,?,?,?,?,?,? WHERE EXISTS (SELECT 1 FROM sandbox WHERE id = "
+          "?2) RETURNING id"));
   const LinkSpec& spec = link.spec;
   row.bind(link.id.get())
       .bind(link.sandbox.get())

@@ -136,8 +136,10 @@ Result<void> SecretTable::put(const StoredSecret& secret) {
   CAY_TRY(
       db::Statement row,
       db_.prepare(
-          "INSERT INTO secret (tenant, name, hosts, version, created_by, created_at, updated_at, sealed) VALUES (?,?,?,?,?,?,?,?) "
-          "ON CONFLICT (tenant, name) DO UPDATE SET hosts = excluded.hosts, version = excluded.version, created_by = excluded.created_by, "
+          "INSERT INTO secret (tenant, name, hosts, version, created_by, created_at, updated_at, "
+          "sealed) VALUES (?,?,?,?,?,?,?,?) "
+          "ON CONFLICT (tenant, name) DO UPDATE SET hosts = excluded.hosts, version = "
+          "excluded.version, created_by = excluded.created_by, "
           "updated_at = excluded.updated_at, sealed = excluded.sealed"));
   const SecretInfo& info = secret.info;
   row.bind(info.tenant.get())
@@ -158,7 +160,8 @@ Result<std::vector<StoredSecret>> SecretTable::rows() {
   CAY_TRY(
       db::Statement rows,
       db_.prepare_once(
-          "SELECT tenant, name, hosts, version, created_by, created_at, updated_at, sealed FROM secret ORDER BY tenant, name"));
+          "SELECT tenant, name, hosts, version, created_by, created_at, updated_at, sealed FROM "
+          "secret ORDER BY tenant, name"));
   std::vector<StoredSecret> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());

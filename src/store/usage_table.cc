@@ -89,20 +89,22 @@ Result<void> UsageTable::retire(const SandboxId& sandbox) {
     CAY_TRY(
         db::Statement sets,
         db_.prepare(
-            "SELECT count(*), count(*) FILTER (WHERE labels = ?2) FROM usage_retired WHERE tenant = ?1"));
+            "SELECT count(*), count(*) FILTER (WHERE labels = ?2) FROM usage_retired WHERE tenant "
+            "= ?1"));
     CAY_TRY(const bool row, sets.bind(tenant).bind(labels).step());
     if (row && sets.number(1) == 0 && sets.number(0) >= kMostLabelSets) labels = "{}";
   }
   {
-    CAY_TRY(
-        db::Statement row,
-        db_.prepare(
-            "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, "
-            "bytes_out) VALUES (?,?,1,?,?,?,?,?) ON CONFLICT (tenant, labels) DO UPDATE SET "
-            "sandboxes = sandboxes + 1, cpu_usec = cpu_usec + excluded.cpu_usec, "
-            "memory_mib_ms = memory_mib_ms + excluded.memory_mib_ms, "
-            "running_ms = running_ms + excluded.running_ms, bytes_in = bytes_in + excluded.bytes_in, "
-            "bytes_out = bytes_out + excluded.bytes_out"));
+    CAY_TRY(db::Statement row,
+            db_.prepare(
+                "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, "
+                "running_ms, bytes_in, "
+                "bytes_out) VALUES (?,?,1,?,?,?,?,?) ON CONFLICT (tenant, labels) DO UPDATE SET "
+                "sandboxes = sandboxes + 1, cpu_usec = cpu_usec + excluded.cpu_usec, "
+                "memory_mib_ms = memory_mib_ms + excluded.memory_mib_ms, "
+                "running_ms = running_ms + excluded.running_ms, bytes_in = bytes_in + "
+                "excluded.bytes_in, "
+                "bytes_out = bytes_out + excluded.bytes_out"));
     row.bind(tenant).bind(labels);
     bind_totals(row, totals);
     CAY_CHECK(row.run());

@@ -73,12 +73,12 @@ TEST_F(UsageTableTest, SumsOfThoseThatAreGoneAreBounded) {
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((path + "/state.db").c_str(), &other), SQLITE_OK);
   ASSERT_EQ(
-      sqlite3_exec(
-          other,
-          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
-          "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, running_ms, bytes_in, bytes_out) "
-          "SELECT 'a', '{\"team\":\"t' || i || '\"}', 1, 1, 0, 0, 0, 0 FROM n",
-          nullptr, nullptr, nullptr),
+      sqlite3_exec(other,
+                   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
+                   "INSERT INTO usage_retired (tenant, labels, sandboxes, cpu_usec, memory_mib_ms, "
+                   "running_ms, bytes_in, bytes_out) "
+                   "SELECT 'a', '{\"team\":\"t' || i || '\"}', 1, 1, 0, 0, 0, 0 FROM n",
+                   nullptr, nullptr, nullptr),
       SQLITE_OK);
   sqlite3_close(other);
   for (int i = 0; i < 20; ++i) {
