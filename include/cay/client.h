@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cay/error.h"
@@ -20,6 +21,7 @@ namespace cay::sdk {
 struct ClientState;   // of the implementation
 struct CommandState;  // of the implementation
 struct ForwardState;  // of the implementation
+class SandboxState;   // of the implementation
 
 // A running (or ended) command and a reader of it. A connection that drops is made again at the
 // next byte: callers see every byte once, or an ApiError.
@@ -47,7 +49,6 @@ class Command {
   explicit Command(std::shared_ptr<CommandState> state) : state_(std::move(state)) {}
 
  private:
-  friend class Sandbox;
   std::shared_ptr<CommandState> state_;
 };
 
@@ -92,27 +93,9 @@ class Forward {
   std::shared_ptr<ForwardState> state_;
 };
 
-// A handle of one sandbox: its id or name, and the way to the daemon. One made from a name stands
-// for the sandbox that the first answer with an id in it told (info, update, start, stop, pause,
-// resume, spawn, run, attach), also when it is renamed later, and another has its name. Copies of
-// the handle share what was told.
-class Sandbox {
+// Runs commands in a sandbox, and finds those that run.
+class SandboxCommands {
  public:
-  const std::string& ref() const { return ref_; }  // as it was given
-  SandboxInfo info() const;
-  SandboxInfo update(const UpdateOptions& options) const;
-  // Boots a stopped or failed one, and waits until it is ready. ApiError kNotReady: it failed.
-  SandboxInfo start(double timeout_s = 60) const;
-  SandboxInfo stop() const;  // everything in it ends; the disk stays
-  SandboxInfo pause()
-      const;  // everything in it is held still, with its memory: no CPU, nothing ends
-  SandboxInfo resume() const;
-  void remove() const;
-  Stats stats() const;
-  // What ran, if it was created with record_programs; from `offset` of an earlier page on.
-  ProgramPage programs(std::uint64_t offset = 0, std::uint32_t limit = 1000) const;
-  NetworkReport network() const;  // what it tried to reach, and what became of it
-
   // Runs to the end. `argv` is a program and its arguments; run_shell takes a line of sh.
   CommandResult run(const std::vector<std::string>& argv, const CommandOptions& options = {},
                     const OutputCallbacks& callbacks = {}) const;
@@ -120,7 +103,7 @@ class Sandbox {
                           const OutputCallbacks& callbacks = {}) const;
   // Starts, with a reader from the first byte.
   Command spawn(const std::vector<std::string>& argv, const CommandOptions& options = {}) const;
-  // Starts without a reader; attach() later, from here or elsewhere.
+  // Starts without a reader. attach() gives one later, from here or elsewhere.
   CommandInfo start_detached(const std::vector<std::string>& argv,
                              const CommandOptions& options = {}) const;
   Command attach(const std::string& command_id, Offsets from = {}) const;
@@ -129,7 +112,17 @@ class Sandbox {
   void kill(const std::string& command_id, int signal = 0) const;
   void forget(const std::string& command_id) const;
 
-  // Files; paths are absolute. `user` empty: root. `mode` 0: 0644 if new, else as it was.
+ protected:
+  explicit SandboxCommands(std::shared_ptr<SandboxState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<SandboxState> state_;
+};
+
+// Reads and writes a sandbox's files. Paths are absolute. `user` empty: root. `mode` 0: 0644 for a
+// new file, else as it was.
+class SandboxFiles {
+ public:
   std::string read_file(const std::string& path, const std::string& user = {}) const;
   void read_file(const std::string& path, const ByteSink& sink, const std::string& user = {}) const;
   FileInfo write_file(const std::string& path, std::string bytes, std::uint32_t mode = 0,
@@ -146,14 +139,9 @@ class Sandbox {
   std::vector<GrepMatch> grep(const std::string& root, const std::string& text,
                               const std::string& glob = {}) const;
 
-  // Any TCP service inside, reached by a port of this machine. Half-closes and back-pressure pass
-  // through. ApiError kAlreadyExists "port_in_use".
-  Forward forward(const ForwardOptions& options) const;
-  Forward forward(std::uint16_t remote_port, std::uint16_t local_port = 0) const;
-
-  // The contents of a local directory into a directory inside, and back. Back: nothing is written
-  // outside `local`, whatever the sandbox sends; no devices, no setuid bits. A file has its name
-  // when it is whole, so one that a failure breaks off is not there; those before it are.
+  // Copies the contents of a local directory into a directory inside, and back. Back, nothing is
+  // written outside `local`, whatever the sandbox sends, and there are no devices and no setuid
+  // bits. A file gets its name when it is whole: a failure leaves the files before it.
   CopyReport copy_in(const std::string& local, const std::string& path,
                      const CopyOptions& options = {}) const;
   CopyReport copy_out(const std::string& path, const std::string& local,
@@ -164,17 +152,46 @@ class Sandbox {
   void write_tree(const std::string& path, ByteProducer producer,
                   const std::string& user = {}) const;
 
+ protected:
+  explicit SandboxFiles(std::shared_ptr<SandboxState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<SandboxState> state_;
+};
+
+// A handle of one sandbox: its id or name, and the way to the daemon.
+//
+// A handle that is made from a name keeps the id of the first response with one. These verbs have
+// one: info, update, start, stop, pause, resume, spawn, run, attach. The handle stands for that
+// sandbox from then on, even if another sandbox gets the name. Copies of a handle share the id.
+class Sandbox : public SandboxCommands, public SandboxFiles {
+ public:
+  const std::string& ref() const;  // as it was given
+  SandboxInfo info() const;
+  SandboxInfo update(const UpdateOptions& options) const;
+  // Boots a stopped or failed one, and waits until it is ready. ApiError kNotReady: it failed.
+  SandboxInfo start(double timeout_s = 60) const;
+  SandboxInfo stop() const;   // everything in it ends; the disk stays
+  SandboxInfo pause() const;  // its processes keep their memory, get no CPU and do not end
+  SandboxInfo resume() const;
+  void remove() const;
+  Stats stats() const;
+  // The programs that ran, if it was created with record_programs, from `offset` of an earlier
+  // page on.
+  ProgramPage programs(std::uint64_t offset = 0, std::uint32_t limit = 1000) const;
+  NetworkReport network() const;  // connections and names that it tried, with the verdicts
+
+  // Any TCP service inside, reached by a port of this machine. Half-closes and back-pressure pass
+  // through. ApiError kAlreadyExists "port_in_use".
+  Forward forward(const ForwardOptions& options) const;
+  Forward forward(std::uint16_t remote_port, std::uint16_t local_port = 0) const;
+
   Sandbox(std::shared_ptr<ClientState> client, std::string ref);
 
  private:
-  struct Told;
-  std::string at() const;  // the id, once it was told
-  SandboxInfo told(SandboxInfo info) const;
-  Command told(Command command) const;
+  explicit Sandbox(std::shared_ptr<SandboxState> state);
 
-  std::shared_ptr<ClientState> client_;
-  std::string ref_;
-  std::shared_ptr<Told> told_;
+  std::shared_ptr<SandboxState> state_;
 };
 
 class Client {

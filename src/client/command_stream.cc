@@ -1,7 +1,5 @@
 #include "client/command_stream.h"
 
-#include <algorithm>
-
 #include "client/api.h"
 #include "client/json_read.h"
 #include "client/retry.h"
@@ -9,24 +7,6 @@
 #include "model/ids.h"
 
 namespace cay::client {
-namespace {
-
-constexpr std::size_t kOutputHead = 10;  // u8 stream | u8 flags | u64 offset, little-endian
-constexpr std::uint8_t kAfterEnd = 1;
-
-std::uint64_t little_endian(std::string_view bytes) {
-  std::uint64_t out = 0;
-  for (std::size_t i = bytes.size(); i > 0; --i)
-    out = (out << 8) | static_cast<std::uint8_t>(bytes[i - 1]);
-  return out;
-}
-
-Error protocol_error(const std::string& what) {
-  return {Code::kInternal, "bad_frame",
-          "the server sent a frame this client does not understand: " + what, 0};
-}
-
-}  // namespace
 
 bool worth_a_retry(const Error& error) {
   return error.code == Code::kUnavailable || error.reason == "connect_timeout";
@@ -49,7 +29,7 @@ Task<std::unique_ptr<CommandStream>> CommandStream::attach(Connection& connectio
                                                            std::string id, sdk::Offsets from) {
   std::unique_ptr<CommandStream> out(new CommandStream(connection, std::move(ref)));
   out->id_ = std::move(id);
-  out->offsets_ = from;
+  out->events_ = CommandEvents(from);
   out->confirmed_ = true;
   CAY_CO_CHECK(co_await out->begin());
   co_return std::move(out);
@@ -68,8 +48,8 @@ Task<void> CommandStream::connect_once() {
   if (confirmed_) {
     first = {{"type", "attach"},
              {"id", id_},
-             {"stdout_offset", offsets_.out},
-             {"stderr_offset", offsets_.err}};
+             {"stdout_offset", events_.offsets().out},
+             {"stderr_offset", events_.offsets().err}};
   } else {
     first = spec_;
     first["type"] = "start";
@@ -110,7 +90,7 @@ Task<void> CommandStream::connect() {
 }
 
 Task<sdk::Event> CommandStream::next() {
-  if (ended_)
+  if (events_.ended())
     co_return Error{Code::kOutOfRange, "command_ended", "the command has ended: there is no more",
                     0};
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);
@@ -133,83 +113,10 @@ Task<sdk::Event> CommandStream::next() {
       }
       continue;
     }
-    sdk::Event event;
-    auto taken = take(std::move(message), event);
+    auto taken = events_.take(std::move(message));
     if (!taken) co_return std::move(taken).error();
-    if (*taken) co_return event;
+    if (*taken) co_return **std::move(taken);
   }
-}
-
-Result<bool> CommandStream::take(http::WsMessage message, sdk::Event& out) {
-  if (message.kind == http::WsMessage::Kind::kTooLong) return protocol_error(message.data);
-  if (message.kind == http::WsMessage::Kind::kBinary)
-    return take_output(std::move(message.data), out);
-  return take_text(message.data, out);
-}
-
-Result<bool> CommandStream::take_output(std::string data, sdk::Event& out) {
-  if (data.size() < kOutputHead) return protocol_error("a short output frame");
-  const auto number = static_cast<std::uint8_t>(data[0]);
-  if (number != 1 && number != 2) return protocol_error("stream " + std::to_string(number));
-  sdk::Output output;
-  output.stream = static_cast<sdk::Stream>(number);
-  output.after_end = (static_cast<std::uint8_t>(data[1]) & kAfterEnd) != 0;
-  output.offset = little_endian(std::string_view(data).substr(2, 8));
-  data.erase(0, kOutputHead);
-  std::uint64_t& at = offset_of(output.stream);
-  if (output.offset > at) {
-    return Error{Code::kLost, "stream_hole",
-                 "output bytes " + std::to_string(at) + " to " + std::to_string(output.offset) +
-                     " did not come",
-                 0};
-  }
-  const std::uint64_t known =
-      at - output.offset;  // sent before: a reader that was quicker than its offsets
-  if (known >= data.size()) return false;
-  data.erase(0, known);
-  output.offset = at;
-  at += data.size();
-  output.bytes = std::move(data);
-  out = std::move(output);
-  return true;
-}
-
-Result<bool> CommandStream::take_gap(const json::object& message, sdk::Event& out) {
-  sdk::Gap gap;
-  gap.stream =
-      string_in(message, "stream") == "stderr" ? sdk::Stream::kStderr : sdk::Stream::kStdout;
-  gap.offset = number_in(message, "offset");
-  gap.length = number_in(message, "length");
-  std::uint64_t& at = offset_of(gap.stream);
-  const std::uint64_t end = gap.offset + gap.length;
-  if (end <= at) return false;
-  gap.length = end - std::max(at, gap.offset);
-  gap.offset = std::max(at, gap.offset);
-  at = end;
-  out = gap;
-  return true;
-}
-
-Result<bool> CommandStream::take_text(const std::string& text, sdk::Event& out) {
-  CAY_TRY(auto message, codec::parse_object(text));
-  const std::string type = string_in(message, "type");
-  if (type == "gap") return take_gap(message, out);
-  if (type == "end") {
-    const auto* command = message.if_contains("command");
-    if (command == nullptr || !command->is_object())
-      return protocol_error("an end without its command");
-    ended_ = true;
-    out = sdk::End{command_from(command->get_object())};
-    return true;
-  }
-  if (type == "error") {
-    ended_ = true;
-    const auto* inner = message.if_contains("error");
-    if (inner == nullptr || !inner->is_object())
-      return protocol_error("an error without its members");
-    return error_from_json(inner->get_object(), Code::kInternal);
-  }
-  return false;  // a warning, or a frame of a later version
 }
 
 Task<void> CommandStream::post(std::string rest, std::string body) {

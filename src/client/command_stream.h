@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "client/command_events.h"
 #include "client/connection.h"
 
 namespace cay::client {
@@ -42,14 +43,6 @@ class CommandStream {
   // Opens the socket, says start or attach, and takes `started`.
   Task<void> connect();
   Task<void> connect_once();
-  // One message -> at most one event in `out`; true: there is one.
-  Result<bool> take(http::WsMessage message, sdk::Event& out);
-  Result<bool> take_text(const std::string& text, sdk::Event& out);
-  Result<bool> take_output(std::string data, sdk::Event& out);
-  Result<bool> take_gap(const json::object& message, sdk::Event& out);
-  std::uint64_t& offset_of(sdk::Stream stream) {
-    return stream == sdk::Stream::kStdout ? offsets_.out : offsets_.err;
-  }
   // Repeats a request that never reached the daemon until reconnect_for_s have passed.
   Task<void> post(std::string rest, std::string body);
 
@@ -59,9 +52,8 @@ class CommandStream {
   std::string id_;
   json::object spec_;       // of start(); empty for attach()
   bool confirmed_ = false;  // `started` came once: from then on reconnects attach
-  bool ended_ = false;
-  std::string last_end_;  // how the last connection ended, in words
-  sdk::Offsets offsets_;
+  std::string last_end_;    // how the last connection ended, in words
+  CommandEvents events_;
   sdk::CommandInfo started_;
   std::unique_ptr<http::WebSocket> socket_;
 };

@@ -1,4 +1,3 @@
-#include <mutex>
 #include <utility>
 
 #include "client/api.h"
@@ -40,66 +39,78 @@ std::string Client::request(const std::string& method, const std::string& target
   return state_->wait(state_->connection.call(method, target, json));
 }
 
-struct Sandbox::Told {
-  std::mutex mutex;
-  std::string id;
-};
-
-Sandbox::Sandbox(std::shared_ptr<ClientState> client, std::string ref)
-    : client_(std::move(client)), ref_(std::move(ref)), told_(std::make_shared<Told>()) {}
-
-std::string Sandbox::at() const {
-  const std::lock_guard lock(told_->mutex);
-  return told_->id.empty() ? ref_ : told_->id;
+std::string SandboxState::at() const {
+  const std::lock_guard lock(mutex_);
+  return id_.empty() ? ref_ : id_;
 }
 
-SandboxInfo Sandbox::told(SandboxInfo info) const {
-  const std::lock_guard lock(told_->mutex);
-  if (told_->id.empty()) told_->id = info.id;
-  return info;
+void SandboxState::keep_id(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  if (id_.empty()) id_ = id;
 }
-
-Command Sandbox::told(Command command) const {
-  const std::lock_guard lock(told_->mutex);
-  if (told_->id.empty()) told_->id = command.state_->stream->sandbox();
-  return command;
-}
-
-SandboxInfo Sandbox::info() const {
-  return told(client_->wait(api::get(client_->connection, at())));
-}
-SandboxInfo Sandbox::update(const UpdateOptions& options) const {
-  return told(client_->wait(api::update(client_->connection, at(), options)));
-}
-SandboxInfo Sandbox::start(double timeout_s) const {
-  return told(client_->wait(api::start(client_->connection, at(), timeout_s)));
-}
-SandboxInfo Sandbox::stop() const {
-  return told(client_->wait(api::stop(client_->connection, at())));
-}
-SandboxInfo Sandbox::pause() const {
-  return told(client_->wait(api::pause(client_->connection, at())));
-}
-SandboxInfo Sandbox::resume() const {
-  return told(client_->wait(api::resume(client_->connection, at())));
-}
-void Sandbox::remove() const { client_->wait(api::remove(client_->connection, at())); }
-ProgramPage Sandbox::programs(std::uint64_t offset, std::uint32_t limit) const {
-  return client_->wait(api::programs(client_->connection, at(), offset, limit));
-}
-NetworkReport Sandbox::network() const {
-  return client_->wait(api::network(client_->connection, at()));
-}
-Stats Sandbox::stats() const { return client_->wait(api::stats(client_->connection, at())); }
 
 namespace {
 
-Command spawn_spec(const std::shared_ptr<ClientState>& client, const std::string& ref,
-                   api::json::object spec) {
+SandboxInfo kept(SandboxState& box, Task<SandboxInfo> work) {
+  SandboxInfo info = box.client->wait(std::move(work));
+  box.keep_id(info.id);
+  return info;
+}
+
+}  // namespace
+
+Sandbox::Sandbox(std::shared_ptr<ClientState> client, std::string ref)
+    : Sandbox(std::make_shared<SandboxState>(std::move(client), std::move(ref))) {}
+
+Sandbox::Sandbox(std::shared_ptr<SandboxState> state)
+    : SandboxCommands(state), SandboxFiles(state), state_(std::move(state)) {}
+
+const std::string& Sandbox::ref() const { return state_->ref(); }
+SandboxInfo Sandbox::info() const {
+  return kept(*state_, api::get(state_->client->connection, state_->at()));
+}
+SandboxInfo Sandbox::update(const UpdateOptions& options) const {
+  return kept(*state_, api::update(state_->client->connection, state_->at(), options));
+}
+SandboxInfo Sandbox::start(double timeout_s) const {
+  return kept(*state_, api::start(state_->client->connection, state_->at(), timeout_s));
+}
+SandboxInfo Sandbox::stop() const {
+  return kept(*state_, api::stop(state_->client->connection, state_->at()));
+}
+SandboxInfo Sandbox::pause() const {
+  return kept(*state_, api::pause(state_->client->connection, state_->at()));
+}
+SandboxInfo Sandbox::resume() const {
+  return kept(*state_, api::resume(state_->client->connection, state_->at()));
+}
+void Sandbox::remove() const {
+  state_->client->wait(api::remove(state_->client->connection, state_->at()));
+}
+ProgramPage Sandbox::programs(std::uint64_t offset, std::uint32_t limit) const {
+  return state_->client->wait(
+      api::programs(state_->client->connection, state_->at(), offset, limit));
+}
+NetworkReport Sandbox::network() const {
+  return state_->client->wait(api::network(state_->client->connection, state_->at()));
+}
+Stats Sandbox::stats() const {
+  return state_->client->wait(api::stats(state_->client->connection, state_->at()));
+}
+
+namespace {
+
+Command command_of(SandboxState& box, Task<std::unique_ptr<api::CommandStream>> work) {
   auto state = std::make_shared<CommandState>();
-  state->client = client;
-  state->stream = client->wait(api::CommandStream::start(client->connection, ref, std::move(spec)));
+  state->client = box.client;
+  state->stream = box.client->wait(std::move(work));
+  box.keep_id(state->stream->sandbox());
   return Command(std::move(state));
+}
+
+Command spawn_spec(SandboxState& box, api::json::object spec) {
+  return command_of(box,
+                    api::CommandStream::start(box.client->connection, box.at(), std::move(spec)));
 }
 
 constexpr std::size_t kKeep = 16u << 20;  // of each stream, in a CommandResult
@@ -114,46 +125,46 @@ CommandState::~CommandState() {
   (void)client->loop.wait(close(std::move(stream)));
 }
 
-CommandResult Sandbox::run(const std::vector<std::string>& argv, const CommandOptions& options,
-                           const OutputCallbacks& callbacks) const {
+CommandResult SandboxCommands::run(const std::vector<std::string>& argv,
+                                   const CommandOptions& options,
+                                   const OutputCallbacks& callbacks) const {
   return spawn(argv, options).wait(callbacks, kKeep);
 }
 
-CommandResult Sandbox::run_shell(const std::string& line, const CommandOptions& options,
-                                 const OutputCallbacks& callbacks) const {
-  return told(spawn_spec(client_, at(), api::command_body({line}, api::Line::kShell, options)))
+CommandResult SandboxCommands::run_shell(const std::string& line, const CommandOptions& options,
+                                         const OutputCallbacks& callbacks) const {
+  return spawn_spec(*state_, api::command_body({line}, api::Line::kShell, options))
       .wait(callbacks, kKeep);
 }
 
-Command Sandbox::spawn(const std::vector<std::string>& argv, const CommandOptions& options) const {
-  return told(spawn_spec(client_, at(), api::command_body(argv, api::Line::kArgv, options)));
+Command SandboxCommands::spawn(const std::vector<std::string>& argv,
+                               const CommandOptions& options) const {
+  return spawn_spec(*state_, api::command_body(argv, api::Line::kArgv, options));
 }
 
-CommandInfo Sandbox::start_detached(const std::vector<std::string>& argv,
-                                    const CommandOptions& options) const {
+CommandInfo SandboxCommands::start_detached(const std::vector<std::string>& argv,
+                                            const CommandOptions& options) const {
   auto spec = api::command_body(argv, api::Line::kArgv, options);
-  return client_->wait(api::start_detached(client_->connection, at(), std::move(spec)));
+  return state_->client->wait(
+      api::start_detached(state_->client->connection, state_->at(), std::move(spec)));
 }
 
-Command Sandbox::attach(const std::string& command_id, Offsets from) const {
-  auto state = std::make_shared<CommandState>();
-  state->client = client_;
-  state->stream =
-      client_->wait(api::CommandStream::attach(client_->connection, at(), command_id, from));
-  return told(Command(std::move(state)));
+Command SandboxCommands::attach(const std::string& command_id, Offsets from) const {
+  return command_of(*state_, api::CommandStream::attach(state_->client->connection, state_->at(),
+                                                        command_id, from));
 }
 
-std::vector<CommandInfo> Sandbox::commands() const {
-  return client_->wait(api::commands(client_->connection, at()));
+std::vector<CommandInfo> SandboxCommands::commands() const {
+  return state_->client->wait(api::commands(state_->client->connection, state_->at()));
 }
-CommandInfo Sandbox::command(const std::string& command_id) const {
-  return client_->wait(api::command(client_->connection, at(), command_id));
+CommandInfo SandboxCommands::command(const std::string& command_id) const {
+  return state_->client->wait(api::command(state_->client->connection, state_->at(), command_id));
 }
-void Sandbox::kill(const std::string& command_id, int signal) const {
-  client_->wait(api::kill(client_->connection, at(), command_id, signal));
+void SandboxCommands::kill(const std::string& command_id, int signal) const {
+  state_->client->wait(api::kill(state_->client->connection, state_->at(), command_id, signal));
 }
-void Sandbox::forget(const std::string& command_id) const {
-  client_->wait(api::forget(client_->connection, at(), command_id));
+void SandboxCommands::forget(const std::string& command_id) const {
+  state_->client->wait(api::forget(state_->client->connection, state_->at(), command_id));
 }
 
 const std::string& Command::id() const { return state_->stream->id(); }

@@ -43,63 +43,70 @@ void drain(api::ReadAhead& from, const ByteSink& sink) {
 
 }  // namespace
 
-void Sandbox::read_file(const std::string& path, const ByteSink& sink,
-                        const std::string& user) const {
-  auto source = client_->wait(api::read_file(client_->connection, at(), path, user));
-  api::ReadAhead from(client_->loop, std::move(source));
+void SandboxFiles::read_file(const std::string& path, const ByteSink& sink,
+                             const std::string& user) const {
+  auto source =
+      state_->client->wait(api::read_file(state_->client->connection, state_->at(), path, user));
+  api::ReadAhead from(state_->client->loop, std::move(source));
   drain(from, sink);
 }
 
-std::string Sandbox::read_file(const std::string& path, const std::string& user) const {
+std::string SandboxFiles::read_file(const std::string& path, const std::string& user) const {
   std::string out;
   read_file(path, [&out](const std::string& piece) { out += piece; }, user);
   return out;
 }
 
-FileInfo Sandbox::write_file(const std::string& path, std::string bytes, std::uint32_t mode,
-                             const std::string& user) const {
-  return client_->wait(
-      api::write_file(client_->connection, at(), path, mode, user, source_of(std::move(bytes))));
+FileInfo SandboxFiles::write_file(const std::string& path, std::string bytes, std::uint32_t mode,
+                                  const std::string& user) const {
+  return state_->client->wait(api::write_file(state_->client->connection, state_->at(), path, mode,
+                                              user, source_of(std::move(bytes))));
 }
 
-FileInfo Sandbox::write_file(const std::string& path, ByteProducer producer, std::uint32_t mode,
-                             const std::string& user) const {
+FileInfo SandboxFiles::write_file(const std::string& path, ByteProducer producer,
+                                  std::uint32_t mode, const std::string& user) const {
   std::exception_ptr thrown;
   auto source = std::make_unique<Produced>(std::move(producer), thrown);
-  auto got = client_->loop.wait(
-      api::write_file(client_->connection, at(), path, mode, user, std::move(source)));
+  auto got = state_->client->loop.wait(api::write_file(state_->client->connection, state_->at(),
+                                                       path, mode, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
   return api::value_or_raise(std::move(got));
 }
 
-FileInfo Sandbox::stat(const std::string& path, const std::string& user) const {
-  return client_->wait(api::stat(client_->connection, at(), path, user));
+FileInfo SandboxFiles::stat(const std::string& path, const std::string& user) const {
+  return state_->client->wait(api::stat(state_->client->connection, state_->at(), path, user));
 }
-std::vector<FileInfo> Sandbox::list(const std::string& path, const std::string& user) const {
-  return client_->wait(api::list_directory(client_->connection, at(), path, user));
+std::vector<FileInfo> SandboxFiles::list(const std::string& path, const std::string& user) const {
+  return state_->client->wait(
+      api::list_directory(state_->client->connection, state_->at(), path, user));
 }
-void Sandbox::make_directory(const std::string& path, const std::string& user) const {
-  client_->wait(api::make_directory(client_->connection, at(), path, user));
+void SandboxFiles::make_directory(const std::string& path, const std::string& user) const {
+  state_->client->wait(api::make_directory(state_->client->connection, state_->at(), path, user));
 }
-void Sandbox::remove_path(const std::string& path, bool recursive, const std::string& user) const {
-  client_->wait(api::remove_path(client_->connection, at(), path, recursive, user));
+void SandboxFiles::remove_path(const std::string& path, bool recursive,
+                               const std::string& user) const {
+  state_->client->wait(
+      api::remove_path(state_->client->connection, state_->at(), path, recursive, user));
 }
-void Sandbox::rename(const std::string& from, const std::string& to,
-                     const std::string& user) const {
-  client_->wait(api::rename(client_->connection, at(), from, to, user));
+void SandboxFiles::rename(const std::string& from, const std::string& to,
+                          const std::string& user) const {
+  state_->client->wait(api::rename(state_->client->connection, state_->at(), from, to, user));
 }
-std::vector<FileInfo> Sandbox::glob(const std::string& root, const std::string& pattern) const {
-  return client_->wait(api::glob(client_->connection, at(), root, pattern));
+std::vector<FileInfo> SandboxFiles::glob(const std::string& root,
+                                         const std::string& pattern) const {
+  return state_->client->wait(api::glob(state_->client->connection, state_->at(), root, pattern));
 }
-std::vector<GrepMatch> Sandbox::grep(const std::string& root, const std::string& text,
-                                     const std::string& glob) const {
-  return client_->wait(api::grep(client_->connection, at(), root, text, glob));
+std::vector<GrepMatch> SandboxFiles::grep(const std::string& root, const std::string& text,
+                                          const std::string& glob) const {
+  return state_->client->wait(
+      api::grep(state_->client->connection, state_->at(), root, text, glob));
 }
 
-CopyReport Sandbox::read_tree(const std::string& path, const ByteSink& sink,
-                              const std::string& user) const {
-  auto source = client_->wait(api::read_tree(client_->connection, at(), path, user));
-  api::ReadAhead from(client_->loop, std::move(source));
+CopyReport SandboxFiles::read_tree(const std::string& path, const ByteSink& sink,
+                                   const std::string& user) const {
+  auto source =
+      state_->client->wait(api::read_tree(state_->client->connection, state_->at(), path, user));
+  api::ReadAhead from(state_->client->loop, std::move(source));
   std::exception_ptr thrown;
   const auto passed_on = [&]() -> Result<std::string> {
     auto piece = from.next();
@@ -117,18 +124,18 @@ CopyReport Sandbox::read_tree(const std::string& path, const ByteSink& sink,
   return api::value_or_raise(std::move(report));
 }
 
-void Sandbox::write_tree(const std::string& path, ByteProducer producer,
-                         const std::string& user) const {
+void SandboxFiles::write_tree(const std::string& path, ByteProducer producer,
+                              const std::string& user) const {
   std::exception_ptr thrown;
   auto source = std::make_unique<Produced>(std::move(producer), thrown);
-  auto got =
-      client_->loop.wait(api::write_tree(client_->connection, at(), path, user, std::move(source)));
+  auto got = state_->client->loop.wait(
+      api::write_tree(state_->client->connection, state_->at(), path, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
   api::value_or_raise(std::move(got));
 }
 
-CopyReport Sandbox::copy_in(const std::string& local, const std::string& path,
-                            const CopyOptions& options) const {
+CopyReport SandboxFiles::copy_in(const std::string& local, const std::string& path,
+                                 const CopyOptions& options) const {
   auto packer = api::value_or_raise(api::TarPacker::open(local));
   auto produce = [&packer, &options] {
     auto piece = api::value_or_raise(packer->next());
@@ -139,10 +146,11 @@ CopyReport Sandbox::copy_in(const std::string& local, const std::string& path,
   return packer->report();
 }
 
-CopyReport Sandbox::copy_out(const std::string& path, const std::string& local,
-                             const CopyOptions& options) const {
-  auto source = client_->wait(api::read_tree(client_->connection, at(), path, options.user));
-  api::ReadAhead from(client_->loop, std::move(source));
+CopyReport SandboxFiles::copy_out(const std::string& path, const std::string& local,
+                                  const CopyOptions& options) const {
+  auto source = state_->client->wait(
+      api::read_tree(state_->client->connection, state_->at(), path, options.user));
+  api::ReadAhead from(state_->client->loop, std::move(source));
   api::UnpackOptions unpack;
   unpack.links = options.keep_links ? api::Links::kAll : api::Links::kInsideOnly;
   unpack.max_bytes = options.max_bytes;

@@ -2,6 +2,8 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "client/command_stream.h"
 #include "client/connection.h"
@@ -26,6 +28,26 @@ struct ClientState {
   // The connection's sockets are given back to the loop, so the loop stops after they are gone.
   client::Loop loop;
   client::Connection connection;
+};
+
+// The sandbox of a handle and of its copies.
+class SandboxState {
+ public:
+  SandboxState(std::shared_ptr<ClientState> owner, std::string ref)
+      : client(std::move(owner)), ref_(std::move(ref)) {}
+
+  const std::string& ref() const { return ref_; }
+  // The id once it is known, else as the handle was made.
+  std::string at() const;
+  // Keeps the id of the first response that has one.
+  void keep_id(const std::string& id);
+
+  const std::shared_ptr<ClientState> client;
+
+ private:
+  const std::string ref_;
+  mutable std::mutex mutex_;
+  std::string id_;
 };
 
 struct CommandState {

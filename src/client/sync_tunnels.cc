@@ -27,8 +27,9 @@ struct ForwardState {
 };
 
 Forward Sandbox::forward(const ForwardOptions& options) const {
-  auto forwarder = client_->wait(api::Forwarder::listen(client_->connection, at(), options));
-  return Forward(std::make_shared<ForwardState>(client_, std::move(forwarder)));
+  auto forwarder = state_->client->wait(
+      api::Forwarder::listen(state_->client->connection, state_->at(), options));
+  return Forward(std::make_shared<ForwardState>(state_->client, std::move(forwarder)));
 }
 
 Forward Sandbox::forward(std::uint16_t remote_port, std::uint16_t local_port) const {
