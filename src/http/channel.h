@@ -33,9 +33,9 @@ class Channel {
   Secured* secured() { return secured_.get(); }  // null: no TLS
   const Secured* secured() const { return secured_.get(); }
 
-  // Writes some of the bytes, of a sequence's first kMostBuffers at most. Every sequence is passed
-  // on in one form: otherwise each kind of Beast message would compile its own copy of TLS and of
-  // the socket, which takes minutes.
+  // Writes some of the bytes, from at most the first kMostBuffers of a sequence. Every sequence is
+  // passed on in one form. Otherwise each kind of Beast message would compile its own copy of TLS
+  // and of the socket, which takes minutes.
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     const auto start = [this](auto handler, const InBuffers& into) {

@@ -112,7 +112,7 @@ struct IdlePool {
     }
     return nullptr;
   }
-  // Whether the server has neither closed it nor said anything that nobody asked for.
+  // Returns whether the server has neither closed the connection nor sent anything unasked.
   static bool quiet(Connection& connection) {
     auto& socket = connection.transport().socket();
     ErrorCode error;

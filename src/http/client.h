@@ -70,12 +70,14 @@ class Client {
                                                 ClientOptions options);
   virtual ~Client() = default;
 
-  // Sends, and returns once the answer's head has come. Any status is a value. Errors: kUnavailable
-  // "connect_failed" (nobody listens, name unknown), "tls_untrusted" (the
-  // server's certificate: wrong authority, name or date), "tls_failed", "connection_lost" (it
-  // broke: the request may or may not have been carried out); kDeadlineExceeded "connect_timeout",
-  // "response_timeout". An idempotent request that a kept-alive connection lost before any answer
-  // is sent once more.
+  // Sends the request, and returns when the head of the answer has come. Any status is a value.
+  //
+  // Fails kUnavailable: connect_failed (nobody listens, or the name is unknown), tls_failed, or
+  // tls_untrusted (wrong authority, name or date of the certificate). Fails kUnavailable:
+  // connection_lost, when the request may or may not have been carried out. Fails
+  // kDeadlineExceeded: connect_timeout, response_timeout.
+  //
+  // An idempotent request that a kept-alive connection lost before any answer is sent once more.
   virtual Task<ClientResponse> send(ClientRequest request) = 0;
 
   // send() and the whole body; kInvalidArgument "body_too_large" above `limit`.

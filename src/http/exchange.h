@@ -19,9 +19,10 @@ struct WsMessage {
   int close_code = 0;  // kClosed: 1005 none, 1006 the connection broke
 };
 
-// One WebSocket, server or client side. Reads: one caller at a time. Sends may overlap from any
-// coroutine of the loop: they are queued in order, and a send completes when its bytes were handed
-// to the kernel (so awaiting it is back-pressure). Pings are answered by itself.
+// One WebSocket, server or client side. One caller reads at a time. Pings are answered without the
+// reader. Sends may overlap from any coroutine of the loop: they are queued in order. A send
+// completes when the kernel has its bytes, so awaiting it is back-pressure.
+//
 // A message is read as kTooLong as soon as more than the limit has come. Its reader then sends an
 // answer and closes with kTooLongCode. The rest of the message is passed over.
 class WebSocket {
@@ -33,7 +34,7 @@ class WebSocket {
   virtual Task<void> send_binary(Bytes data) = 0;
   // Idempotent. Bounded to 5 s; to 30 s more while the peer still sends a message that is too long.
   virtual asio::awaitable<void> close(int code, std::string reason) = 0;
-  // What it is closed with if the daemon ends: 1001 until this is called (RFC 6455, 7.4.1).
+  // Sets the code that closes it if the daemon ends. Without a call it is 1001 (RFC 6455, 7.4.1).
   virtual void at_daemons_end(int code) = 0;
 };
 
@@ -60,29 +61,29 @@ class Exchange {
   // To a WebSocket, which reads a message above `max_message` as kTooLong. Declines
   // permessage-deflate.
   virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;
-  // To a WebSocket whose handshake somebody else answered, or to a tunnel, with these headers: 101,
-  // and from there on only bytes both ways. Of a request that upgrades(). What is dropped before
-  // both directions have ended is a reset.
+  // Answers a request that upgrades() with 101 and these headers. From there on only bytes go both
+  // ways: to a WebSocket whose handshake another program answered, or to a tunnel. A stream that is
+  // dropped before both directions have ended is a reset.
   virtual Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) = 0;
   // Cancelled (asio::cancellation) when the peer goes away while the handler works.
 
-  // The caller has shown a key, or a token that is good: when the listener is full, connections
-  // that never did give way. kExhausted (too_many_connections): it has its share of them already.
-  // Answer it with 429; the connection ends then.
+  // Called when the caller has shown a key or a token that is good. If the listener is full,
+  // connections that never did give way. Fails: kExhausted (too_many_connections) if the caller has
+  // its share of them already. Answer it with 429, and the connection ends then.
   virtual Result<void> let_in(Caller caller) = 0;
-  // The right by which the caller was let in has ended: a WebSocket is closed with 1008 and `why`,
-  // what else was begun to be answered is broken off. False: nothing was; the connection ends with
-  // the answer.
+  // Called when the right that let the caller in has ended. A WebSocket is closed with 1008 and
+  // `why`, and an answer under way is broken off. Returns false if no answer was begun: the
+  // connection ends with the answer.
   virtual asio::awaitable<bool> break_off(std::string why) = 0;
 
-  // What it acts on that its path does not name (a command's id, how many sandboxes), for the
-  // record of requests.
+  // Names the subject of the request that the path does not name (a command's id, a number of
+  // sandboxes), for the record of requests.
   virtual void note_subject(std::string /*what*/) {}
 
   // How that ended which it became by an upgrade, in words for a record; empty: it has not, or
   // nobody knows.
   virtual std::string how_it_ended() const { return {}; }
-  // The same from whoever knows it better than the connection tells.
+  // Sets the same from a caller that knows it better than the connection does.
   virtual void note_end(std::string /*how*/) {}
 };
 

@@ -230,8 +230,8 @@ Task<std::size_t> LiveExchange::read_known_into(std::span<char> into) {
   co_return got;
 }
 
-// What came is counted at once: whoever waits for it may be cancelled by now, and what is left of
-// the body then tells where the next request begins.
+// Counts the bytes at once. Their reader may be cancelled by then, and the rest of the body shows
+// where the next request begins.
 Task<ErrorCode> LiveExchange::read_known(std::span<char> into, std::size_t& got) {
   ErrorCode error;
   got = co_await channel_->async_read_some(asio::buffer(into.data(), into.size()), to(error));
@@ -345,8 +345,8 @@ asio::awaitable<void> LiveExchange::respond(Response response) {
     co_await write_message(*channel_, message, error);
   }
   if (error) keep_alive_ = false;
-  // Whoever waits for the end of the connection shall not wait for a handler that has nobody to
-  // answer.
+  // A caller that waits for the end of the connection must not wait for a handler that has nobody
+  // to answer.
   if (broken_off_ && channel_ != nullptr)
     transport().socket().shutdown(asio::socket_base::shutdown_send, error);
 }
@@ -370,7 +370,7 @@ asio::awaitable<void> LiveExchange::respond_stream(int status, Headers headers,
   }
   auto* piped = dynamic_cast<PipedSource*>(bytes.get());
   const bool head_alone = head_.method == "HEAD";
-  // What is here already goes out with the head.
+  // Bytes that are here already go out with the head.
   Bytes first;
   bool whole = false;
   while (piped != nullptr && !head_alone && !whole && first.size() < kMostWithHead) {
@@ -462,8 +462,9 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
     co_return Error{Code::kInvalidArgument, "bad_upgrade",
                     "this is not a WebSocket handshake (RFC 6455)", 0};
   }
-  if (ending_) {  // every client asks again after this; what a WebSocket is closed with at once,
-                  // some take for the end of their work
+  // Every client repeats its request after this answer. Some would take the immediate close of a
+  // WebSocket for the end of their work.
+  if (ending_) {
     Response refusal{.status = 503, .headers = {}, .body = ""};
     refusal.headers.set("Retry-After", "1");
     co_await respond(std::move(refusal));

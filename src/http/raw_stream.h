@@ -16,7 +16,7 @@ namespace cay::http {
 // "reno" is missing, the socket stays as it was.
 void without_pacing(int socket);
 
-// Reads the bytes that are there; a waiting reader holds no buffer. An end is an error here, as
+// Reads the bytes that are there. A waiting reader holds no buffer. An end is an error here, as
 // with async_read_some. Of TLS it reads at most one record.
 asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::size_t most);
 

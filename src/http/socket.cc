@@ -29,8 +29,8 @@ Task<void> close_task(BeastSocket& stream, websocket::close_reason reason) {
 
 constexpr char kBinaryFrame = '\x82', kCloseFrame = '\x88';
 
-// Of a whole message in one frame, as a server sends it: without a mask (RFC 6455, section 5.2).
-// Beast writes heads only together with payloads in memory.
+// Returns the head of a whole message in one frame, as a server sends it: without a mask (RFC 6455,
+// section 5.2). Beast writes heads only together with payloads in memory.
 std::string head_of(char kind, std::uint64_t size) {
   constexpr std::uint64_t kShort = 125, kMedium = 0xffff;
   std::string out(1, kind);
@@ -183,7 +183,7 @@ Task<void> SocketCore::send_piped(std::string head, KernelPipe payload) {
   auto turn = co_await writing_.lock();
   auto& transport = stream_.next_layer();
   co_await transport.until_written();
-  // What Beast has sent may be its answer to a close, behind which there is nothing more.
+  // The last bytes that Beast sent may be its answer to a close, and nothing follows a close.
   if (closed_ || !stream_.is_open())
     co_return Error{Code::kCancelled, "socket_closed", "the WebSocket is closed", 0};
   std::string bytes = head_of(kBinaryFrame, head.size() + payload.size());
@@ -301,7 +301,7 @@ asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int cod
 asio::awaitable<ErrorCode> accept_websocket(
     BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request) {
   ErrorCode error;
-  // Without one Beast tells its own name and version.
+  // Otherwise Beast sends its own name and version.
   stream.set_option(
       beast::websocket::stream_base::decorator([](beast::websocket::response_type& answer) {
         answer.set(beast::http::field::server, "cay");

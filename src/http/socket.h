@@ -35,16 +35,16 @@ class SocketCore {
   }
   Task<void> send_piped(std::string head, KernelPipe payload);
   asio::awaitable<void> close(int code, std::string reason);
-  // The daemon ends. That is said at once, and nothing after it; what the peer had sent before it
-  // heard is still given to whoever reads. Not so a peer's very first message: it was told already
-  // that what it asks for does not begin.
+  // Called when the daemon ends: sends the close at once, and nothing after it. The reader still
+  // gets the bytes that the peer sent before it received the close. A peer's very first message is
+  // the exception, because the peer has been informed that its request does not begin.
   asio::awaitable<void> end();
   // Nobody reads any more.
   void left();
   void at_daemons_end(int code) { end_code_ = code; }
   // Breaks the connection at once (the peer sees 1006).
   void abort();
-  // Who ended it, and how: in words for a record.
+  // Returns which side ended it, and how, in words for a record.
   std::string how_it_ended() const;
 
  private:
@@ -53,7 +53,7 @@ class SocketCore {
   asio::awaitable<bool> read_more(std::string& data);
   // Reads the rest of a message that is too long, and drops it.
   Task<void> pass_over();
-  // Only while we read can a peer be silent: else what it says, and its pongs, wait unread.
+  // A peer can be silent only while there is a reader. Without one its messages and pongs wait.
   void judge_silence(bool reading);
   void note_end(const ErrorCode& error);
 
@@ -63,7 +63,7 @@ class SocketCore {
   const Millis idle_;
   Mutex writing_;
   bool closed_ = false;    // a close frame was sent or seen, or the connection broke
-  bool parting_ = false;   // the daemon's end was said
+  bool parting_ = false;   // the close of the daemon's end was sent
   bool by_us_ = false;     // the close was ours
   bool heard_ = false;     // a message was given to who reads
   bool too_long_ = false;  // the message that is being read
@@ -74,7 +74,7 @@ class SocketCore {
   std::string close_reason_;
 };
 
-// What a handler holds. Each call keeps the core alive until it ends.
+// The part that a handler holds. Each call keeps the core alive until it ends.
 class Socket final : public WebSocket, public PipedSocket {
  public:
   // `on_close` is called once, when it goes.

@@ -26,8 +26,8 @@ namespace {
 using asio::ip::tcp;
 using cay::testing::run;
 
-// Answers one connection after the other on a thread: "hello" to a request, an echo to a WebSocket,
-// and for /cut a body without a declared end, broken off without TLS's own end.
+// Answers one connection after the other on a thread. A request gets "hello", and a WebSocket an
+// echo. /cut gets a body without a declared end, broken off without the end of TLS.
 class TlsServer {
  public:
   explicit TlsServer(const std::string& pem) : context_(asio::ssl::context::tls_server) {

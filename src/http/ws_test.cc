@@ -546,7 +546,7 @@ TEST(WsPipedTest, AFrameThatIsBrokenOffIsTheLast) {
   EXPECT_LT(tries, 20);
 }
 
-// Reads as a stream, and tells what it got and how it ended.
+// Reads as a stream, and keeps the bytes and how it ended.
 struct StreamReader {
   std::string got;
   std::promise<WsMessage> end;

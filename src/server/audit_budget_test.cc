@@ -1,4 +1,4 @@
-// Who gets how many lines, and that a change gets its line whatever else is requested.
+// The number of lines that each caller gets. A change always gets its line.
 #include "server/audit_budget.h"
 
 #include <gtest/gtest.h>

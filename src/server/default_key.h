@@ -6,9 +6,9 @@
 
 namespace cay::server {
 
-// For KeyRecord::since. Kept in the store, beside the links: another hash than last time is another
-// key, from `now` on. 0: it is the first that was ever seen, and links of before are taken for its
-// own.
+// Returns KeyRecord::since for the default key. The store keeps the hash and the time. Another hash
+// than last time is another key, which counts from `now` on. Returns 0 for the first hash that was
+// ever seen, so that earlier links are its own.
 Result<UnixMillis> default_key_since(core::Store& store, const KeyHash& hash, UnixMillis now);
 
 }  // namespace cay::server

@@ -60,8 +60,8 @@ std::string without_tokens(std::string target) {
   return target;
 }
 
-// The one to be made is the smallest that needs nothing else said; a key of one sandbox is for
-// whoever has that sandbox's id.
+// The error names the smallest scope that is enough without further settings. A key of one sandbox
+// is made only for somebody who has that sandbox's id.
 Error too_little(const Principal& who, Right right) {
   const std::string enough = right == Right::kHost                               ? "admin"
                              : right == Right::kWatchHost                        ? "monitor"
@@ -86,8 +86,8 @@ Error too_little(const Principal& who, Right right) {
 class RoutedExchange final : public http::Exchange {
  public:
   using Allowance = std::function<Result<void>(const http::Caller&)>;
-  // Of a refusal of whom neither a key nor a link let in: what is answered in its place, where
-  // there were too many.
+  // Returns the answer that replaces a refusal of a stranger who had too many. A stranger is a
+  // caller that neither a key nor a link has let in.
   using Instead = std::function<std::optional<http::Response>(const http::Response&)>;
 
   RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id,
@@ -133,8 +133,8 @@ class RoutedExchange final : public http::Exchange {
   void on_refusal(Instead instead) { instead_ = std::move(instead); }
   bool begun() const { return begun_; }
   bool lasts() const { return lasts_; }
-  // From here on its handler may act for whoever was let in. What it does is done though the daemon
-  // be killed amid it.
+  // From here on the handler may act for the caller that was let in. Its work counts as done, even
+  // if the daemon is killed in between.
   void let_act() {
     if (may_change(head().method)) tell_begin();
   }
@@ -181,7 +181,7 @@ class RoutedExchange final : public http::Exchange {
     if (stream) become();
     co_return stream;
   }
-  // Where the handler was given up amid an upgrade, the client may have its answer.
+  // If the handler was cancelled during an upgrade, the client may have its answer already.
   void conclude() {
     if (std::exchange(upgrading_, false) && status_ == 0) become();
   }
@@ -211,7 +211,7 @@ class RoutedExchange final : public http::Exchange {
     begun_ = true;
     if (const auto told = std::exchange(on_begin_, nullptr)) told();
   }
-  // What was answered first is what was sent.
+  // Only the first answer was sent.
   void say(int status) {
     if (status_ == 0) status_ = status;
   }
@@ -307,15 +307,15 @@ class Dispatcher {
     return too_many("this link was used", config_.per_second_of_link);
   }
 
-  // Asked when all keys and tokens were looked at, so that whoever has a good one is not held up by
-  // those who share their address.
+  // Called after all keys and tokens were checked. So a caller with a good one is not held up by
+  // others at its address.
   std::optional<http::Response> instead_of(const http::Response& refusal, const std::string& peer,
                                            const http::RequestHead& head) {
     if (strangers_.take(network_of_peer(peer))) return std::nullopt;
     const Error error = too_many("without a key or a link that is good, your address was used",
                                  config_.strangers_per_second);
     http::Response out = router_.shape(head, kTooManyRequests, error);
-    if (refusal.headers.get("X-Cay-Error")) {  // of a link: told to people and to programs alike
+    if (refusal.headers.get("X-Cay-Error")) {  // of a link: read by people and by programs alike
       out.headers = {};
       out.headers.add("Content-Type", "text/plain; charset=utf-8");
       out.headers.add("Cache-Control", "no-store");
@@ -341,8 +341,8 @@ class Dispatcher {
     co_await exchange->respond(std::move(response));
   }
 
-  // The key that let it in is gone. What was not answered yet is answered by its own coroutine: no
-  // two write on one connection.
+  // The key that let the request in is gone. A request without an answer is answered by its own
+  // coroutine, because two must not write on one connection.
   static asio::awaitable<void> end(std::shared_ptr<RoutedExchange> exchange,
                                    std::shared_ptr<Event> lapsed) {
     const auto broken = co_await exchange->break_off(kKeyRemoved);

@@ -34,8 +34,9 @@ struct AccessRecord {
   bool failed = false;  // the handler threw
   bool cut = false;     // the key that let it in ended before it
   std::string reason;   // of a refusal before the handler
-  // What lasts (a WebSocket, a tunnel, a stream of events) is told when it begins, too, and so is
-  // what may change something (any method but GET, HEAD and OPTIONS), before its handler does.
+  // Two kinds of requests have a line at their beginning, too. Those that last: a WebSocket, a
+  // tunnel, a stream of events. And those that may change something (any method but GET, HEAD and
+  // OPTIONS), whose line is written before the handler acts.
   enum class Part { kWhole, kBegin, kEnd } part = Part::kWhole;
   bool begin_is_written = false;  // of kEnd
   std::string ended;              // of what lasted, and of what had no answer: how
@@ -63,8 +64,9 @@ struct DispatchConfig {
   std::uint32_t per_second_of_link = 0;  // by one link
   std::function<void(const AccessRecord&)>
       log;  // targets come without their query, which may hold secrets
-  std::function<bool(const AccessRecord&)> begun;  // of what is told at its beginning: whether it
-                                                   // is written; `log` has it again, at its end
+  // Writes the line of a beginning, and returns whether it is written. `log` gets the same request
+  // again at its end.
+  std::function<bool(const AccessRecord&)> begun;
 };
 
 // References outlive the handler. Runs on the daemon's loop.

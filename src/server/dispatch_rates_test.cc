@@ -34,7 +34,7 @@ TEST_F(DispatchTest, StrangersWaitAndHoldUpNoGoodKey) {
     EXPECT_TRUE(ask("GET /boxes/b", kKey).starts_with("HTTP/1.1 200 ")) << "of the same address";
 }
 
-// Whatever is wrong: a link's token, the host, the page that asks, the path of a service.
+// For every cause: a link's token, the host, the page's origin, the path of a service.
 TEST_F(DispatchTest, EveryRefusalOfAStrangerCounts) {
   strangers_per_second = 1;
   public_url = *PublicUrl::create("", {"127.0.0.1"});
@@ -68,7 +68,7 @@ TEST_F(DispatchTest, EveryRefusalOfAStrangerCounts) {
     EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos) << answer;
     EXPECT_EQ(last().reason, "too_many_requests");
     EXPECT_EQ(last().status, 429);
-    // Who was let in, and what is no refusal, is not held up.
+    // A caller that was let in is not held up, and neither is an answer that is no refusal.
     for (int i = 0; i < 10; ++i) {
       EXPECT_EQ(ask("GET /dl/good", from).substr(9, 3), "404") << "a good link's";
       EXPECT_EQ(ask("GET /nowhere", from + kKey).substr(9, 3), "404") << "a good key's";

@@ -47,7 +47,7 @@ TEST_F(DispatchTest, ASmallKeyOpensLittle) {
   constexpr const char* kReader = "X-Api-Key: cay_read\r\n";
   constexpr const char* kAdmin = "X-Api-Key: cay_admin\r\n";
   EXPECT_TRUE(ask("GET /look/b", kReader).ends_with("reader name=b"));
-  // A route that says nothing asks for much.
+  // A route that names no right needs much.
   const auto refused = ask("GET /boxes/b", kReader);
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
   EXPECT_NE(refused.find("scope_too_small"), std::string::npos);

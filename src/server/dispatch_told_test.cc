@@ -1,4 +1,4 @@
-// What is written down of a request, and when.
+// The lines that a request leaves in the log, and their time.
 #include "server/testing/dispatch_fixture.h"
 
 #include "async/piped.h"
@@ -67,7 +67,7 @@ TEST_F(DispatchTest, WhatLastsIsToldAtItsBeginningAndAtItsEnd) {
   EXPECT_EQ(begun_records.size(), std::size(kEnds));
 }
 
-// Killed amid it, a daemon leaves who had asked for what.
+// If the daemon is killed before the handler ends, the line of the beginning shows the caller.
 TEST_F(DispatchTest, WhatMayChangeSomethingIsToldBeforeItsHandlerActs) {
   start();
   for (const char* method : {"PUT", "POST", "PATCH", "DELETE"}) {
@@ -97,7 +97,8 @@ TEST_F(DispatchTest, WhatMayChangeSomethingIsToldBeforeItsHandlerActs) {
     ask(std::string(method) + " /act", kKey);
     EXPECT_EQ(last().part, AccessRecord::Part::kWhole) << method;
   }
-  // Who was not let in acts not: a stranger could fill the log twice as fast.
+  // A stranger does not act, so it has no line at its beginning. It could fill the log twice as
+  // fast.
   for (const auto& [line, headers] :
        {std::pair("POST /act", ""), std::pair("POST /link/bad", ""), std::pair("POST /drain", kKey),
         std::pair("POST /nowhere", kKey)}) {
@@ -169,7 +170,7 @@ TEST_F(DispatchTest, AServicesOwnRequestIdIsKept) {
   EXPECT_EQ(ask("GET /boxes/b", kKey).find("X-Cay-Request-Id"), std::string::npos) << "the control";
 }
 
-// What a service says is passed on as it comes; its length is its own affair.
+// A service's answer is passed on as it comes. Its length is the service's own affair.
 TEST_F(DispatchTest, AServicesLongAnswerHasOneLine) {
   class Passed final : public PipedSource {
    public:

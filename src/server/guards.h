@@ -20,13 +20,13 @@ struct HostPolicy {
 // kPermissionDenied (wrong_host): answer it with 421.
 std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy& policy);
 
-// A request that carries an Origin of another host and no key of its own could only live on ambient
-// rights. kPermissionDenied (cross_origin): answer it with 403. Programs that send an Origin and a
-// key (Go's WebSocket client) pass.
+// Refuses a request with an Origin of another host and no key of its own: it could only live on
+// ambient rights. Programs that send an Origin and a key (Go's WebSocket client) pass.
+// kPermissionDenied (cross_origin): answer it with 403.
 std::optional<Error> check_origin(const http::RequestHead& head);
 
-// Whom a stranger is counted with, by the peer as a request's head has it: an IPv4 address, or the
-// /64 of an IPv6 one, which is the least that anybody has.
+// Returns the network that a stranger is counted by, from the peer of a request's head. It is an
+// IPv4 address, or the /64 of an IPv6 one, which is the least that anybody has.
 std::string network_of_peer(std::string_view peer);
 
 // The key that the request carries: X-Api-Key, or Authorization: Bearer.

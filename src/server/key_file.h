@@ -10,11 +10,13 @@
 
 namespace cay::server {
 
-// "name tenant [scope=use,sandbox=ID,expires=SECONDS,older=HASH:SECONDS] sha256-hex", '#' comments;
-// what is usual (create, for ever) is not written. A build from before scopes takes the third word
-// for the hash and refuses the file: it cannot let a small key do everything. "#since NAME
-// MILLISECONDS" tells when a key was made, or made anew: a comment, so that they overlook it. Other
-// comments are read over, and gone when the file is written again. Missing: no keys.
+// Reads a file of keys. A line is "NAME TENANT [scope=use,sandbox=ID,expires=SECONDS,
+// older=HASH:SECONDS] SHA256-HEX". The settings in brackets are absent if all are usual (create, no
+// end). "#" begins a comment. A build from before scopes takes the third word for the hash and
+// refuses the file. So it cannot let a small key do everything.
+//
+// The comment "#since NAME MILLISECONDS" states when a key was made or made anew. Older builds skip
+// it. Other comments are lost when the file is written again. A missing file has no keys. Fails:
 // kInvalidArgument (bad_key_file).
 Result<KeyRing> load_keys(const std::string& path, Clock& clock = system_clock());
 // All of them, in place of what is there: whole or not at all, mode 0600, on the disk when it
@@ -22,7 +24,7 @@ Result<KeyRing> load_keys(const std::string& path, Clock& clock = system_clock()
 // directory's. No keys: no file.
 Result<void> save_keys(const std::string& path, const std::vector<KeyRecord>& records);
 
-// Tells whether a file was changed: by name, size and times. Zeros: there is none.
+// The name, size and times of a file, which show whether it was changed. Zeros: there is none.
 struct FileState {
   std::uint64_t inode = 0, size = 0;
   std::int64_t changed_ns = 0;
@@ -32,8 +34,8 @@ FileState state_of(const std::string& path);
 
 // The key in the file at `path` (made with a new one, mode 0600, if there is none).
 Result<std::string> ensure_key_file(const std::string& path);
-// A new one in place of what is there, whole or not at all, on the disk when it returns; the owner
-// stays. kNotFound (no_such_key): none is there.
+// Replaces the key file by a new key, whole or not at all. The key is on the disk when this
+// returns, and the owner of the file stays. Fails: kNotFound (no_such_key) if there is no file.
 Result<std::string> replace_key_file(const std::string& path);
 
 }  // namespace cay::server

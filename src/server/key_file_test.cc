@@ -45,8 +45,8 @@ TEST_F(KeyFileTest, FileRoundTrip) {
   EXPECT_EQ(load_keys(path).error().reason, "bad_key_file");
 }
 
-// What a build from before scopes would take for a hash is none: it refuses the file, and lets
-// nobody do more than was meant.
+// A build from before scopes reads a setting as a hash, which it is not. So it refuses the file,
+// and gives nobody more than was meant.
 TEST_F(KeyFileTest, OnlyTheUsualKeyLooksAsItDidBefore) {
   const std::string path = dir_.path() + "/keys";
   ASSERT_TRUE(save_keys(

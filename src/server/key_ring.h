@@ -22,7 +22,7 @@ inline KeyHash hash_key(std::string_view key) { return hash_secret(key); }
 std::string new_key();
 
 struct KeyRecord {
-  // What a rotated key was before; it opens until its time comes.
+  // The former secret of a rotated key. It opens until `until`.
   struct Older {
     KeyHash hash{};
     UnixMillis until = 0;
@@ -47,13 +47,13 @@ class KeyRing {
 
   // kAlreadyExists (key_name_in_use), kInvalidArgument (bad_key_name, bad_key_scope).
   Result<void> add(KeyRecord record);
-  // Compares with every key in constant time, so the answer's time tells nothing. Expired:
-  // kUnauthenticated (expired_key); not known: kUnauthenticated (unknown_key).
+  // Compares with every key in constant time, so that the time of the answer shows nothing.
+  // Fails: kUnauthenticated (expired_key, or unknown_key for a key that is not here).
   Result<Principal> find(std::string_view key) const;
   // Whether the key of this hash is let in now.
   bool opens(const KeyHash& hash) const;
-  // Whether the key that made it could make it now: it is let in, it is not a later one of the same
-  // name, and its scope is not another one.
+  // Returns whether the key that made the link could make it again. It must be let in with the same
+  // scope as then, and must not be a later key of the same name.
   bool stands_for(const Link& link) const;
   const std::vector<KeyRecord>& records() const { return records_; }
 

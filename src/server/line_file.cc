@@ -33,7 +33,7 @@ std::string LineFile::older(std::size_t number) const {
   return base + "." + std::to_string(number) + path_.substr(base.size());
 }
 
-// Where that cannot be done, the file that is there grows on.
+// If the file cannot be moved, it grows on.
 void LineFile::turn_over() {
   const std::string made = path_ + ".new";
   ::unlink(made.c_str());

@@ -19,7 +19,7 @@ class LineFile {
     std::uint64_t bytes = 64 << 20;
     std::size_t older = 8;
   };
-  // What another life of ours left without its end gets one.
+  // Adds an end to a line that an earlier process left without one.
   static Result<LineFile> open(std::string path, Limits limits);
 
   // One write(2): in the file (not yet on the disk) when it returns, or, where it fails, not at

@@ -1,5 +1,5 @@
-// A full disk is a limit on the size of files here: write(2) fails by it as by the other, after a
-// part of what was asked.
+// A limit on the size of files stands for a full disk. A write fails by it in the same way, after a
+// part of the bytes.
 #include "server/line_file.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace cay::server {
 namespace {
 
-// What is written past it fails, for the life of this.
+// Writes beyond the limit fail for the lifetime of this object.
 class NoRoomPast {
  public:
   explicit NoRoomPast(rlim_t bytes) : before_(::signal(SIGXFSZ, SIG_IGN)) {

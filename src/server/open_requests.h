@@ -20,7 +20,7 @@ class OpenRequests {
     End end;
   };
   using All = std::list<Open>;
-  // Of one request, for as long as it is at work; it may outlive the rest of this.
+  // The entry of one request while it is at work. It may outlive the OpenRequests.
   class Place {
    public:
     Place() = default;

@@ -117,7 +117,7 @@ std::optional<http::RequestHead> PublicUrl::seen(const http::RequestHead& head) 
     if (const auto name = told("X-Forwarded-Host"); is_authority(name)) host = name;
     if (const auto client = told("X-Forwarded-For"); is_authority(client)) peer = as_peer(client);
   }
-  // Asked by its public name, it answers with its public URL, whatever stands in between.
+  // A request to the public name gets the public URL, whatever proxies are in between.
   if (!host_.empty() && equals_ignoring_case(host_without_port(host), host_)) {
     scheme = scheme_;
     host = authority_;

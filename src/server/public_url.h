@@ -16,10 +16,9 @@ namespace cay::server {
 class PublicUrl {
  public:
   PublicUrl() = default;
-  // - `public_url`: such as "https://cay.example:8443"; empty means that there is none
-  // - `trusted_proxies`: addresses and networks ("10.0.0.0/8", "::1") whose headers
-  //   X-Forwarded-Proto, -Host and -For are accepted
-  // - `service_domain`: hosts below it have the scheme of the public URL
+  // `public_url` is such as "https://cay.example:8443". Empty means that there is none.
+  // `trusted_proxies` has addresses and networks ("10.0.0.0/8", "::1"). Their X-Forwarded-Proto,
+  // -Host and -For are accepted. Hosts below `service_domain` have the scheme of the public URL.
   // Fails: kInvalidArgument (bad_public_url, bad_trusted_proxy).
   static Result<PublicUrl> create(const std::string& public_url,
                                   const std::vector<std::string>& trusted_proxies,

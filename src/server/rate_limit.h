@@ -12,9 +12,9 @@ namespace cay::server {
 
 class RateLimit {
  public:
-  // `per_second` 0: no limit. `at_once`: how many seconds' worth whoever was silent may take
-  // together. `names`: how many are told apart at once; those beyond share one bucket, until others
-  // were silent for as long as theirs take to be full again.
+  // `per_second` 0 means no limit. `at_once` is how many seconds' worth a silent caller may use
+  // together. `names` is how many callers have a bucket of their own at once. Callers beyond that
+  // share one, until others were silent for as long as theirs take to be full again.
   RateLimit(std::uint32_t per_second, std::uint32_t at_once, Clock& clock, std::size_t names)
       : per_second_(per_second),
         most_(static_cast<double>(per_second) * at_once),

@@ -11,9 +11,9 @@
 
 namespace cay::api {
 
-// Returns each member that a PATCH has, with the new policy's words, and the names of proxy rules
-// and of their secrets: "policy: pypi.org, !evil.test; proxy 1: model with secret model-key; labels
-// 1: team".
+// Returns each member that a PATCH has. A policy comes with its words, and a proxy rule with its
+// name and its secret's name. An example: "policy: pypi.org, !evil.test; proxy 1: model with secret
+// model-key; labels 1: team".
 std::string changes_asked(const SandboxPatch& patch);
 // The same for the policy and the proxy rules of a creation. Empty: it has none.
 std::string settings_asked(const SandboxSpec& spec);

@@ -25,8 +25,8 @@ struct Collected {
 // out between (codec/kept_output.h). `part` of the room for answers holds what is kept.
 Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part);
 
-// Of a command that ran, whose output has no room in an answer: no kExhausted, for who repeats the
-// request would run it again. `where` it is.
+// The error for a command that ran and whose output has no room in an answer. It is not kExhausted:
+// a client that repeats the request would run the command again. `where` the output is.
 Error output_not_held(const std::string& ran, const std::string& where);
 
 // Bytes written up to the leader's end.

@@ -1,11 +1,12 @@
 // CommandSession: one command on one WebSocket, whatever the frames look like. A facade derives
 // from it and translates; the order of things is here.
 //
-// Three coroutines: the output goes out (pump), the client's frames come in (control), stdin is
-// written (feeder) out of a queue, so that a command that does not read its stdin cannot hold up a
-// kill. Output waits for the socket (what is not sent stays in the spool); a client that goes away
-// ends the session after the frames that it sent were obeyed: input that waits is written even
-// then, without a reader, for as long as the command runs.
+// Three coroutines share the work. The pump sends the output, the control reads the client's
+// frames, and the feeder writes stdin out of a queue. So a command that does not read its stdin
+// cannot hold up a kill. Output waits for the socket: what is not sent stays in the spool.
+//
+// A client that goes away ends the session after its frames were obeyed. Input that waits is
+// written even then, without a reader, for as long as the command runs.
 #pragma once
 #include <functional>
 #include <memory>
@@ -31,17 +32,17 @@ class CommandSession {
   // Called with the command that it starts, or attaches to.
   std::function<void(const CommandId&)> on_command;
 
-  // Until the command's end was told, or the client went. The session must outlive it.
+  // Runs until the client has the command's end, or has gone. The session must outlive it.
   asio::awaitable<void> run();
 
  protected:
   // From the client's first frame to a reader: starts or attaches.
   virtual Task<core::Reader> open(http::WsMessage first) = 0;
-  // Sends what says that it began.
+  // Sends the frame of the beginning.
   virtual Task<void> started(Command command) = 0;
   // Sends one event. The OutputEnd is the last.
   virtual Task<void> output(core::OutputEvent event) = 0;
-  // Says what went wrong, as the last frame. Its own failing is no matter: the client is gone.
+  // Sends the error as the last frame. A failure of this is ignored: the client is gone.
   virtual Task<void> failed(Error error) = 0;
   // A later frame of the client's.
   virtual Task<void> message(http::WsMessage message) = 0;
@@ -74,7 +75,7 @@ class CommandSession {
   core::Reader reader_;
   CommandId id_;
   StdinFeed feed_;
-  bool gone_ = false;  // the client: there is nobody to tell
+  bool gone_ = false;  // the client
   Event fed_;          // the feeder is done
 };
 

@@ -1,5 +1,6 @@
-// Names of services on the outside: the host ID--PORT.DOMAIN (ID--dl.DOMAIN for files), or a path
-// of the daemon's own host, /svc/ID/PORT and /dl/ID, where no name leads to the host form.
+// Names of services on the outside. A service has the host ID--PORT.DOMAIN, and files have
+// ID--dl.DOMAIN. If no name leads to these hosts, paths of the daemon's own host stand for them:
+// /svc/ID/PORT and /dl/ID.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -61,8 +61,8 @@ void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::i
   out = seconds;
 }
 
-// The clients look for words in the message to find which quota it is. 'sandbox' beside 'limit' or
-// 'count' is the number of sandboxes, whatever the rest is.
+// The clients search the message for words that name the quota. "sandbox" beside "limit" or "count"
+// means the number of sandboxes, whatever the rest is.
 Error quota(const char* resource, const char* unit, std::int64_t asked, std::uint64_t most) {
   return {Code::kExhausted, std::string("quota_") + resource,
           std::string(resource) + ": " + std::to_string(asked) + " " + unit +

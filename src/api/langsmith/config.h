@@ -1,4 +1,4 @@
-// What the LangSmith facade is told by the daemon.
+// The settings that the daemon gives to the LangSmith facade.
 #pragma once
 #include <functional>
 
@@ -12,7 +12,7 @@
 
 namespace cay::api::langsmith {
 
-// What of LangSmith's own is to be passed on: runs that are posted, or anything.
+// The requests to LangSmith's own API that are passed on: runs that are posted, or any.
 enum class Passing { kRuns, kAnything };
 
 struct LangsmithConfig {

@@ -20,15 +20,15 @@ constexpr std::uint64_t kUsualOutput = 2 << 20;  // of a command whose output no
 constexpr int kNormal = 1000;
 constexpr int kGoingAway = 1001;
 
-// How often in succession a run was closed so that its client asks again. These ask five times more
-// (section 4.7), and all that their user hears of a bare close is that it came: so the last of them
-// is told why.
+// Counts how often in succession a run was closed so that its client repeats it. A client does so
+// five times (section 4.7) and shows its user no reason for a bare close. So the last of them gets
+// the reason.
 class Refusals {
  public:
   // False: it was closed often enough.
   bool ask_again(const std::string& run) {
     if (counts_.size() >= kMostRuns)
-      counts_.clear();  // costs no more than that some of them are not told why
+      counts_.clear();  // some of them get no reason, and that is all
     if (++counts_[run] <= kRepeats) return true;
     counts_.erase(run);
     return false;
@@ -41,7 +41,7 @@ class Refusals {
   std::map<std::string, int> counts_;
 };
 
-// What the sessions of one route share.
+// The state that the sessions of one route share.
 struct Shared {
   OffsetIndex& offsets;
   std::shared_ptr<InputRoom> room;
@@ -94,8 +94,8 @@ class ExecuteSession final : public CommandSession {
     if (!reconnecting_ && !command.known) offsets_.began(key_);
     pty_ = command.pty;
     auto sent = co_await socket_->send_text(started_frame(command));
-    socket_->at_daemons_end(kGoingAway);  // not before it is sent: until then the client asks for
-                                          // the same run again after 1000 alone
+    // Not before it is sent: until then the client repeats the same run after 1000 alone.
+    socket_->at_daemons_end(kGoingAway);
     co_return sent;
   }
 
@@ -124,8 +124,8 @@ class ExecuteSession final : public CommandSession {
 
   Task<void> failed(Error error) override {
     const auto error_id = note_error(error);
-    // An error frame ends the run: who closes with 1000 before `started` is asked again, and under
-    // its id nothing runs twice (section 4.7).
+    // An error frame ends the run. After a close with 1000 before `started` the client repeats it,
+    // and under its id nothing runs twice (section 4.7).
     if (!run_.empty() && may_go_again(error) && refusals_.ask_again(run_)) {
       co_await socket_->close(kNormal, error.reason);
       co_return Result<void>();

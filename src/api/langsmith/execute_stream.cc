@@ -18,17 +18,17 @@ namespace {
 
 namespace json = codec::json;
 
-// Of both streams in one response, before the client must acknowledge: what these clients know from
-// their vendor.
+// The bytes of both streams in one response before the client must acknowledge. These clients know
+// the number from their vendor.
 constexpr std::uint64_t kUnacknowledged = 1 << 20;
-// Of raw bytes in one event: what a connection that breaks often still gets across whole.
+// The raw bytes in one event. A connection that breaks often still gets this much across whole.
 constexpr std::size_t kPiece = 16 * 1024;
 
 struct DaemonEnds {};
 using Item = std::variant<Result<core::OutputEvent>, DaemonEnds>;
 
-// What a response waits for, shared with the coroutines that wait for it: they may be unwound after
-// it is gone.
+// The events that a response waits for. The coroutines that wait for it share it, because they may
+// be unwound after the response is gone.
 struct Source {
   Source(asio::any_io_executor executor, core::Reader from)
       : reader(std::move(from)), items(executor, 1) {}
@@ -62,8 +62,8 @@ Task<Item> pop(std::shared_ptr<Source> source) {
 
 std::string_view name_of(Stream stream) { return stream == Stream::kStdout ? "stdout" : "stderr"; }
 
-// What stands for `length` dropped bytes: never longer than they were, so that offsets go on as
-// they are.
+// Returns the note in the place of `length` dropped bytes. It is never longer than they were, so
+// that the offsets stay.
 std::string note_of(std::uint64_t length) {
   std::string note = "\n[" + std::to_string(length) + " bytes of output were dropped here]\n";
   if (note.size() > length) note.resize(static_cast<std::size_t>(length));

@@ -30,7 +30,7 @@ class ExecuteTest : public LangsmithTest {
   }
   codec::json::object frame(std::size_t i) { return *codec::parse_object(socket->sent.at(i).data); }
   std::string raw(std::size_t i) { return socket->sent.at(i).data; }
-  // What a client makes of the frames of one stream; checks the offsets.
+  // Returns the text that a client makes of the frames of one stream. Checks the offsets.
   std::string text(const std::string& stream, std::uint64_t from = 0) {
     std::string out;
     for (std::size_t i = 0; i < socket->sent.size(); ++i) {
@@ -74,8 +74,8 @@ TEST_F(ExecuteTest, APlainRun) {
 }
 
 TEST_F(ExecuteTest, ADaemonThatEndsCostsNobodyARun) {
-  // Section 4.7: before `started` its clients ask again after 1000 alone (open() looks), and after
-  // it at once after 1001.
+  // Section 4.7: before `started` its clients repeat it after 1000 alone (open() checks the code).
+  // After it they come back at once after 1001.
   auto running = open(kExecute);
   EXPECT_EQ(frame(0).at("type").as_string(), "started");
   EXPECT_EQ(socket->end_code, 1001);
@@ -377,8 +377,8 @@ TEST_F(ExecuteTest, APostWithoutRoomForItsAnswer) {
   EXPECT_EQ(call("POST", base + "/execute", R"({"command":"x"})")->status, 200);
 }
 
-// "Not now" is nobody's mistake: these clients ask again after a 503, and after a close with 1000
-// before `started`.
+// "Not now" is no mistake of the caller's: these clients repeat the request after a 503, and after
+// a close with 1000 before `started`.
 class NotNowTest : public ExecuteTest {
  protected:
   testing::ExchangeHandle upgrade() {
@@ -432,11 +432,11 @@ TEST_F(NotNowTest, WhatRanBeforeTheDrainIsComeBackToAndTheRestAsksAgain) {
   expect_attached(kReconnect);
   expect_attached(kExecute);
   for (int i = 0; i < 5; ++i) expect_asked_again(kAnother);
-  auto last = open(kAnother);  // these clients give up now: whoever waits is told why
+  auto last = open(kAnother);  // these clients give up now, so that the last one gets the reason
   EXPECT_EQ(frame(0).at("error_type").as_string(), "NotReady");
   EXPECT_NE(raw(0).find("drained"), std::string::npos);
   expect_asked_again(kAnother);
-  auto old = open(R"({"type":"execute","command":"y"})");  // no id: asked again, it could run twice
+  auto old = open(R"({"type":"execute","command":"y"})");  // no id: a repeat could run twice
   EXPECT_EQ(frame(0).at("error_type").as_string(), "NotReady");
   EXPECT_EQ(commands().started.size(), 1U);
   drain(false);

@@ -10,8 +10,8 @@ namespace cay::api::langsmith {
 
 std::string started_frame(const Command& command);
 std::string output_frame(Stream stream, const TextPiece& piece);
-// The end of a command in these clients' words: an exit code, or an error's type and message for
-// ends that are no exit of the program's own.
+// The end of a command in these clients' words: an exit code, or the type and the message of an
+// error.
 struct EndWords {
   int exit_code = 0;
   std::string error_type;  // empty: exit_code has it
@@ -22,8 +22,8 @@ EndWords end_words(const Command& command);
 std::string end_frame(const Command& command);
 std::string error_frame(std::string_view error_type, std::string_view message);
 
-// The members of an "execute" frame, of POST /execute/stream/start (the same, without those that
-// need a way back), or of POST /execute (with other names for the same).
+// The request that a command came by. Each has other members or other names for the same. The
+// stream's lacks the members that need a way back.
 enum class Transport { kWebSocket, kStream, kHttp };
 Result<CommandSpec> read_execute(const codec::json::object& in, Transport transport);
 

@@ -27,7 +27,7 @@ constexpr const char* kTracePaths[] = {
     "runs",       "sessions", "datasets", "examples", "feedback",
     "prompts",    "repos",    "commits",  "public",   "settings",
     "workspaces", "orgs",     "otel",     "traces",   "annotation-queues"};
-// Of them what takes runs in and gives nothing back.
+// The routes of LangSmith that take runs in and give nothing back.
 constexpr std::pair<const char*, const char*> kIngest[] = {
     {"POST", "/runs"}, {"POST", "/runs/batch"}, {"POST", "/runs/multipart"}};
 constexpr const char* kVersion = "0.16.0";  // the least that the newest clients accept
@@ -53,7 +53,7 @@ asio::awaitable<void> no_such_run(ExchangePtr exchange) {
   co_await exchange->respond(std::move(response));
 }
 
-// How many segments name what a path is about: those that only say api and version, and the next.
+// Returns how many segments name the subject of a path: those for api and version, and the next.
 template <class Segments>
 std::size_t naming(const Segments& segments) {
   std::size_t count = 0;
@@ -122,7 +122,7 @@ class Table {
 
   void add_all() {
     for (const char* root : kRoots) add_root(root);
-    // What else LangSmith's clients ask for: its paths are many, and grow.
+    // Other requests of LangSmith's clients: its paths are many, and grow.
     const http::Router& router = router_;
     router_.fall_back([&router](const http::RequestHead& head) { return !is_cays(router, head); },
                       passing(Passing::kAnything), whole());
@@ -157,8 +157,8 @@ class Table {
                                                   : no_such_run(std::move(exchange));
     };
   }
-  // The upstream's key may do everything there, with everybody's: so may whoever it is lent to.
-  // Where there is none, what is said is how to have one.
+  // The upstream's key may do everything there, with the data of all its users. So a caller needs
+  // as much here. Without an upstream the answer explains how to set one.
   Right whole() const { return config_.forward ? Right::kHost : Right::kManage; }
 
   void add_root(const std::string& root) {

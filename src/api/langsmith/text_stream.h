@@ -25,9 +25,9 @@ class TextStream {
 
   // `offset` is where the bytes lie in the raw stream. False: not where the last ones ended.
   bool feed(std::uint64_t offset, std::string_view bytes, std::vector<TextPiece>& out);
-  // `length` bytes at `offset` are no longer there. A note stands in their place: it takes the
-  // first of their offsets, and the bytes behind keep their offset, so that all readers count
-  // alike. (Dropped bytes count as they were, without the few U+FFFD that they would have become.)
+  // Skips `length` bytes at `offset` that are not there. A note stands in their place and takes the
+  // first of their offsets. The bytes behind keep their offset, so that all readers count alike.
+  // Dropped bytes count as they were, without the few U+FFFD that they would have become.
   bool skip(std::uint64_t offset, std::uint64_t length, std::vector<TextPiece>& out);
   // The end of the stream: what is held back becomes U+FFFD.
   void finish(std::vector<TextPiece>& out);

@@ -18,8 +18,8 @@ std::string random_raw(std::mt19937& random, std::size_t size) {
   return raw;
 }
 
-// Property: a client that comes back at any offset that it may have counted gets exactly the rest,
-// from any mark, in pieces that are valid and lie end to end.
+// Property: a client that comes back at any offset that it may have counted gets exactly the rest.
+// It does so from any mark, in pieces that are valid and lie end to end.
 TEST(TextStreamTest, EveryReconnectGetsExactlyTheRest) {
   std::mt19937 random(11);  // NOLINT: a fixed seed, so that a failure comes again
   for (int round = 0; round < 400; ++round) {

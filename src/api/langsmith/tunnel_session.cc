@@ -81,7 +81,8 @@ asio::awaitable<void> TunnelSession::read_in() {
   co_await say_all();  // a go-away, after broken rules
 }
 
-// What the client has sent, into yamux_ (whose events refer to buffer_). False: it has gone.
+// Feeds the client's next bytes to yamux_, whose events refer to buffer_. False: the client has
+// gone.
 asio::awaitable<bool> TunnelSession::feed_some() {
   if (piped_ == nullptr) {
     auto message = co_await socket_->read();
@@ -284,8 +285,8 @@ Task<void> TunnelSession::up(FlowPtr flow, core::Tunnel& tunnel) {
 Task<void> TunnelSession::up_and_linger(FlowPtr flow, core::Tunnel& tunnel) {
   auto written = co_await up(flow, tunnel);
   if (flow->reset) co_return given_up();
-  // Also when writing failed: what the program sent before it broke the connection is still to be
-  // told.
+  // Even if writing failed, the client gets the bytes that the program sent before it broke the
+  // connection.
   static_cast<void>(written);
   auto deadline = deadline_in(kLinger);
   std::uint64_t moved = flow->moved;

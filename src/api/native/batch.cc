@@ -113,8 +113,8 @@ std::string files_asked(const Batch& batch) {
   return out;
 }
 
-// Never fails: a file that cannot be read is told in its place. `room` is what the answer still
-// holds, in JSON, and `part` has the rest.
+// Never fails: the error of a file that cannot be read stands in its place. `room` is how many
+// bytes of JSON the answer can still hold, and `part` has the rest.
 asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref, std::string path,
                                  FileAs as, std::uint64_t most, std::uint64_t& room,
                                  AnswerPart part) {
@@ -125,8 +125,8 @@ asio::awaitable<object> read_one(core::Cay& cay, Principal who, std::string ref,
     co_return out;
   }
   const std::uint64_t size = file->info.size;
-  // Raw bytes are never more than their JSON: one past the room tells that it does not fit. Files
-  // of /proc and the like say that they are empty.
+  // Raw bytes are never more than their JSON, so that one byte past the room shows that the file
+  // does not fit. Files of /proc and the like have a size of 0.
   const std::uint64_t used = kMostAnswer - room;
   most = std::min(most, room + 1);
   if (size > 0) most = std::min(most, size);
@@ -170,8 +170,8 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
   if (!parsed) co_return std::move(parsed).error();
   const Principal who = exchange->principal();
   const std::string ref = param(*exchange, "ref");
-  // Before anything: a failing read is told in its place, but a sandbox that is not there is no
-  // matter of one read.
+  // First of all, because a failing read stands in its own place, and a missing sandbox concerns
+  // them all.
   auto there = co_await cay.sandboxes().get(who, ref);
   if (!there) co_return std::move(there).error();
   const auto part = cay.answers().begin(who.tenant);

@@ -1,4 +1,4 @@
-// The WebSocket of a command: byte-exact streams with offsets (openapi.json tells the frames).
+// The WebSocket of a command: byte-exact streams with offsets. openapi.json describes the frames.
 #include "api/common/command_session.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"

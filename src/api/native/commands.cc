@@ -25,9 +25,9 @@ Result<codec::CommandRequest> request_of(const object& body) {
   return out;
 }
 
-// One stream of a command as bytes: to its end, or to what was there when it was asked for. The gap
-// that the answer's head told of is passed over; at any other it fails, which breaks the
-// connection: no reader takes the body for whole.
+// Reads one stream of a command as bytes, to its end or to the end at the time of the request. It
+// passes over the gap that the head of the answer names. At any other gap it fails, which breaks
+// the connection, so that no reader takes the body for whole.
 class OutputSource : public ByteSource {
  public:
   OutputSource(core::Reader reader, Stream stream, std::uint64_t offset, const StreamExtent& told,

@@ -1,4 +1,4 @@
-// What every native handler takes out of a request.
+// Helpers of every native handler for reading a request.
 #pragma once
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ std::string query_or(http::Exchange& exchange, std::string_view name, std::strin
 Result<bool> query_bool(http::Exchange& exchange, std::string_view name, bool otherwise);
 Result<std::uint64_t> query_number(http::Exchange& exchange, std::string_view name,
                                    std::uint64_t otherwise, std::uint64_t min, std::uint64_t max);
-// Of something numbered: the number of the last that was seen, or `now`.
+// A position in a numbered list: the number of the last entry that was seen, or `now`.
 struct Position {
   std::uint64_t after = 0;
   bool from_now = false;
@@ -32,7 +32,7 @@ Result<std::string> query_path(http::Exchange& exchange);
 FileAs query_as(http::Exchange& exchange);
 FileAs file_as(std::string user);
 
-// The body as an object; Content-Length 0 and no body count as {} when `empty` says so.
+// Returns the body as an object. No body counts as {} if `empty` allows it.
 Task<codec::json::object> body_object(ExchangePtr exchange, std::size_t limit,
                                       codec::Empty empty = codec::Empty::kRefused);
 

@@ -50,8 +50,8 @@ asio::awaitable<void> set_at_end(core::Cay& cay, Event& ends) {
   ends.set();
 }
 
-// What it wrote till its end. A daemon that ends first says so at once: the command goes on, and
-// whoever asks again under its id finds it.
+// Collects the command's output to its end. If the daemon ends first, it answers so at once. The
+// command goes on, and a request with the same id finds it.
 Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most,
                                   AnswerPart part) {
   const auto loop = co_await asio::this_coro::executor;
@@ -94,7 +94,7 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
     auto written =
         co_await write_all(cay, who, sandbox, command.id, *std::move(request.stdin_bytes));
     if (!written) written = of_one_that_began(std::move(written).error());
-    // A command that ends before it has read all is nothing to complain of: its end tells.
+    // A command may end before it has read all. The answer has its end.
     if (!written && !stdin_is_over(written.error())) {
       auto killed =
           co_await kill_for_lost_input(cay, who, sandbox, command.id, std::move(written).error());

@@ -9,8 +9,8 @@
 
 namespace cay::api::native {
 
-// Before anything is begun: whether there is room for what is asked for. It is seldom written, so
-// nothing is taken yet.
+// Checks before the command begins that there is room for the requested output. Few commands write
+// that much, so that nothing is taken yet.
 Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part);
 
 struct Ran : Collected {

@@ -48,8 +48,8 @@ Result<Given> given_in(const object& body) {
   return out;
 }
 
-// A value that comes in clear is nowhere once it was closed, nor if the request is refused: neither
-// in the text, nor in its parsed form.
+// Reads a secret. A value in clear is overwritten once it was closed or the request was refused, in
+// the text and in its parsed form.
 Task<Given> given(ExchangePtr exchange) {
   auto text = co_await exchange->read_body(kSecretBodyLimit);
   if (!text) co_return std::move(text).error();

@@ -1,6 +1,6 @@
-// The WebSocket of one TCP connection into a sandbox (openapi.json tells the frames). Both sides
-// are read at all times, whatever the other takes: credit holds a sender back, not the socket, so
-// that pings go through while a program inside reads nothing for an hour.
+// The WebSocket of one TCP connection into a sandbox. openapi.json describes the frames. Both sides
+// are read at all times. Credit holds a sender back, not the socket, so that pings go through while
+// a program inside reads nothing for an hour.
 #include <boost/asio/this_coro.hpp>
 #include <algorithm>
 #include <deque>
@@ -52,7 +52,7 @@ class TunnelSession {
     if (failure_) {
       object frame{{"type", "error"}, {"error", codec::to_json(*failure_, note_error(*failure_))}};
       auto told = co_await socket_->send_text(codec::write(frame));
-      static_cast<void>(told);  // the close tells as much
+      static_cast<void>(told);  // the close is enough
     }
     co_await socket_->close(kNormal, "");
   }
@@ -107,7 +107,7 @@ class TunnelSession {
 
   asio::awaitable<void> up() {
     auto done = co_await pump_up();
-    // A broken connection is told by the other direction, after the last bytes that came.
+    // The other direction reports a broken connection, after the last bytes that came.
     if (done) finished_one();
   }
   Task<void> pump_up() {
@@ -174,7 +174,7 @@ class TunnelSession {
   std::uint64_t credit_ = kWindow;  // the client takes
   bool client_eof_ = false;
   bool client_gone_ = false;
-  int finished_ = 0;  // directions told to their ends
+  int finished_ = 0;  // directions whose end the client has
   std::optional<Error> failure_;
   Event changed_;
   Event over_;
@@ -187,8 +187,8 @@ std::string_view plain(std::string_view address) {
 }
 
 // Bytes with no framing. A proxy in between could take the end of one direction for both, and TLS
-// has no such ends: the client names the address that it speaks from, and it has to be the one that
-// is seen here.
+// has no such ends. So the client sends its own address, and it has to be the one that is seen
+// here.
 Result<void> check_direct(const http::RequestHead& head) {
   const auto from = head.headers.get("Cay-Tunnel-From");
   if (!head.retold && head.scheme == "http" && from && !from->empty() &&
@@ -212,11 +212,11 @@ Task<void> tunnel_unframed(core::Cay& cay, ExchangePtr exchange, Principal who, 
   if (!passed) {
     note_error(passed.error());
     auto* kernels = dynamic_cast<PipedStream*>(client.get());
-    if (kernels != nullptr) {  // what the program inside said before it broke off
+    if (kernels != nullptr) {  // the program's bytes from before it broke off
       co_await kernels->let_arrive();
     }
   }
-  co_return Result<void>();  // a break is told by a reset
+  co_return Result<void>();  // a break becomes a reset
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Frames of a WebSocket's client, read as the daemon reads them: messages within their limit, text
-// that is UTF-8, and one end with a code and at most as much of a reason as fits into its frame.
+// Reads a WebSocket client's frames as the daemon does. Messages stay within their limit, and text
+// is UTF-8. There is one end, with a code and a reason that fits into its frame.
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -33,7 +33,8 @@ struct DispatchTest : ::testing::Test {
   std::mutex mutex;
   std::condition_variable written;
   std::vector<AccessRecord> records, begun_records;
-  std::size_t asked = 0, begun_at_act = 0;  // how many beginnings were told when a handler acted
+  // `begun_at_act`: the beginnings that were logged when a handler acted.
+  std::size_t asked = 0, begun_at_act = 0;
   http::Handler handler;
   std::unique_ptr<OpenRequests> open;
   std::unique_ptr<TestServer> server;
