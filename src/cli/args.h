@@ -145,7 +145,9 @@ struct TopArgs {
   bool once = false;
 };
 struct SnapshotsArgs {};
-struct DoctorArgs {};
+struct DoctorArgs {
+  std::vector<std::string> names;  // of features; empty: all
+};
 struct VersionArgs {};
 struct EnvArgs {};
 struct CompletionArgs {

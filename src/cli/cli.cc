@@ -50,7 +50,7 @@ struct Dispatch {
   int operator()(const PolicyArgs& args) const { return policy_command(at, args); }
   int operator()(const DrainArgs& args) const { return drain_command(at, args); }
   int operator()(const SnapshotsArgs& /*args*/) const { return snapshots_command(at); }
-  int operator()(const DoctorArgs& /*args*/) const { return doctor_command(at); }
+  int operator()(const DoctorArgs& args) const { return doctor_command(at, args); }
   int operator()(const VersionArgs& /*args*/) const { return version_command(at); }
   int operator()(const EnvArgs& /*args*/) const { return env_command(at); }
   int operator()(const CompletionArgs& args) const {

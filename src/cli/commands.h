@@ -46,7 +46,7 @@ int url_command(Context& at, const UrlArgs& args);
 
 int drain_command(Context& at, const DrainArgs& args);
 int snapshots_command(Context& at);
-int doctor_command(Context& at);
+int doctor_command(Context& at, const DoctorArgs& args);
 int version_command(Context& at);
 int env_command(const Context& at);
 

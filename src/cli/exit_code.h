@@ -6,6 +6,7 @@ namespace cay::cli {
 
 constexpr int kOk = 0;
 constexpr int kLeftOut = 1;  // of cp: the rest was copied
+constexpr int kMissing = 1;  // of doctor FEATURE: the host lacks it
 constexpr int kTimedOut = 124;
 constexpr int kOurFailure = 125;
 constexpr int kNotExecutable = 126;

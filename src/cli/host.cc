@@ -2,6 +2,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -80,9 +81,24 @@ std::vector<sdk::Feature> local_features() {
           root()};
 }
 
+// Keeps those of these names, and returns the exit code. Without names it keeps all.
+int keep_named(std::vector<sdk::Feature>& features, const std::vector<std::string>& names) {
+  if (names.empty()) return kOk;
+  std::vector<sdk::Feature> out;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(features, name, &sdk::Feature::name);
+    if (found == features.end())
+      throw ApiError(ErrorCode::kNotFound, "feature_not_found",
+                     "there is no feature '" + name + "': `cay doctor` lists them");
+    out.push_back(*found);
+  }
+  features = std::move(out);
+  return std::ranges::all_of(features, &sdk::Feature::ok) ? kOk : kMissing;
+}
+
 }  // namespace
 
-int doctor_command(Context& at) {
+int doctor_command(Context& at, const DoctorArgs& args) {
   std::vector<sdk::Feature> features;
   bool daemon = true;
   std::string why;
@@ -93,13 +109,14 @@ int doctor_command(Context& at) {
     why = error.what();
     features = local_features();
   }
+  const int code = keep_named(features, args.names);
   if (at.json) {
     print(features_json(features, daemon));
-    return kOk;
+    return code;
   }
   if (!daemon) print("The daemon cannot be asked: " + why + ".\nWhat can be seen from here:\n\n");
   print(doctor_table(features));
-  return kOk;
+  return code;
 }
 
 int snapshots_command(Context& at) {

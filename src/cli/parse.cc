@@ -602,9 +602,13 @@ class Parser {
     add<SnapshotsArgs>(
         "snapshots", "What a sandbox can boot from", "  cay snapshots\n",
         [](Texts&) { return SnapshotsArgs{}; }, "Host");
-    add<DoctorArgs>(
+    auto doctor = std::make_shared<DoctorArgs>();
+    auto* looked_at = add<DoctorArgs>(
         "doctor", "What this host offers, what is missing, and what mends it",
-        "  cay doctor\n  cay doctor --json\n", [](Texts&) { return DoctorArgs{}; }, "Host");
+        "  cay doctor\n  cay doctor --json\n"
+        "  cay doctor kernel                         one of them; exit code 1 if it is missing\n",
+        [doctor](Texts&) { return *doctor; }, "Host");
+    looked_at->add_option("FEATURE", doctor->names, "These alone (default: all)");
     auto drain = std::make_shared<DrainArgs>();
     auto* emptied = add<DrainArgs>(
         "drain", "Begin nothing new on this host, and wait for running commands",

@@ -136,6 +136,18 @@ std::string command_table(const std::vector<sdk::CommandInfo>& items) {
   return table({"ID", "STATE", "EXIT", "OUTPUT", "STARTED", "COMMAND"}, rows);
 }
 
+namespace {
+
+// The lines after the first stand below it: a remedy may be a piece of a settings file.
+std::string indented(const std::string& text) {
+  std::string out;
+  for (const char c : printable(text, Newlines::kKept))
+    out += c == '\n' ? std::string("\n    ") : std::string(1, c);
+  return out;
+}
+
+}  // namespace
+
 std::string doctor_table(const std::vector<sdk::Feature>& items) {
   std::vector<Row> rows;
   std::string remedies, additions;
@@ -143,7 +155,7 @@ std::string doctor_table(const std::vector<sdk::Feature>& items) {
     rows.push_back({item.ok ? "ok" : "MISSING", item.name, item.found, item.fallback});
     if (!item.remedy.empty())
       (item.ok ? additions : remedies) +=
-          "  " + printable(item.name) + ": " + printable(item.remedy) + "\n";
+          "  " + printable(item.name) + ": " + indented(item.remedy) + "\n";
   }
   std::string out = table({"", "FEATURE", "FOUND", "USED INSTEAD"}, rows);
   if (!remedies.empty()) out += "\nWhat mends it:\n" + remedies;
