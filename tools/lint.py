@@ -163,6 +163,31 @@ def check_reasons():
     return bad
 
 
+def command_complaints(listed, entries, documented):
+    """Yields commands of the CLI that one place lacks: COMMANDS in CMake, an entry, docs/cli.md."""
+    for name in sorted(entries - listed):
+        yield f"src/cli: {name}_entry() is not in COMMANDS of CMakeLists.txt"
+    for name in sorted(listed - documented):
+        yield f"docs/cli.md: the command {name} is missing"
+
+
+def check_commands():
+    cmake = (ROOT / "src/cli/CMakeLists.txt").read_text(encoding="utf-8")
+    listed = set(re.search(r"set\(COMMANDS ([^)]*)\)", cmake).group(1).split())
+    entries = set()
+    for path in (ROOT / "src/cli").glob("*.cc"):
+        if not TEST_ROOMS.search(str(path.relative_to(ROOT))):
+            entries |= set(
+                re.findall(r"^Command (\w+)_entry\(\)", path.read_text(encoding="utf-8"), re.M)
+            )
+    table = re.findall(r"^\| (`.*?) \|", (ROOT / "docs/cli.md").read_text(encoding="utf-8"), re.M)
+    documented = {word for row in table for word in re.findall(r"`(\w+)", row)}
+    bad = list(command_complaints(listed, entries, documented))
+    for complaint in bad:
+        print(complaint)
+    return len(bad)
+
+
 def promise_complaints(promises, exists):
     """Yields what is wrong with the promises of tests/promises.toml."""
     seen = set()
@@ -287,6 +312,8 @@ def self_check():
     twice = [{"id": "T1", "text": "x", "tests": ["a"]}, {"id": "T1", "text": "", "tests": []}]
     if len(list(promise_complaints(twice, lambda test: test != "a"))) != 3:
         missed.append("promises")
+    if len(list(command_complaints({"ls", "rm"}, {"ls", "cp"}, {"ls"}))) != 2:
+        missed.append("commands")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
         return 1
@@ -301,6 +328,7 @@ if __name__ == "__main__":
         self_complaints
         + check_tree()
         + check_reasons()
+        + check_commands()
         + check_promises()
         + check_format()
         + check_patches()

@@ -1,9 +1,8 @@
-// The user's arguments: one struct for each command, filled by parse().
+// The user's arguments: one struct for each command, filled when it is parsed.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "cay/types.h"
@@ -152,18 +151,6 @@ struct VersionArgs {};
 struct EnvArgs {};
 struct CompletionArgs {
   std::string script;
-};
-
-using Args =
-    std::variant<RunArgs, CreateArgs, LsArgs, ExecArgs, CpArgs, TunnelArgs, UrlArgs, LogsArgs,
-                 AttachArgs, PsArgs, KillArgs, StopArgs, StartArgs, PauseArgs, ResumeArgs, RmArgs,
-                 RenameArgs, LabelArgs, SetArgs, StatsArgs, DrainArgs, EventsArgs, UsageArgs,
-                 ProgramsArgs, NetArgs, PolicyArgs, SecretArgs, ProxyArgs, TopArgs, SnapshotsArgs,
-                 DoctorArgs, VersionArgs, EnvArgs, CompletionArgs>;
-
-struct Invocation {
-  Args args;
-  bool json = false;
 };
 
 }  // namespace cay::cli

@@ -1,5 +1,11 @@
 #include "cli/completion.h"
 
+#include <memory>
+
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/render.h"
 
 namespace cay::cli {
@@ -32,7 +38,8 @@ std::string bash(const std::vector<CompletionWord>& words) {
          "  esac\n"
          "  case $cur in\n"
          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
-         "    *) [ -n \"$names\" ] && COMPREPLY=($(compgen -W \"$(cay ls -q 2>/dev/null)\" -- \"$cur\")) ;;\n"
+         "    *) [ -n \"$names\" ] && COMPREPLY=($(compgen -W \"$(cay ls -q 2>/dev/null)\" -- "
+         "\"$cur\")) ;;\n"
          "  esac\n"
          "}\n"
          "complete -o default -F _cay cay\n";
@@ -78,10 +85,39 @@ std::string fish(const std::vector<CompletionWord>& words) {
 
 }  // namespace
 
+namespace {
+
+int completion_command(Context& /*at*/, const CompletionArgs& args) {
+  print(args.script);
+  return kOk;
+}
+
+}  // namespace
+
 std::string completion_script(std::string_view shell, const std::vector<CompletionWord>& words) {
   if (shell == "zsh") return zsh(words);
   if (shell == "fish") return fish(words);
   return bash(words);
+}
+
+Command completion_entry() {
+  const auto shell = std::make_shared<std::string>();
+  return {.name = "completion",
+          .help = "Print a completion script for a shell",
+          .examples =
+              "  cay completion bash > /etc/bash_completion.d/cay\n"
+              "  cay completion zsh > \"${fpath[1]}/_cay\"\n"
+              "  cay completion fish > ~/.config/fish/completions/cay.fish\n",
+          .group = kHostGroup,
+          .options =
+              [shell](Options& to) {
+                to.choice("SHELL", *shell, {"bash", "zsh", "fish"}, "bash, zsh or fish",
+                          Options::Need::kRequired);
+              },
+          .args = [shell](const Line& line) -> std::any {
+            return CompletionArgs{completion_script(*shell, line.commands())};
+          },
+          .run = runs(completion_command)};
 }
 
 }  // namespace cay::cli

@@ -6,13 +6,17 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
 #include "base/sparse_file.h"
 #include "base/unique_fd.h"
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "cli/values.h"
 #include "client/errors.h"
 #include "client/new_file.h"
@@ -226,8 +230,6 @@ CopyPath copy_path(const std::string& text) {
   return *std::move(parsed);
 }
 
-}  // namespace
-
 int cp_command(Context& at, const CpArgs& args) {
   const CopyPath from = copy_path(args.from);
   const CopyPath to = copy_path(args.to);
@@ -256,6 +258,49 @@ int cp_command(Context& at, const CpArgs& args) {
   }
   if (at.json && to.path != "-") print(copy_json(report));
   return report.left_out > 0 ? kLeftOut : kOk;
+}
+
+}  // namespace
+
+Command cp_entry() {
+  struct State {
+    CpArgs args;
+    std::string max_size;
+  };
+  const auto state = std::make_shared<State>();
+  return {
+      .name = "cp",
+      .help = "Copy files and directories into and out of a sandbox",
+      .examples =
+          "  cay cp main.py box:/app/\n"
+          "  cay cp project box:/src                   a directory, with what is in it\n"
+          "  cay cp box:/app/out ./out\n"
+          "  git archive HEAD | cay cp - box:/tmp/src.tar\n"
+          "  cay cp box:/etc/os-release -\n\n"
+          "As with cp -r: into TO if that is a directory, else as TO. `FROM/.` is the contents. "
+          "From "
+          "a sandbox nothing\n"
+          "is written outside TO; links that lead out of it are left out unless --keep-links. A "
+          "file is there when it is\n"
+          "whole; zeros of it take no disk.\n",
+      .options =
+          [state](Options& to) {
+            CpArgs& args = state->args;
+            to.needed("FROM", args.from, "Local path, '-' for stdin, or SANDBOX:/path");
+            to.needed("TO", args.to, "Local path, '-' for stdout, or SANDBOX:/path");
+            to.text("-u,--user", args.user, "Who reads or writes inside (default: root)");
+            to.ignored_flag("-r,-R,--recursive",
+                            "As cp(1) has it; directories are copied whole without it, too");
+            to.text("--max-size", state->max_size,
+                    "Refuse to copy more than this out of a sandbox, holes counted (default: 64G)");
+            to.flag("--keep-links", args.keep_links, "Make links that lead out of the tree, too");
+          },
+      .args = [state](const Line&) -> std::any {
+        if (!state->max_size.empty())
+          state->args.max_bytes = must_some(state->max_size, "--max-size");
+        return state->args;
+      },
+      .run = runs(cp_command)};
 }
 
 }  // namespace cay::cli

@@ -1,11 +1,15 @@
 // cay drain: begin nothing new on this host, wait for what runs, then stop or leave.
 #include <chrono>
+#include <memory>
 #include <thread>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/patient.h"
+#include "cli/values.h"
 #include "codec/json.h"
 
 namespace cay::cli {
@@ -44,8 +48,6 @@ std::string counted(std::int64_t number, const std::string& one) {
   return std::to_string(number) + " " + one + (number == 1 ? "" : one.ends_with("x") ? "es" : "s");
 }
 
-}  // namespace
-
 int drain_command(Context& at, const DrainArgs& args) {
   if (args.undo) {
     const Status status = status_from(at.client.request("POST", kRoute, R"({"draining":false})"));
@@ -64,7 +66,8 @@ int drain_command(Context& at, const DrainArgs& args) {
     status = ask("GET", "");
     if (status.draining) continue;
     print_error(
-        "the daemon was started anew, or somebody undid it, and this host admitted again: it is drained again from now on");
+        "the daemon was started anew, or somebody undid it, and this host admitted again: it is "
+        "drained again from now on");
     status = ask("POST", R"({"draining":true})");
   }
   const bool late = status.busy();
@@ -87,6 +90,41 @@ int drain_command(Context& at, const DrainArgs& args) {
           " up. `cay drain --undo` admits again.\n");
   }
   return late ? kTimedOut : kOk;
+}
+
+}  // namespace
+
+Command drain_entry() {
+  struct State {
+    DrainArgs args;
+    std::string timeout;
+  };
+  const auto state = std::make_shared<State>();
+  return {
+      .name = "drain",
+      .help = "Begin nothing new on this host, and wait for running commands",
+      .examples =
+          "  cay drain --timeout 10m --stop            then the host may be upgraded or switched "
+          "off\n"
+          "  cay drain --timeout 0                     begin nothing new; do not wait\n"
+          "  cay drain --undo\n\n"
+          "Exit code 0: no command runs any more. 124: the time was over first; with --stop what "
+          "still ran was ended.\n",
+      .group = kHostGroup,
+      .options =
+          [state](Options& to) {
+            to.text("--timeout", state->timeout, "Wait so long for running commands (default: 5m)");
+            to.flag("--stop", state->args.stop,
+                    "Then stop every sandbox (default: leave them running)");
+            to.flag("--undo", state->args.undo, "Admit again");
+          },
+      .args = [state](const Line&) -> std::any {
+        if (!state->timeout.empty())
+          state->args.timeout_s = must(parse_duration(state->timeout), "--timeout");
+        if (state->args.stop && state->args.undo) wrong("--undo", "and --stop do not go together");
+        return state->args;
+      },
+      .run = runs(drain_command)};
 }
 
 }  // namespace cay::cli

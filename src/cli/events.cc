@@ -1,8 +1,11 @@
 // cay events: what happened, and what happens.
+#include <memory>
 #include <string>
 
 #include "cli/answers.h"
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/patient.h"
@@ -58,8 +61,6 @@ void show(const json::object& page, bool as_json) {
   }
 }
 
-}  // namespace
-
 int events_command(Context& at, const EventsArgs& args) {
   std::string after = args.after;
   for (bool first = true;; first = false) {
@@ -75,6 +76,30 @@ int events_command(Context& at, const EventsArgs& args) {
     if (!args.follow && next == codec::write(page.at("last"))) return kOk;
     after = next;
   }
+}
+
+}  // namespace
+
+Command events_entry() {
+  const auto args = std::make_shared<EventsArgs>();
+  return {.name = "events",
+          .help = "What happened to sandboxes and commands, in order",
+          .examples =
+              "  cay events --sandbox box\n"
+              "  cay events --follow --after now --json     one JSON object a line, from now on\n"
+              "  cay events --after 1200 --type command.ended\n",
+          .group = kHostGroup,
+          .options =
+              [args](Options& to) {
+                to.flag("-f,--follow", args->follow, "Go on, and wait for what happens");
+                to.text("--after", args->after,
+                        "The number of the last event seen, or now (default: all that are kept)");
+                to.text("--sandbox", args->sandbox, "Id or name");
+                to.texts("--type", args->types,
+                         "A type, or its beginning up to a dot: command.; repeatable");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(events_command)};
 }
 
 }  // namespace cay::cli

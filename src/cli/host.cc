@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -96,8 +99,6 @@ int keep_named(std::vector<sdk::Feature>& features, const std::vector<std::strin
   return std::ranges::all_of(features, &sdk::Feature::ok) ? kOk : kMissing;
 }
 
-}  // namespace
-
 int doctor_command(Context& at, const DoctorArgs& args) {
   std::vector<sdk::Feature> features;
   bool daemon = true;
@@ -119,14 +120,14 @@ int doctor_command(Context& at, const DoctorArgs& args) {
   return code;
 }
 
-int snapshots_command(Context& at) {
+int snapshots_command(Context& at, const SnapshotsArgs& /*args*/) {
   const auto items = at.client.snapshots();
   print(at.json ? snapshots_json(items) : snapshot_table(items));
   return kOk;
 }
 
 // Uses no daemon: it prints the settings that every other command uses.
-int env_command(const Context& at) {
+int env_command(Context& at, const EnvArgs& /*args*/) {
   const auto found = sdk::ClientOptions::from_environment();
   if (found.api_key.empty())
     throw ApiError(ErrorCode::kUnauthenticated, "no_key", found.key_problem);
@@ -143,7 +144,7 @@ int env_command(const Context& at) {
   return kOk;
 }
 
-int version_command(Context& at) {
+int version_command(Context& at, const VersionArgs& /*args*/) {
   std::string daemon, why;
   try {
     daemon = at.client.version().version;
@@ -157,6 +158,55 @@ int version_command(Context& at) {
   print("cay " + std::string(kVersion) + "\n" +
         (why.empty() ? "daemon " + daemon : "daemon: " + why) + "\n");
   return kOk;
+}
+
+}  // namespace
+
+Command snapshots_entry() {
+  return {.name = "snapshots",
+          .help = "What a sandbox can boot from",
+          .examples = "  cay snapshots\n",
+          .group = kHostGroup,
+          .args = [](const Line&) -> std::any { return SnapshotsArgs{}; },
+          .run = runs(snapshots_command)};
+}
+
+Command doctor_entry() {
+  const auto args = std::make_shared<DoctorArgs>();
+  return {.name = "doctor",
+          .help = "What this host offers, what is missing, and what mends it",
+          .examples =
+              "  cay doctor\n  cay doctor --json\n"
+              "  cay doctor kernel                         one of them; exit code 1 if it is "
+              "missing\n",
+          .group = kHostGroup,
+          .options =
+              [args](Options& to) {
+                to.arguments("FEATURE", args->names, "These alone (default: all)");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(doctor_command)};
+}
+
+Command version_entry() {
+  return {.name = "version",
+          .help = "Versions of this program and of the daemon",
+          .examples = "  cay version\n",
+          .group = kHostGroup,
+          .args = [](const Line&) -> std::any { return VersionArgs{}; },
+          .run = runs(version_command)};
+}
+
+Command env_entry() {
+  return {.name = "env",
+          .help = "Print where the daemon is and the key, for a shell and for LangSmith's clients",
+          .examples =
+              "  eval \"$(cay env)\" && python3 agent.py\n\n"
+              "Sets CAY_URL, CAY_API_KEY, LANGSMITH_ENDPOINT and LANGSMITH_API_KEY to what this "
+              "command line uses itself.\n",
+          .group = kHostGroup,
+          .args = [](const Line&) -> std::any { return EnvArgs{}; },
+          .run = runs(env_command)};
 }
 
 }  // namespace cay::cli

@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/missing.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "cli/values.h"
 #include "codec/time.h"
 
 namespace cay::cli {
@@ -118,8 +122,6 @@ int print_all(const sdk::Sandbox& box, std::vector<sdk::CommandInfo> commands,
   return kOk;
 }
 
-}  // namespace
-
 int logs_command(Context& at, const LogsArgs& args) {
   const auto box = at.client.sandbox(args.sandbox);
   if (!args.command.empty()) {
@@ -135,6 +137,59 @@ int logs_command(Context& at, const LogsArgs& args) {
   for (const auto& info : commands) items.push_back(info.json);
   print(json_array(items));
   return kOk;
+}
+
+}  // namespace
+
+Command logs_entry() {
+  struct State {
+    LogsArgs args;
+    std::string since;
+    bool only_out = false, only_err = false;
+  };
+  const auto state = std::make_shared<State>();
+  return {
+      .name = "logs",
+      .help = "Print a command's output, exact to the byte",
+      .examples =
+          "  cay logs box ID\n  cay logs --follow box ID\n  cay logs --stderr --offset 4096 box "
+          "ID\n"
+          "  cay logs --since 10m box                  all commands that ran in the last ten "
+          "minutes\n\n"
+          "Of a stopped sandbox too: nothing is woken. When a lost command ended is not known: for "
+          "--since it ran until its\n"
+          "sandbox's stop, or until now where the sandbox runs again.\n",
+      .options =
+          [state](Options& to) {
+            LogsArgs& args = state->args;
+            to.flag("-f,--follow", args.follow, "Go on until the command ends");
+            to.choice("--stream", args.stream, {"stdout", "stderr"},
+                      "stdout or stderr (default: both)");
+            to.flag("--stdout", state->only_out, "Only stdout");
+            to.flag("--stderr", state->only_err, "Only stderr; it goes to stdout then");
+            to.number("--offset,--since-offset", args.offset, "Begin at this byte of the stream");
+            to.text("--since", state->since,
+                    "Only commands that ran in the last so long, as 10m, or may have (lost ones)");
+            to.needed("SANDBOX", args.sandbox, "Id or name");
+            to.text("COMMAND", args.command,
+                    "Command id, from exec -d or ps (default: all that are kept)");
+          },
+      .args = [state](const Line&) -> std::any {
+        LogsArgs& args = state->args;
+        const bool one = !args.command.empty();
+        if (!one && args.follow)
+          wrong("--follow", "needs the COMMAND to follow: `cay ps` lists them");
+        if (!one && args.offset > 0) wrong("--offset", "needs the COMMAND whose bytes it counts");
+        if (one && !state->since.empty())
+          wrong("--since", "chooses among commands: leave COMMAND out, or give --offset");
+        if (!state->since.empty()) args.since_s = must(parse_duration(state->since), "--since");
+        if (state->only_out && state->only_err)
+          wrong("--stdout", "and --stderr do not go together: both are the default");
+        if (state->only_out) args.stream = "stdout";
+        if (state->only_err) args.stream = "stderr";
+        return args;
+      },
+      .run = runs(logs_command)};
 }
 
 }  // namespace cay::cli

@@ -1,14 +1,18 @@
 // cay net: what a sandbox tried to reach, and what became of it.
+#include <memory>
 #include <set>
 #include <string>
 
 #include "cli/answers.h"
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/net_words.h"
 #include "cli/output.h"
 #include "cli/patient.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "codec/json.h"
 #include "http/client.h"
 
@@ -94,8 +98,6 @@ int follow(Context& at, const NetArgs& args) {
   }
 }
 
-}  // namespace
-
 int net_command(Context& at, const NetArgs& args) {
   if (args.follow) return follow(at, args);
   const auto box = at.client.sandbox(args.sandbox);
@@ -130,6 +132,46 @@ int net_command(Context& at, const NetArgs& args) {
   if (!remedies.empty()) print("\nTo allow:\n");
   for (const std::string& remedy : remedies) print("  " + remedy + "\n");
   return kOk;
+}
+
+}  // namespace
+
+Command net_entry() {
+  const auto net = std::make_shared<NetArgs>();
+  return {
+      .name = "net",
+      .help = "What a sandbox tried to reach: allowed and refused, and what would allow it",
+      .examples =
+          "  cay net box                          counted by host, port and verdict, the latest "
+          "last\n"
+          "  cay net box --follow                 each decision as it is made, from the oldest "
+          "that is kept; Ctrl-C ends it\n"
+          "  cay net box --follow --after now --json   one JSON object a line, from now on\n"
+          "  cay net box --follow --after 1200    what came behind number 1200\n"
+          "  cay net box --policy packages        another policy, at once: see `cay policy`\n\n"
+          "Of a stopped sandbox too: nothing is woken. `cay policy try box` lists the rules "
+          "that would have let through what was refused.\n",
+      .options =
+          [net](Options& to) {
+            to.flag("-f,--follow", net->follow, "Decision by decision, and wait for what comes");
+            to.text(
+                "--after", net->after,
+                "With --follow: the number of the last decision seen, or now (default: all that "
+                "are kept)");
+            to.text("--policy", net->policy,
+                    "Change what it may reach: a policy (`cay policy ls`), or rules",
+                    no_empty_policy);
+            to.needed("SANDBOX", net->sandbox, "Id or name");
+          },
+      .args = [net](const Line&) -> std::any {
+        if (!net->after.empty() && !net->follow)
+          wrong("--after", "goes with --follow: without, what was tried is counted by kind");
+        if (!net->policy.empty() && net->follow)
+          wrong("--policy",
+                "and --follow do not go together: `cay policy set` changes it meanwhile");
+        return *net;
+      },
+      .run = runs(net_command)};
 }
 
 }  // namespace cay::cli

@@ -9,7 +9,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason.empty()) return "";
   if (line.reason == "not_in_policy") return "no rule of its policy matches";
   if (line.reason == "policy_unreadable")
-    return "what is written of its policy or its proxy rules cannot be read: nothing is let through until it is written anew";
+    return "what is written of its policy or its proxy rules cannot be read: nothing is let "
+           "through until it is written anew";
   if (line.reason == "denied_by_rule") return "refused by the rule " + printable(line.rule);
   if (line.reason == "policy_changed")
     return "its policy was changed" +
@@ -55,7 +56,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "bad_request") return "no proper HTTP/1.1, or a body where servers read none";
   if (line.reason == "secret_gone") return "its proxy rule's secret was removed";
   if (line.reason == "fenced")
-    return "a fence is for that host, and this would have gone past it: by TLS that names the host it does not";
+    return "a fence is for that host, and this would have gone past it: by TLS that names the "
+           "host it does not";
   if (line.reason == "host_mismatch") return "the request named another host than the connection";
   if (line.reason == "secret_reflected") return "cut: the answer held the secret";
   if (line.reason == "answer_partial")
@@ -70,7 +72,8 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "vault_unavailable")
     return "the broker, which keeps secrets and minds fences, is away: nothing goes past it";
   if (line.reason == "rules_unknown")
-    return "the broker does not know the sandbox's proxy rules (any more, or yet): nothing goes past it";
+    return "the broker does not know the sandbox's proxy rules (any more, or yet): nothing goes "
+           "past it";
   if (line.reason == "proxy_unreachable") return "the host's proxy does not answer";
   if (line.reason == "proxy_refused") return "the host's proxy refuses it";
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";

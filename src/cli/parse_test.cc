@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "cli/args.h"
+
 namespace cay::cli {
 namespace {
 
@@ -13,7 +17,7 @@ template <class T>
 T args_of(std::vector<std::string> args) {
   auto got = parsed(std::move(args));
   EXPECT_TRUE(got.invocation.has_value()) << got.err;
-  return got.invocation ? std::get<T>(got.invocation->args) : T{};
+  return got.invocation ? std::any_cast<T>(got.invocation->args) : T{};
 }
 
 TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
@@ -261,6 +265,40 @@ TEST(ParseTest, AnOptionBeforeItsCommandIsToldItsPlace) {
             std::string::npos)
       << parsed({"--json", "ls"}).err;
   EXPECT_NE(parsed({"ls", "--jsen"}).err.find("Did you mean `--json`?"), std::string::npos);
+}
+
+// A command of a test's own beside the registered ones.
+Command greet_entry() {
+  const auto name = std::make_shared<std::string>();
+  return {.name = "greet",
+          .help = "Greet somebody",
+          .examples = "  cay greet you\n",
+          .options = [name](Options& to) { to.needed("NAME", *name, "Somebody"); },
+          .args = [name](const Line&) -> std::any { return *name; },
+          .run =
+              [](Context&, const std::any& args) {
+                return static_cast<int>(std::any_cast<const std::string&>(args).size());
+              }};
+}
+
+TEST(ParseTest, ACommandIsItsEntryAlone) {
+  auto commands = registered_commands();
+  commands.push_back(greet_entry());
+  const auto all = parse({"--help"}, kHooks, commands);
+  EXPECT_NE(all.out.find("Greet somebody"), std::string::npos) << all.out;
+  EXPECT_NE(parse({"greet", "--help"}, kHooks, commands).out.find("cay greet you"),
+            std::string::npos);
+  EXPECT_NE(parse({"gret"}, kHooks, commands).err.find("cay greet"), std::string::npos);
+  const auto script = parse({"completion", "bash"}, kHooks, commands);
+  ASSERT_TRUE(script.invocation);
+  EXPECT_NE(std::any_cast<CompletionArgs>(script.invocation->args).script.find("greet"),
+            std::string::npos);
+  const auto got = parse({"greet", "you", "--json"}, kHooks, commands);
+  ASSERT_TRUE(got.invocation) << got.err;
+  EXPECT_TRUE(got.invocation->json);
+  Context at{sdk::Client(sdk::ClientOptions{}), nullptr, false};
+  EXPECT_EQ(got.invocation->run(at, got.invocation->args), 3);
+  EXPECT_FALSE(parse({"greet", "you"}, kHooks).invocation) << "the control: without its entry";
 }
 
 TEST(ParseTest, KillTakesSignalsByName) {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/commands.h"
+#include "cli/context.h"
 
 namespace cay::cli {
 

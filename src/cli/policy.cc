@@ -6,18 +6,22 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/answers.h"
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/net_words.h"
 #include "cli/output.h"
 #include "cli/policy_used.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "codec/json.h"
 #include "http/client.h"
 
@@ -466,8 +470,6 @@ int try_all(Context& at, const std::string& sandbox) {
   return kOk;
 }
 
-}  // namespace
-
 int policy_command(Context& at, const PolicyArgs& args) {
   if (args.action == "ls") return list(at);
   if (args.action == "show") return show(at, args.words.front());
@@ -476,6 +478,82 @@ int policy_command(Context& at, const PolicyArgs& args) {
   if (!args.as.empty()) return try_as(at, args.words.front(), args.as);
   return args.words.size() == 1 ? try_all(at, args.words.front())
                                 : try_one(at, args.words[0], args.words[1]);
+}
+
+}  // namespace
+
+Command policy_entry() {
+  const auto args = std::make_shared<PolicyArgs>();
+  return {
+      .name = "policy",
+      .help = "What sandboxes may reach: policies that have names, and rules of a sandbox's own",
+      .examples =
+          "  cay policy ls                                   the policies that have names\n"
+          "  cay policy show pip                             the rules of one\n"
+          "  cay policy get box                              what a sandbox has\n"
+          "  cay policy set box pip,git,api.example.com      in place of what it has; a running "
+          "sandbox goes by it at once\n"
+          "  cay policy set box --add '*.example.com:443' --remove git\n"
+          "  cay policy set box open '!*.ads.example' '!10.0.0.0/8'   everything else; cay "
+          "policy set box off: nothing\n"
+          "  cay policy set box '~^api-[0-9]{1,3}\\.example\\.com$' pip\n"
+          "  cay policy set box --file rules.txt             one rule a line, # begins a "
+          "comment, also behind a rule\n"
+          "  cay policy try box                              the rules that would have let "
+          "through what was refused\n"
+          "  cay policy try box --as pip,git                 what it used, allowed or refused, "
+          "as another policy would have it; what that lacks\n"
+          "  cay policy try box api.example.com:8443         whether, and by which rule; a "
+          "policy in the place of the sandbox, too\n\n"
+          "Not known yet what it needs: let it run once by open, then `cay policy try box` "
+          "lists what it used, as rules. Under off nothing is recorded.\n"
+          "A rule is example.com, *.example.com, ~regex, 192.0.2.7, 192.0.2.0/24 or a policy's "
+          "name; with :443, :8000-8100 or :* for ports, and ! before\n"
+          "it to refuse. A host without ports is the web of it, 443 by TLS and 80 by HTTP. Case "
+          "does not matter. A regex has to match the whole name:\n"
+          "'!~.*ads.*' refuses ads.example.com, and '!~ads' does not. What refuses counts "
+          "before what allows; with first-match among the rules they count in\n"
+          "order (cay policy set box first-match api.example.com '!*.example.com' open). Rules "
+          "name hosts: paths are given by proxy\n"
+          "rules (cay proxy). Rules are parted by commas or by themselves; a comma within {}, "
+          "[] or () of a regex is part of it.\n",
+      .options =
+          [args](Options& to) {
+            to.choice("ACTION", args->action, {"ls", "show", "get", "set", "try"},
+                      "ls, show, get, set or try", Options::Need::kRequired);
+            to.arguments("WORDS", args->words, "A sandbox (or a policy), then rules (or a host)");
+            to.texts("--add", args->add, "Let this through, too; repeatable");
+            to.texts("--remove", args->remove, "Take this rule away; repeatable");
+            to.text("--file", args->file, "Take the rules from a file, one a line ('-' for stdin)");
+            to.text("--as", args->as,
+                    "Of try: this policy, or rules, in place of what the sandbox has",
+                    no_empty_policy);
+          },
+      .args = [args](const Line&) -> std::any {
+        const std::size_t least = args->action == "ls" ? 0 : 1;
+        const std::size_t most = args->action == "ls"    ? 0
+                                 : args->action == "set" ? 1024
+                                 : args->action == "try" ? 2
+                                                         : 1;
+        if (args->words.size() < least)
+          wrong("policy " + args->action, args->action == "show"
+                                              ? "needs a policy's name: `cay policy ls` lists them"
+                                              : "needs a sandbox: `cay ls` lists them");
+        if (args->words.size() > most)
+          wrong("policy " + args->action, "takes no '" + args->words[most] + "'");
+        if (!args->as.empty() && (args->action != "try" || args->words.size() != 1))
+          wrong("--as", "goes with `cay policy try SANDBOX`");
+        const bool edits = !args->add.empty() || !args->remove.empty();
+        const bool replaces = args->words.size() > 1 || !args->file.empty();
+        if (args->action != "set" && (edits || !args->file.empty()))
+          wrong("policy " + args->action, "takes no --add, --remove or --file: they are of `set`");
+        if (args->action == "set" && edits == replaces)
+          wrong("policy set",
+                "needs either rules (cay policy set box pip,api.example.com), or --add and "
+                "--remove; off lets nothing through");
+        return *args;
+      },
+      .run = runs(policy_command)};
 }
 
 }  // namespace cay::cli

@@ -1,9 +1,12 @@
 // cay programs: what ran in a sandbox, as the kernel saw it.
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -57,8 +60,6 @@ sdk::ProgramPage patient_page(const sdk::Sandbox& box, std::uint64_t offset) {
   }
 }
 
-}  // namespace
-
 int programs_command(Context& at, const ProgramsArgs& args) {
   const auto box = at.client.sandbox(args.sandbox);
   std::uint64_t offset = args.offset;
@@ -73,6 +74,28 @@ int programs_command(Context& at, const ProgramsArgs& args) {
     if (!args.follow) return kOk;
     std::this_thread::sleep_for(kLookEvery);
   }
+}
+
+}  // namespace
+
+Command programs_entry() {
+  const auto args = std::make_shared<ProgramsArgs>();
+  return {.name = "programs",
+          .help = "What ran in a sandbox, as the kernel saw it: start and end of every process",
+          .examples =
+              "  cay run --name box --record-programs -- make\n  cay programs box\n"
+              "  cay programs --follow --json box          one JSON object a line\n\n"
+              "Of a stopped sandbox too: nothing is woken. The sandbox must have been created with "
+              "--record-programs.\n",
+          .options =
+              [args](Options& to) {
+                to.flag("-f,--follow", args->follow, "Go on, and wait for what happens");
+                to.number("--offset", args->offset,
+                          "Begin at this offset of the record, from an earlier line");
+                to.needed("SANDBOX", args->sandbox, "Id or name");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(programs_command)};
 }
 
 }  // namespace cay::cli

@@ -95,7 +95,9 @@ sdk::CreateOptions with_rules(sdk::CreateOptions options, const RuleArgs& args) 
   if (options.policy == "off") {
     throw ApiError(
         ErrorCode::kInvalidArgument, "bad_value",
-        "--use, --fence and --proxy reach nothing with --policy off: leave --policy out, or name what else it may reach (`cay policy ls`); what a proxy rule is for needs no policy");
+        "--use, --fence and --proxy reach nothing with --policy off: leave --policy out, or "
+        "name what else it may reach (`cay policy ls`); what a proxy rule is for needs no "
+        "policy");
   }
   options.proxy = codec::write(rules_of(args));
   return options;

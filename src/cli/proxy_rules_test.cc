@@ -96,7 +96,7 @@ TEST(ProxyRulesTest, CreateAndRunTakeThem) {
                            "GET,POST", "--path", "/v1/**"},
                           {});
   ASSERT_TRUE(made.invocation) << made.err;
-  const auto& create = std::get<CreateArgs>(made.invocation->args);
+  const auto& create = std::any_cast<const CreateArgs&>(made.invocation->args);
   EXPECT_EQ(create.rules.uses, std::vector<std::string>{"openai"});
   EXPECT_EQ(create.rules.methods, (std::vector<std::string>{"GET", "POST"}));
   EXPECT_EQ(with_rules(create.sandbox, create.rules).proxy, written(create.rules));
@@ -107,7 +107,7 @@ TEST(ProxyRulesTest, CreateAndRunTakeThem) {
   EXPECT_EQ(with_rules(off, {}).policy, "off");
   const auto run = parse({"run", "--proxy", "rule.json", "--use", "mine", "--", "true"}, {});
   ASSERT_TRUE(run.invocation) << run.err;
-  EXPECT_EQ(std::get<RunArgs>(run.invocation->args).rules.rules,
+  EXPECT_EQ(std::any_cast<const RunArgs&>(run.invocation->args).rules.rules,
             std::vector<std::string>{"rule.json"});
   EXPECT_FALSE(parse({"create", "--method", "GET"}, {}).invocation) << "of nothing";
   EXPECT_FALSE(parse({"create", "--fence", "api.test"}, {}).invocation)

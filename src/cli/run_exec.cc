@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/proxy_rules.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "cli/session.h"
 #include "cli/terminal.h"
+#include "cli/values.h"
 
 namespace cay::cli {
 namespace {
@@ -90,9 +95,8 @@ int run_and_remove(Context& at, const RunArgs& args) {
   return code;
 }
 
-}  // namespace
-
-int run_command(Context& at, RunArgs args) {
+int run_command(Context& at, const RunArgs& given) {
+  RunArgs args = given;
   prepare(args.exec);
   // As `docker run -w`: the directory is the sandbox's, which makes it where it is missing.
   args.sandbox.workdir = std::exchange(args.exec.command.cwd, {});
@@ -105,7 +109,8 @@ int run_command(Context& at, RunArgs args) {
   return exec_in(at, box, info.name, args.exec);
 }
 
-int exec_command(Context& at, ExecArgs args) {
+int exec_command(Context& at, const ExecArgs& given) {
+  ExecArgs args = given;
   prepare(args);
   return exec_in(at, at.client.sandbox(args.sandbox), args.sandbox, args);
 }
@@ -140,6 +145,130 @@ int kill_command(Context& at, const KillArgs& args) {
   at.client.sandbox(args.sandbox).kill(args.command, args.signal);
   if (at.json) print(json_object({{"command_id", args.command}, {"sandbox", args.sandbox}}));
   return kOk;
+}
+
+}  // namespace
+
+Command run_entry() {
+  struct State {
+    RunArgs args;
+    CreateWords create;
+    ExecWords exec;
+  };
+  const auto state = std::make_shared<State>();
+  return {.name = "run",
+          .help = "Make a sandbox and run a command in it",
+          .examples =
+              "  cay run --rm -- python3 -c 'print(2+2)'\n"
+              "  cay run -it -- bash                       a shell; the sandbox stays\n"
+              "  cay run --rm --timeout 10 --memory 256MiB -- ./untrusted\n"
+              "  cay run --rm --use openai -- ./agent      with a key that it never sees: see `cay "
+              "secret`\n"
+              "  tar c . | cay run --rm -i -- tar t\n",
+          .takes_a_program = true,
+          .shows_a_program = true,
+          .options =
+              [state](Options& to) {
+                state->create.declare(to, state->args.sandbox, state->args.rules);
+                state->exec.declare(to, state->args.exec);
+                to.text("-u,--user", state->args.exec.command.user, "Who runs it (default: root)");
+                to.flag("--rm", state->args.remove, "Remove the sandbox when the command ends");
+                state->exec.declare_command(to);
+              },
+          .args = [state](const Line& line) -> std::any {
+            RunArgs& args = state->args;
+            state->create.fill(args.sandbox, args.rules);
+            state->exec.fill(args.exec, line, "cay run -- python3 -c 'print(2+2)'");
+            if (args.remove && args.exec.detach)
+              wrong("--rm", "and -d do not go together: the sandbox would go with its command");
+            return args;
+          },
+          .run = runs(run_command)};
+}
+
+Command exec_entry() {
+  struct State {
+    ExecArgs args;
+    ExecWords exec;
+  };
+  const auto state = std::make_shared<State>();
+  return {.name = "exec",
+          .help = "Run a command in a sandbox",
+          .examples =
+              "  cay exec box -- ls -l /\n"
+              "  cay exec -it box -- bash\n"
+              "  cay exec -e DEBUG=1 -w /app --user user box -- python3 main.py\n"
+              "  id=$(cay exec -d box -- ./server) && cay logs --follow box \"$id\"\n",
+          .takes_a_program = true,
+          .shows_a_program = true,
+          .options =
+              [state](Options& to) {
+                state->exec.declare(to, state->args);
+                to.text("-u,--user", state->args.command.user,
+                        "Who runs it: name, uid, name:group or uid:gid");
+                to.needed("SANDBOX", state->args.sandbox, "Id or name");
+                state->exec.declare_command(to);
+              },
+          .args = [state](const Line& line) -> std::any {
+            state->exec.fill(state->args, line, "cay exec SANDBOX -- ls -l /");
+            return state->args;
+          },
+          .run = runs(exec_command)};
+}
+
+Command attach_entry() {
+  const auto args = std::make_shared<AttachArgs>();
+  return {
+      .name = "attach",
+      .help = "Join a running command: its output, and with -i its input",
+      .examples =
+          "  cay attach box ID\n  cay attach -i box ID\n\nCtrl-C leaves; the command runs on. Its "
+          "exit code becomes this one's.\n",
+      .shows_a_program = true,
+      .options =
+          [args](Options& to) {
+            to.flag("-i,--interactive", args->interactive,
+                    "Pass stdin on (default for a command on a terminal)");
+            to.number("--since-offset", args->since, "Begin at this byte of stdout");
+            to.needed("SANDBOX", args->sandbox, "Id or name");
+            to.needed("COMMAND", args->command, "Command id");
+          },
+      .args = [args](const Line&) -> std::any { return *args; },
+      .run = runs(attach_command)};
+}
+
+Command ps_entry() {
+  const auto args = std::make_shared<PsArgs>();
+  return {.name = "ps",
+          .help = "List the commands of a sandbox",
+          .examples = "  cay ps box\n",
+          .options = [args](Options& to) { to.needed("SANDBOX", args->sandbox, "Id or name"); },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(ps_command)};
+}
+
+Command kill_entry() {
+  struct State {
+    KillArgs args;
+    std::string signal;
+  };
+  const auto state = std::make_shared<State>();
+  return {.name = "kill",
+          .help = "Kill a command with its whole process tree, or send a signal",
+          .examples = "  cay kill box ID\n  cay kill --signal TERM box ID\n",
+          .options =
+              [state](Options& to) {
+                to.text("-s,--signal", state->signal,
+                        "To the command's process group (default: KILL, to the whole tree)");
+                to.needed("SANDBOX", state->args.sandbox, "Id or name");
+                to.needed("COMMAND", state->args.command, "Command id");
+              },
+          .args = [state](const Line&) -> std::any {
+            if (!state->signal.empty())
+              state->args.signal = must(parse_signal(state->signal), "--signal");
+            return state->args;
+          },
+          .run = runs(kill_command)};
 }
 
 }  // namespace cay::cli

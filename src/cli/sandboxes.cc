@@ -1,10 +1,14 @@
 #include <functional>
+#include <memory>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/proxy_rules.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "cli/values.h"
 
 namespace cay::cli {
@@ -49,8 +53,6 @@ int for_each_ref(Context& at, const RefsArgs& args,
   }
   return code;
 }
-
-}  // namespace
 
 int create_command(Context& at, const CreateArgs& args) {
   const auto made = at.client.create_info(with_rules(args.sandbox, args.rules));
@@ -141,6 +143,171 @@ int stats_command(Context& at, const StatsArgs& args) {
   for (const auto& ref : refs) items.push_back({ref, at.client.sandbox(ref).stats()});
   print(at.json ? stats_json(items) : stats_table(items));
   return kOk;
+}
+
+}  // namespace
+
+Command create_entry() {
+  struct State {
+    CreateArgs args;
+    CreateWords words;
+    std::vector<std::string> env;
+  };
+  const auto state = std::make_shared<State>();
+  return {.name = "create",
+          .help = "Make a sandbox",
+          .examples =
+              "  cay create --name box --memory 1GiB --label project=demo\n"
+              "  cay create --cpus 0.5 --ttl never         does not stop by itself\n"
+              "  cay create --ttl 1h --delete-after-stop 2d\n",
+          .options =
+              [state](Options& to) {
+                sdk::CreateOptions& sandbox = state->args.sandbox;
+                state->words.declare(to, sandbox, state->args.rules);
+                to.text("-u,--user", sandbox.user,
+                        "Who runs commands that name nobody (default: root)");
+                to.text("-w,--workdir", sandbox.workdir,
+                        "Where commands run that name no directory");
+                to.texts("-e,--env", state->env, "KEY=VALUE for every command; repeatable");
+              },
+          .args = [state](const Line&) -> std::any {
+            state->words.fill(state->args.sandbox, state->args.rules);
+            state->args.sandbox.env = must(parse_env(state->env), "--env");
+            return state->args;
+          },
+          .run = runs(create_command)};
+}
+
+Command ls_entry() {
+  const auto args = std::make_shared<LsArgs>();
+  return {.name = "ls",
+          .help = "List sandboxes",
+          .examples =
+              "  cay ls\n  cay ls --label project=demo --state ready\n  cay ls -q | xargs -r cay "
+              "rm\n",
+          .options =
+              [args](Options& to) {
+                to.texts("--label", args->filter.labels,
+                         "KEY or KEY=VALUE; repeatable, all must match");
+                to.text("--state", args->filter.state,
+                        "provisioning, ready, stopped, failed, deleting or paused");
+                to.text("--name", args->filter.name_contains, "Part of the name");
+                to.flag("-q,--quiet", args->quiet, "Names only");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(ls_command)};
+}
+
+namespace {
+
+template <class T>
+Command refs_entry(Command words, int (*verb)(Context&, const T&)) {
+  const auto args = std::make_shared<T>();
+  words.options = [args](Options& to) {
+    to.arguments("SANDBOX", args->refs, "Ids or names");
+    to.flag("-a,--all", args->all, "All of them");
+  };
+  words.args = [args](const Line&) -> std::any {
+    check_refs(*args, false);
+    return *args;
+  };
+  words.run = runs(verb);
+  return words;
+}
+
+}  // namespace
+
+Command stop_entry() {
+  return refs_entry({.name = "stop",
+                     .help = "Stop sandboxes; their disks stay",
+                     .examples = "  cay stop box\n  cay stop --all\n"},
+                    stop_command);
+}
+
+Command start_entry() {
+  return refs_entry(
+      {.name = "start", .help = "Start stopped sandboxes", .examples = "  cay start box\n"},
+      start_command);
+}
+
+Command pause_entry() {
+  return refs_entry({.name = "pause",
+                     .help = "Hold sandboxes still, with their memory: no CPU, nothing ends",
+                     .examples = "  cay pause box\n"},
+                    pause_command);
+}
+
+Command resume_entry() {
+  return refs_entry({.name = "resume",
+                     .help = "Let paused sandboxes go on",
+                     .examples = "  cay resume box\n  cay resume --all\n"},
+                    resume_command);
+}
+
+Command rename_entry() {
+  const auto args = std::make_shared<RenameArgs>();
+  return {.name = "rename",
+          .help = "Rename a sandbox",
+          .examples = "  cay rename box builder\n",
+          .options =
+              [args](Options& to) {
+                to.needed("SANDBOX", args->sandbox, "Id or name");
+                to.needed("NAME", args->name, "The new name");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(rename_command)};
+}
+
+Command label_entry() {
+  const auto args = std::make_shared<LabelArgs>();
+  return {.name = "label",
+          .help = "Set and remove labels",
+          .examples = "  cay label box team=a stage=test\n  cay label box stage-\n",
+          .options =
+              [args](Options& to) {
+                to.needed("SANDBOX", args->sandbox, "Id or name");
+                to.needed("LABEL", args->changes, "KEY=VALUE sets, KEY- removes");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(label_command)};
+}
+
+Command set_entry() {
+  struct State {
+    SetArgs args;
+    TimerWords timers;
+  };
+  const auto state = std::make_shared<State>();
+  return {.name = "set",
+          .help = "Change when a sandbox stops and goes by itself",
+          .examples =
+              "  cay set box --ttl 2h\n"
+              "  cay set box --ttl never --delete-after-stop 7d --lifetime never\n\n"
+              "What is not named stays. `cay ls --json` shows the timers.\n",
+          .options =
+              [state](Options& to) {
+                to.needed("SANDBOX", state->args.sandbox, "Id or name");
+                state->timers.declare(to);
+              },
+          .args = [state](const Line&) -> std::any {
+            if (!state->timers.fill(state->args.timers))
+              missing("--ttl, --delete-after-stop or --lifetime");
+            return state->args;
+          },
+          .run = runs(set_command)};
+}
+
+Command stats_entry() {
+  const auto args = std::make_shared<StatsArgs>();
+  return {.name = "stats",
+          .help = "What sandboxes use now",
+          .examples = "  cay stats\n  cay stats box --json\n",
+          .options =
+              [args](Options& to) {
+                to.arguments("SANDBOX", args->refs, "Ids or names (default: all that are ready)");
+              },
+          .args = [args](const Line&) -> std::any { return *args; },
+          .run = runs(stats_command)};
 }
 
 }  // namespace cay::cli

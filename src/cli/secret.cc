@@ -7,18 +7,22 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "base/wiped_memory.h"
 #include "cli/answers.h"
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/known_api.h"
 #include "cli/output.h"
 #include "cli/proxy_rules.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "http/client.h"
@@ -161,8 +165,6 @@ void print_users(const std::string& secret, const json::object& answer) {
   print(table({"SANDBOX", "RULES"}, rows));
 }
 
-}  // namespace
-
 int secret_command(Context& at, const SecretArgs& args) {
   if (args.action == "set") return set(at, args);
   if (args.action == "ls") return list(at);
@@ -214,6 +216,87 @@ int proxy_command(Context& at, const ProxyArgs& args) {
   }
   print(table({"NAME", "SECRET", "WAY", "HOSTS", "METHODS", "PATHS", "VARIABLES"}, rows));
   return kOk;
+}
+
+}  // namespace
+
+Command secret_entry() {
+  const auto secret = std::make_shared<SecretArgs>();
+  return {
+      .name = "secret",
+      .help = "Secrets that sandboxes use and never see: set, ls, rm, rotate-key",
+      .examples =
+          "  cay secret set openai < key.txt               an API that Cay knows: its hosts\n"
+          "  cay secret set mine --host api.example.com < key.txt\n"
+          "  cay secret set openai --from-file new.txt     another value; hosts stay, sandboxes "
+          "use it at once\n"
+          "  cay secret ls\n  cay secret rm openai\n"
+          "  cay secret rotate-key                         seals all by new keys\n\n"
+          "A value can be replaced and removed, never read back. It is sent to the hosts given "
+          "here alone.\n",
+      .options =
+          [secret](Options& to) {
+            to.choice("ACTION", secret->action, {"set", "ls", "rm", "rotate-key"},
+                      "set, ls, rm or rotate-key", Options::Need::kRequired);
+            to.text("NAME", secret->name, "The secret");
+            to.texts(
+                "--host", secret->hosts,
+                "Where it may be sent, as api.example.com, *.example.com or host:8443; repeatable");
+            to.text("--from-file", secret->file, "Read the value from this file (default: stdin)");
+          },
+      .args = [secret](const Line&) -> std::any {
+        const bool named = secret->action == "set" || secret->action == "rm";
+        if (named && secret->name.empty()) missing("NAME");
+        if (!named && !secret->name.empty()) wrong("NAME", "does not go with " + secret->action);
+        if (secret->action != "set" && (!secret->file.empty() || !secret->hosts.empty()))
+          wrong("--host and --from-file", "go with set");
+        return *secret;
+      },
+      .run = runs(secret_command)};
+}
+
+Command proxy_entry() {
+  const auto proxy = std::make_shared<ProxyArgs>();
+  return {
+      .name = "proxy",
+      .help = "What a sandbox may do with secrets: shown, or replaced",
+      .examples =
+          "  cay proxy box                                 the rules that it has\n"
+          "  cay proxy box --use openai                    OPENAI_BASE_URL and OPENAI_API_KEY "
+          "in its commands\n"
+          "  cay proxy box --use work=anthropic            the same of an API for a secret of "
+          "another name\n"
+          "  cay proxy box --use openai=headers            an API that Cay knows, in another way\n"
+          "  cay proxy box --use gh=headers --use npm=placeholder\n"
+          "  cay proxy box --use gh=headers --method GET,POST --path '/repos/me/**'\n"
+          "  cay proxy box --fence api.example.com --method GET   no secret: only reading, of "
+          "what the policy lets through\n"
+          "  cay proxy box --rules rules.json              all that a rule can say (docs/api.md)\n"
+          "  cay proxy box --clear\n\n"
+          "It counts at once. base_url: a client is told another URL; headers: requests to the "
+          "secret's hosts get\n"
+          "Authorization, in place of any key that the client sent; placeholder: what stands in "
+          "for the value becomes the\n"
+          "value on its way out. For a secret that is named after an API which Cay knows (" +
+          known_apis() +
+          "), its hosts,\n"
+          "headers and variables are known in every way; github takes no base_url. To a host of "
+          "a rule that names methods\n"
+          "or paths nothing else goes; * is within a segment of a path, ** is anything.\n",
+      .options =
+          [proxy](Options& to) {
+            to.needed("SANDBOX", proxy->sandbox, "Id or name");
+            declare_rules(to, proxy->rules);
+            to.text("--rules", proxy->file, "A file with a JSON list of rules, '-' for stdin");
+            to.flag("--clear", proxy->clear, "No rules any more");
+          },
+      .args = [proxy](const Line&) -> std::any {
+        check(proxy->rules);
+        if (proxy->clear && (!proxy->file.empty() || !proxy->rules.empty()))
+          wrong("--clear", "goes with no rules");
+        return *proxy;
+      },
+      .run = runs(proxy_command)};
 }
 
 }  // namespace cay::cli

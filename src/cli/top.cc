@@ -4,14 +4,18 @@
 
 #include <chrono>
 #include <csignal>
+#include <memory>
 #include <thread>
 
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/patient.h"
 #include "cli/terminal.h"
 #include "cli/top_view.h"
+#include "cli/values.h"
 
 namespace cay::cli {
 namespace {
@@ -82,8 +86,6 @@ std::string title_of(std::size_t running) {
          (running == 1 ? " sandbox" : " sandboxes") + "; q ends it";
 }
 
-}  // namespace
-
 int top_command(Context& at, const TopArgs& args) {
   Look before = look(at.client.request("GET", kStats));
   std::this_thread::sleep_for(kFirstLook);
@@ -123,6 +125,33 @@ int top_command(Context& at, const TopArgs& args) {
     }
   }
   return ended_by == 0 || ended_by == SIGINT ? kOk : 128 + ended_by;
+}
+
+}  // namespace
+
+Command top_entry() {
+  struct State {
+    TopArgs args;
+    std::string every;
+  };
+  const auto state = std::make_shared<State>();
+  return {.name = "top",
+          .help = "What running sandboxes use, live",
+          .examples = "  cay top\n  cay top --once --json\n\nq or Ctrl-C ends it.\n",
+          .group = kHostGroup,
+          .options =
+              [state](Options& to) {
+                to.text("--every", state->every, "How often it is looked at (default: 2s)");
+                to.flag("--once", state->args.once, "One look, and the end");
+              },
+          .args = [state](const Line&) -> std::any {
+            constexpr double kShortest = 0.1;
+            if (!state->every.empty())
+              state->args.every_s = must(parse_duration(state->every), "--every");
+            if (state->args.every_s < kShortest) wrong("--every", "must be at least 100ms");
+            return state->args;
+          },
+          .run = runs(top_command)};
 }
 
 }  // namespace cay::cli

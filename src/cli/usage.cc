@@ -1,11 +1,15 @@
 // cay usage and cay rm: what was used, and an end to it.
 #include <cstdio>
+#include <memory>
 
 #include "cli/answers.h"
-#include "cli/commands.h"
+#include "cli/args.h"
+#include "cli/command.h"
+#include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "cli/sandbox_words.h"
 #include "cli/values.h"
 #include "codec/json.h"
 #include "http/client.h"
@@ -51,8 +55,6 @@ Row row_of(std::string name, std::string sandboxes, const json::object& totals) 
 }
 
 const Row kHead = {"", "SANDBOXES", "CPU", "GIB-HOURS", "RUNNING", "IN", "OUT"};
-
-}  // namespace
 
 int usage_command(Context& at, const UsageArgs& args) {
   std::vector<Row> rows;
@@ -114,6 +116,52 @@ int rm_command(Context& at, const RmArgs& args) {
   }
   if (at.json) print(json_array(items));
   return code;
+}
+
+}  // namespace
+
+Command usage_entry() {
+  const auto args = std::make_shared<UsageArgs>();
+  return {.name = "usage",
+          .help = "What sandboxes used: CPU, memory over time, running time, bytes",
+          .examples =
+              "  cay usage                                 all, deleted ones too\n"
+              "  cay usage box other\n"
+              "  cay usage --label team=a --by project\n",
+          .group = kHostGroup,
+          .options =
+              [args](Options& to) {
+                to.arguments("SANDBOX", args->refs, "Ids or names (default: sums)");
+                to.texts("--label", args->labels,
+                         "Only those with KEY or KEY=VALUE; repeatable, all must match");
+                to.text("--by", args->group_by, "A sum for each value of this label");
+              },
+          .args = [args](const Line&) -> std::any {
+            if (!args->refs.empty() && !(args->labels.empty() && args->group_by.empty()))
+              wrong("SANDBOX", "goes with neither --label nor --by");
+            return *args;
+          },
+          .run = runs(usage_command)};
+}
+
+Command rm_entry() {
+  const auto args = std::make_shared<RmArgs>();
+  return {.name = "rm",
+          .help = "Remove sandboxes and all they hold",
+          .examples = "  cay rm box other\n  cay rm --label project=demo\n  cay rm --all\n",
+          .options =
+              [args](Options& to) {
+                to.texts("--label", args->labels,
+                         "Those with KEY or KEY=VALUE; repeatable, all must match");
+                to.arguments("SANDBOX", args->refs, "Ids or names");
+                to.flag("-a,--all", args->all, "All of them");
+                to.flag("-f,--force", args->force, "What is not there is no error");
+              },
+          .args = [args](const Line&) -> std::any {
+            check_refs(*args, !args->labels.empty());
+            return *args;
+          },
+          .run = runs(rm_command)};
 }
 
 }  // namespace cay::cli
