@@ -64,8 +64,8 @@ struct Admission::State {
     if (!want.before_new) return queue.end();
     return std::ranges::find_if(queue, [](const auto& waiter) { return !waiter->want.before_new; });
   }
-  // Returns whether the tenant of a queued waiter would stay within its part of the host: the
-  // host's room, divided by the tenants that run or wait for something.
+  // Returns whether the tenant of a queued waiter would stay within its part of the host. That is
+  // the host's room, divided by the tenants that run or wait for something.
   bool within_share(const Want& want) const {
     std::uint64_t tenants = given.size();
     for (const auto& [tenant, queue] : for_room)

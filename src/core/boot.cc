@@ -40,7 +40,7 @@ Error boot_timeout(const std::string& name) {
       0};
 }
 
-// Whether a failed wake says nothing against the sandbox itself.
+// Returns whether a failed wake leaves the sandbox as good as it was.
 bool is_passing(const Error& why) {
   return why.code == Code::kExhausted || why.code == Code::kUnavailable ||
          why.code == Code::kCancelled || why.reason == "boot_timeout";
@@ -149,7 +149,7 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
   timer.async_wait(
       [weak = std::weak_ptr<Boot>(boot), name = entry->row.name](boost::system::error_code error) {
         const auto late = weak.lock();
-        // Until it is admitted the queue keeps the deadline, and tells what is exhausted.
+        // Until the boot is admitted, the queue keeps the deadline, and reports what is exhausted.
         if (!error && late && late->in_runtime) late->give_up(boot_timeout(name));
       });
   auto got = co_await guarded_attempt(entry, boot, deadline);
@@ -208,7 +208,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   CAY_CO_CHECK(keep_in_force(*entry, entry->row.limits));
   CAY_CO_TRY(auto place, co_await admission_.place(deadline));
   boot->in_runtime = true;
-  entry->death.reset();  // what was told before is of an earlier life
+  entry->death.reset();  // an earlier report was of an earlier life
   if (std::chrono::steady_clock::now() >= deadline) co_return boot_timeout(entry->row.name);
   BootSpec spec;
   spec.id = entry->row.id;
@@ -219,7 +219,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   spec.record_programs = entry->row.record_programs;
   spec.profile = entry->row.profile;
   spec.tmpfs = entry->row.tmpfs;
-  // What was made once must not be locked up by a host that lost a module since.
+  // A sandbox that ran before still starts, even if its host lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   Granted granted;
   auto proxy = entry->row.proxy;
@@ -244,8 +244,8 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   co_return live;
 }
 
-// A policy that was changed meanwhile was told to the runtime at once; what it boots with may have
-// been written over that. One whose row nothing goes by does not come up.
+// The runtime received each change of the policy at once, and the boot may have overwritten it. A
+// sandbox without the policy of its row does not come up.
 Task<void> Boots::go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told) {
   while (told.policy != entry->row.policy || told.rules != entry->row.rules) {
     told = {entry->row.policy, entry->row.rules};
@@ -301,7 +301,7 @@ asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr
     co_return;
   }
   const bool ends =
-      why.reason == kShuttingDown;  // the daemon, which says nothing against the sandbox
+      why.reason == kShuttingDown;  // the daemon ended; the sandbox is as good as it was
   if (ends && never_ran) {
     next.reason.clear();
     registry_->record(*entry, std::move(next));

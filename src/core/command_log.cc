@@ -153,7 +153,7 @@ void CommandLog::started(const Entry& entry, const LiveSandbox& live, const Comm
   if (!answer || entry.erased || live.keeps_notes()) return;
   const Command& command = *answer;
   if (command.known) {
-    // Told already, unless it was ours and its first answer was lost with the connection.
+    // The journal has it, unless its first answer was lost with the connection.
     if (command.started_at < registry_->clock().wall() - kUnsure) return;
     const auto known =
         registry_->store().knows_command(entry.row.tenant, entry.row.id, id, command.started_at);
@@ -170,7 +170,7 @@ void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark
   const auto found = box == open_.end() ? std::map<CommandId, OpenCommand>::iterator()
                                         : box->second.find(command.id);
   if (box == open_.end() || found == box->second.end()) {
-    // A note comes after its start's: then its end was told.
+    // A note follows that of its start. So the journal has this end.
     if (mark.life == 0 && early_.size() < kMostEarly) {
       Command& early = early_[{entry.row.id, command.id}];
       early = command;
@@ -191,7 +191,7 @@ void CommandLog::note_start(const Entry& entry, const Command& command, Asked as
   if (open_[entry.row.id].size() >= kMostOpen) return;
   std::string& trace = asked.trace;
   if (trace.empty() && Tracer::is_kept(command.trace))
-    trace = command.trace;  // an earlier daemon asked for it, and its keeper alone knows
+    trace = command.trace;  // an earlier daemon started it, and its keeper alone has the trace
   const auto fresh = open_[entry.row.id].try_emplace(
       command.id, OpenCommand{entry.row.id, command.id, command.started_at, trace});
   if (!fresh.second) return;
@@ -220,7 +220,7 @@ void CommandLog::note_end(const Entry& entry, const Command& command, const Open
   flush_soon();
 }
 
-// What the keeper knows, beside what was told.
+// Compares the keeper's commands with the journal.
 Task<void> CommandLog::catch_up(std::shared_ptr<Entry> entry) {
   const auto live = entry->live;
   if (!live) co_return Result<void>();

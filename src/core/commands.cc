@@ -10,11 +10,11 @@
 namespace cay::core {
 namespace {
 
-// What runs no more, so that its commands are read from the spools without waking it.
+// Returns whether commands are read from the spools, without waking the sandbox.
 bool at_rest(const Entry& entry) { return !entry.removing() && entry.rests(); }
 
-// How a command runs that says nothing itself: as the sandbox says, and where that says nothing,
-// with what tells clients inside how secrets are used.
+// A command that has no settings of its own gets the sandbox's. If the sandbox has none either, it
+// gets the variables that show clients inside how secrets are used.
 RunConfig usual(const Sandbox& row) {
   RunConfig of_rules;
   if (!row.proxy.empty()) of_rules.env = proxy_env(row.proxy);
@@ -34,8 +34,7 @@ Task<void> CommandVerbs::wake(Principal who, std::string ref) {
   const auto live = held.live;
   const auto known = co_await live->commands();
   if (!known || !known->empty())
-    co_return Result<void>();  // it can be attached to all the same: only the next request tells
-                               // what is meant
+    co_return Result<void>();  // a command can still be attached to: the next request decides
   if (jobs_.draining) co_return host_draining();
   co_return sandbox_paused(held.entry->row.name);
 }
@@ -91,8 +90,8 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   spec.run = layered(usual(held.entry->row), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
-  // As a job: a caller that goes away between start and attach leaves a command that had a reader
-  // and lost it, so that kill_on_disconnect and the idle timeout mean what they say.
+  // As a job. If the caller goes away between start and attach, the command still had a reader and
+  // lost it. So kill_on_disconnect and the idle timeout apply.
   auto reader = co_await jobs_.finish<Reader>(
       run_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
   co_return reader;
@@ -122,7 +121,7 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,
       if (reader.error().code != Code::kNotFound) co_return std::move(reader).error();
     } else if (!at_rest(*entry)) {
       co_return std::move(held).error();
-    }  // else: somebody else's wake failed, or it was stopped meanwhile. What is kept can be read.
+    }  // else: another wake failed, or it was stopped meanwhile. The spools can be read.
   }
   auto reader = co_await runtime_.stopped_reader(sandbox, id, from);
   if (!reader && reader.error().code == Code::kNotFound) co_return unknown_command(id);

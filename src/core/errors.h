@@ -14,8 +14,8 @@ inline Error sandbox_not_found(const std::string& ref) {
   return {Code::kNotFound, "sandbox_not_found",
           "no sandbox '" + ref + "': list them to see the names", 0};
 }
-// To a key that is for one sandbox, and may not list others: of one that it is not for, and of one
-// that there never was.
+// For a key that is for one sandbox and may not list others. It does not show whether another
+// sandbox exists.
 inline Error not_the_only_one(const std::string& ref) {
   return {
       Code::kNotFound, "sandbox_not_found",
@@ -36,7 +36,7 @@ inline Error not_ready(const std::string& name, const std::string& why) {
   return {Code::kNotReady, "sandbox_not_ready", "sandbox '" + name + "' is not ready: " + why, 0};
 }
 inline std::string start_it(const std::string& name) { return "start it (cay start " + name + ")"; }
-// What somebody holds still is not let go on by what somebody else wants of it.
+// A request does not resume what somebody paused.
 inline Error sandbox_paused(const std::string& name) {
   return {Code::kNotReady, "sandbox_paused",
           "sandbox '" + name + "' is paused: resume it (cay resume " + name + ")", 0};

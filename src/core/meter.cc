@@ -165,7 +165,7 @@ void Meter::on_state(const std::shared_ptr<Entry>& entry) {
     reading.row.memory_bytes = 0;
     reading.row.looked_at = std::max<LifeMillis>(registry_->time().now(), 1);
     reading.interval = kShortest;
-    reading.taken = ++questions_;  // what was asked of the life before is of no use
+    reading.taken = ++questions_;  // answers about the life before are of no use
   };
   const auto end = [&] {
     take_bytes(*entry, reading);
@@ -244,7 +244,7 @@ Task<std::vector<SandboxUse>> Meter::now(Principal who) {
 Task<UsageReport> Meter::report(Principal who, UsageQuery query) {
   std::vector<std::shared_ptr<Outcome<void>>> looks;
   for (const auto& entry : registry_->entries()) {
-    // Not all anew: what was looked at a moment ago is told as it was then.
+    // Only those that are due are read anew. The others keep their last reading.
     if (entry->row.tenant != who.tenant || !due(*entry, registry_->time().now())) continue;
     looks.push_back(jobs_.begin<void>(look(entry)));
   }

@@ -1,6 +1,6 @@
 // Meter: the use of each sandbox, over all its starts. The kernel counts CPU, and each look adds
-// the difference since the last look to the totals. Memory is added up as trapezoids between looks,
-// which are ten seconds apart while a sandbox is in use and up to five minutes while nothing moves
+// the difference since the last look to the totals. Memory is added up as trapezoids between looks.
+// Looks are ten seconds apart while a sandbox is in use, and up to five minutes while nothing moves
 // in it. Looks are written with the counters that they saw, so a daemon that was away goes on from
 // there.
 #pragma once

@@ -18,7 +18,7 @@ std::string at_port(const std::string& host, std::uint16_t port) {
   return (six ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
-// What a policy says of it: asked by `decide` and `may_resolve`.
+// The verdict of a policy on a line, by its `decide` and `may_resolve`.
 policy::Verdict verdict_of(const NetworkDecision& line, const auto& decide,
                            const auto& may_resolve) {
   const auto by_host = IpAddress::parse(line.host);
@@ -48,7 +48,7 @@ struct Stands {
   std::string kind{}, says{};
 };
 
-// Where sandboxes and the gate itself have their addresses, which mean nothing outside
+// Returns whether the address is Cay's own: those of sandboxes and of the gate mean nothing outside
 // (wire/guest_network.h, model/proxy.h).
 bool is_cays_own(const IpAddress& address) {
   return Network::parse("192.0.0.0/29")->contains(address) ||
@@ -88,8 +88,8 @@ Stands of_address(const NetworkDecision& line, const IpAddress& address, const A
   return {"special_address", std::move(says)};
 }
 
-// Of what the broker refused, not the gate, or what the gate refused for want of it: what
-// docs/errors.md says of the reason. Empty: of none of these.
+// Returns the text of docs/errors.md for a reason of the broker's, or of the gate for want of a
+// broker. Empty: it is none of these.
 std::string_view of_broker(std::string_view reason) {
   constexpr std::pair<std::string_view, std::string_view> kSays[] = {
       {"token_unknown",
@@ -155,13 +155,13 @@ Stands of_denial(const std::string& rule) {
       "the sandbox's policy refuses it, whatever is added: `cay policy get SANDBOX` lists its rules"};
 }
 
-// What keeps every rule from letting it through, before one is looked for.
+// Returns what no rule can change, before one is searched.
 Stands before_rules(const NetworkDecision& line, const Around& around) {
   if (const std::string_view says = of_broker(line.reason); !says.empty())
     return {"proxy_rule", std::string(says)};
   for (const ProxiedHost& one : around.proxied) {
-    // Beside a fence and for the own name of a base URL's host the policy's rules count; and so
-    // they do at other ports than the rule's, but not for what a name leads to.
+    // The policy's rules count beside a fence, for the own name of a base URL's host, and at other
+    // ports than the rule's. They do not count for the address that a name resolves to.
     if (one.kind != ProxiedHost::Kind::kSecret ||
         !one.host.matches(line.host, line.port == 0 ? one.host.port : line.port))
       continue;
@@ -318,7 +318,7 @@ std::string rule_for(const NetworkDecision& line) {
   if (line.port == 0 && meant.find('.') == std::string::npos) text += ":*";
   const auto rule = policy::parse_rule(text);
   if (!rule || rule->action != policy::Action::kAllow) return "";
-  // What a program calls a host must not become a rule for others.
+  // The name that a program sends must not become a rule for other hosts.
   const bool one_name = rule->kind == Rule::Kind::kName && rule->word == meant;
   const bool one_address = rule->kind == Rule::Kind::kNetwork && rule->network.is_one_address();
   return one_name || one_address ? rule->text() : "";
@@ -334,7 +334,7 @@ void tell_what_is_needed(NetworkReport& report, const Around& around) {
   const auto policy = around.policies.policy_of(choice);
   const policy::OneMore with(around.policies, choice);
   report.takes_hosts = has_preset(around.policies, choice, "packages");
-  // A lookup that was refused says nothing of the address; a connection to that name may.
+  // A refused lookup shows no address. A connection to that name may.
   std::set<std::string> special;
   for (NetworkDecision& line : report.items) {
     advise(line, with, around);
@@ -361,8 +361,8 @@ void tell_what_is_needed(NetworkReport& report, const Around& around) {
       continue;
     if (auto rule = policy::parse_rule(line.needs)) all.emplace_back(line.needs, *std::move(rule));
   }
-  // A name that is let through at one port by a rule needs no other for being looked up; the web of
-  // a name is both its ports.
+  // A name that a rule allows at one port can be looked up without another rule. The web of a name
+  // is both its ports.
   for (const auto& [text, rule] : all) {
     const bool has_wider = rule.names_a_host() && rule.ports &&
                            rule.ports->first == rule.ports->last &&

@@ -1,5 +1,5 @@
-// Which rules would have let through what was refused, as they can be given; and where none can,
-// what stands in the way: of the lines of a sandbox's report, for people and for `cay policy try`.
+// Finds the rules that would have allowed what was refused, in the form that users write. If there
+// is none, it names the obstacle. For the lines of a sandbox's report and for `cay policy try`.
 #pragma once
 #include <functional>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace cay::core {
 
-// What a rule has to fit into.
+// The surroundings that a rule has to fit into.
 struct Around {
   const policy::Catalogue& policies;
   std::span<const Network> networks{};  // special ranges that the operator opens
@@ -26,9 +26,8 @@ struct Around {
   bool reaches(const IpAddress& address) const;
 };
 
-// The rule that says no more than what was refused, as policy/rule.h reads it; empty: there is
-// none, or none is needed. A name is let through by name; where no name was shown that could be, by
-// address.
+// Returns the rule that allows exactly what was refused, as policy/rule.h reads it. Empty: there is
+// none, or none is needed. A name is allowed by name. If no usable name was shown, by address.
 std::string rule_for(const NetworkDecision& line);
 
 // Fills in `needs` of a refused line, or else `in_the_way` and `advice`: `needs` alone, added to

@@ -46,7 +46,7 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
     if (!around.reaches(*address)) return {false, "private_address", {}};
     const auto verdict = policy::verdict_of_address(
         *address, port, [&](const policy::Meant& meant) { return policy.decide(meant); });
-    // What it shows in its first bytes decides then: an address alone shows nothing.
+    // The gate decides by the first bytes of the connection, and an address alone has none.
     if (verdict.says != policy::Verdict::Says::kShow) return by_rule(verdict);
     return {false, "names_no_host", {}};
   }
@@ -59,8 +59,8 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
   return said;
 }
 
-// What a name leads to is not asked here, and the rules for networks decide by that: where it would
-// be otherwise with one of theirs.
+// Lists networks whose rules would decide otherwise, if the name resolved to one of them. The dry
+// run does not resolve names.
 std::string otherwise_by_address(const policy::Policy& policy, const std::string& host,
                                  std::uint16_t port, bool allowed) {
   constexpr std::size_t kMostAsked = 50, kMostTold = 3;
@@ -89,7 +89,7 @@ ByProxy by_lookup(std::span<const ProxiedHost> proxied, const std::string& host)
   return out;
 }
 
-// `has`: what a sandbox has; else the question says it.
+// `has`: the sandbox's policy; else the question's own.
 Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<policy::Choice>& has,
                           const Around& around) {
   policy::Choice choice;

@@ -1,6 +1,6 @@
-// Proxies: the rules by which sandboxes use secrets. They are checked against the existing secrets,
-// granted at the vault, and made ready inside: a sandbox trusts only the authority that ends TLS
-// for its own rules.
+// Proxies: the rules by which sandboxes use secrets. The rules are checked against the existing
+// secrets, granted at the vault, and made ready inside. A sandbox trusts only the authority that
+// ends TLS for its own rules.
 #pragma once
 #include <map>
 #include <memory>

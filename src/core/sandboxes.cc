@@ -59,7 +59,7 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (rules_change) {
     CAY_CO_CHECK(co_await jobs_.finish<void>(proxies_.equip(entry)));
   }
-  // The row first: whoever goes by it after a crash goes by what was asked for last.
+  // The row first, so that the next start after a crash uses the newest policy.
   const bool has_a_way_out =
       entry->boot != nullptr ||
       (entry->live != nullptr && entry->row.network.state == NetworkState::kOn);
@@ -84,7 +84,7 @@ Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   registry_->touch(*entry);
   if (entry->boot) {
-    // A wake under way that was now asked for by name: its failure is to be seen.
+    // A client started it by name, while it was waking: its failure is shown.
     if (entry->boot->kind == BootKind::kWake) entry->boot->kind = BootKind::kStart;
   } else if (entry->row.state == SandboxState::kPaused) {
     CAY_CO_CHECK(co_await pauses_.resume(entry));

@@ -22,9 +22,9 @@ class Wake {
   Wake(std::shared_ptr<Registry> registry, Boots& boots, Timing timing)
       : registry_(std::move(registry)), boots_(boots), timing_(timing) {}
 
-  // Fails kNotFound (sandbox_not_found); kNotReady (sandbox_not_ready) with the reason if it does
-  // not run within Timing::wake_wait; kExhausted (quota_…) if the host has no room for it by then.
-  // A paused one is live and stays paused: its keeper refuses new commands.
+  // Fails kNotFound (sandbox_not_found), and kNotReady (sandbox_not_ready) with the reason if it
+  // does not run within Timing::wake_wait. Fails kExhausted (quota_…) if the host has no room for
+  // it by then. A paused one is live and stays paused: its keeper refuses new commands.
   Task<Held> live(Principal who, std::string ref);
   // The same for a known entry. A caller that may not wake it (Principal::may_wake) gets an error
   // for a stopped one, and does not keep a running one awake.

@@ -50,7 +50,7 @@ KEEPERS = (
     (
         "an end is on record once",
         "core/command_log.cc",
-        "    // A note comes after its start's: then its end was told.\n",
+        "    // A note follows that of its start. So the journal has this end.\n",
         '    if (cay_hole("an end is on record once")) return note_end(entry, command, OpenCommand{entry.row.id, command.id, command.started_at, {}}, mark);\n',
     ),
     (

@@ -4,9 +4,9 @@
 
 namespace cay::core {
 
-// A connection into a sandbox. Errors: kCancelled (connection_reset) the program inside broke the
-// connection; kLost the sandbox or its keeper is gone; kUnavailable (link_lost) the daemon's
-// connection to the keeper is.
+// A connection into a sandbox. It fails kCancelled (connection_reset) if the program inside broke
+// it, and kLost if the sandbox or its keeper is gone. It fails kUnavailable (link_lost) if the
+// daemon's connection to the keeper is gone.
 class Tunnel : public ByteStream {
  public:
   // Now: what waits in it, and every later call, fails with `why`.

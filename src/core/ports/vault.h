@@ -49,8 +49,8 @@ class Vault {
   // Only these sandboxes have rules: grants of every other one are removed. The gate knows of these
   // rules also where it fails.
   virtual Task<void> keep_only(std::vector<ProxyGrant> all) = 0;
-  // Runs `tell` when a broker answers, and returns when that broker is gone, for another one may
-  // have missed messages. Fails if none answers, or as `tell` does.
+  // Calls the function when a broker answers, and returns when that broker is gone. Another one may
+  // have missed messages. Fails if none answers, or as the function does.
   virtual Task<void> attend(std::function<Task<void>()> tell) = 0;
 
   // A new key; then each secret by reseal() and into the store; then the old key is forgotten. One
