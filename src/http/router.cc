@@ -1,4 +1,3 @@
-// The routes by number, a tree that finds them, and the shapes of errors.
 #include "http/router.h"
 
 #include <algorithm>
@@ -53,15 +52,53 @@ Response default_shape(int status, const Error& error) {
                                    ",\"message\":" + json_text(error.message) + "}}");
 }
 
+std::vector<std::string> segments_of(std::string_view path) {
+  std::vector<std::string> out;
+  while (!path.empty()) {
+    path.remove_prefix(path.front() == '/' ? 1 : 0);
+    const auto end = std::min(path.find('/'), path.size());
+    if (end > 0) out.emplace_back(path.substr(0, end));
+    path.remove_prefix(end);
+  }
+  return out;
+}
+
+// Returns the segments that decide whose request this is. A head that was refused before its target
+// was split has none, so that its path is taken as it was written.
+std::vector<std::string> deciding_segments(const RequestHead& head) {
+  if (!head.segments.empty()) return head.segments;
+  const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
+  return path.starts_with('/') ? segments_of(path) : std::vector<std::string>();
+}
+
+bool begins_with(const std::vector<std::string>& path, const std::vector<std::string>& prefix) {
+  return prefix.size() <= path.size() && std::equal(prefix.begin(), prefix.end(), path.begin());
+}
+
 }  // namespace
+
+void Router::declare(Facade facade) {
+  for (const auto& prefix : facade.prefixes)
+    prefixes_.push_back({segments_of(prefix), facades_.size()});
+  facades_.push_back(std::move(facade));
+}
 
 void Router::add(std::string method, std::string pattern, Handler handler, Right right) {
   add(std::move(method), std::move(pattern), std::move(handler), Auth::kKey);
   routes_.back().right = right;
 }
 
+bool Router::lists_without_key(const std::string& method, const std::string& pattern) const {
+  const std::string route = method + " " + pattern;
+  return std::any_of(facades_.begin(), facades_.end(), [&route](const Facade& facade) {
+    const auto& listed = facade.without_key;
+    return std::find(listed.begin(), listed.end(), route) != listed.end();
+  });
+}
+
 void Router::add(std::string method, std::string pattern, Handler handler, Auth auth) {
   CAY_ASSERT(!pattern.empty() && pattern.front() == '/');
+  CAY_ASSERT(auth == Auth::kKey || lists_without_key(method, pattern));
   tree_.add(method, pattern, routes_.size());
   routes_.push_back({std::move(method), std::move(pattern), auth, std::move(handler)});
 }
@@ -77,11 +114,20 @@ void Router::fall_back(std::function<bool(const RequestHead&)> takes, Handler ha
   fallback_.right = right;
 }
 
-void Router::shape_errors(std::string prefix, ErrorShape shape) {
-  shapes_.emplace_back(std::move(prefix), std::move(shape));
+void Router::divert(std::function<bool(const RequestHead&)> takes,
+                    std::shared_ptr<const Router> table) {
+  diversions_.push_back({std::move(takes), std::move(table)});
+}
+
+const Router& Router::table_of(const RequestHead& head) const {
+  for (const auto& [takes, table] : diversions_) {
+    if (takes(head)) return table->table_of(head);
+  }
+  return *this;
 }
 
 Router::Match Router::match(const RequestHead& head) const {
+  if (const Router& table = table_of(head); &table != this) return table.match(head);
   auto found = tree_.find(head.method, head.segments);
   Match match;
   match.params = std::move(found.parameters);
@@ -99,19 +145,20 @@ Router::Match Router::match(const RequestHead& head) const {
   return match;
 }
 
-Response Router::shape(const RequestHead& head, int status, const Error& error) const {
-  const ErrorShape* best = nullptr;
-  std::size_t longest = 0;
-  const std::string_view target = head.target;
-  auto path = target.substr(0, std::min(target.find('?'), target.size()));
-  if (!path.starts_with('/')) path = "/";  // not HTTP at all, or no path: the shape of everything
-  for (const auto& [prefix, shape] : shapes_) {
-    if (path.starts_with(prefix) && (best == nullptr || prefix.size() >= longest)) {
-      best = &shape;
-      longest = prefix.size();
-    }
+const Facade& Router::facade_of(const RequestHead& head) const {
+  if (const Router& table = table_of(head); &table != this) return table.facade_of(head);
+  const auto path = deciding_segments(head);
+  const Prefix* best = nullptr;
+  for (const Prefix& prefix : prefixes_) {
+    if (best != nullptr && prefix.segments.size() < best->segments.size()) continue;
+    if (begins_with(path, prefix.segments)) best = &prefix;
   }
-  return best != nullptr ? (*best)(head, status, error) : default_shape(status, error);
+  return best == nullptr ? undeclared_ : facades_[best->facade];
+}
+
+Response Router::shape(const RequestHead& head, int status, const Error& error) const {
+  const Facade& facade = facade_of(head);
+  return facade.refusal ? facade.refusal(head, status, error) : default_shape(status, error);
 }
 
 }  // namespace cay::http

@@ -1,18 +1,23 @@
-// Router: method + path pattern -> handler. Facades add routes; the server looks them up.
+// Router: finds the handler and the facade of a request. Facades declare themselves and add routes.
+// The server looks them up.
 #pragma once
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "http/exchange.h"
+#include "http/facade.h"
 #include "http/route_tree.h"
 #include "model/principal.h"
 
 namespace cay::http {
 
-// kNone is only for /healthz and the like. kOwn: the handler checks a token of its own. Such a
-// target may contain one, so that it is not logged.
+// kNone: for everybody, such as /healthz. kOwn: the handler checks a token of its own. Such a
+// target may contain one, so that it is not logged. Both need an entry in Facade::without_key.
 enum class Auth { kKey, kNone, kOwn };
 
 struct Route {
@@ -24,20 +29,22 @@ struct Route {
   Right right = Right::kManage;  // what a key needs; a route that names none needs much
 };
 
-// How a facade shapes errors that arise before its handler (401, 404, 405, 413, 500): by prefix.
-using ErrorShape = std::function<Response(const RequestHead&, int status, const Error&)>;
-
 class Router {
  public:
+  // Declares a facade, before its routes are added.
+  void declare(Facade facade);
   void add(std::string method, std::string pattern, Handler handler, Right right = Right::kManage);
+  // A route without an API key. Asserts that a facade lists it in `without_key`.
   void add(std::string method, std::string pattern, Handler handler, Auth auth);
   // Calls `change` for every route so far. It may wrap the handler. Method and pattern stay.
   void each(const std::function<void(Route&)>& change);
   // The handler for paths that no route has, whatever the method, if `takes` returns true.
   void fall_back(std::function<bool(const RequestHead&)> takes, Handler handler,
                  Right right = Right::kManage);
-  // Errors of requests whose path starts with `prefix` are shaped by it (longest prefix wins).
-  void shape_errors(std::string prefix, ErrorShape shape);
+  // Diverts requests whose headers `takes` accepts to the routes and facades of `table`, before
+  // their path is looked at. Such a request never falls back to the routes here. The first
+  // diversion that accepts a request wins.
+  void divert(std::function<bool(const RequestHead&)> takes, std::shared_ptr<const Router> table);
 
   struct Match {
     const Route* route = nullptr;
@@ -46,13 +53,31 @@ class Router {
   };
   // RouteTree states which route wins. route == nullptr: 404, or 405 if `allowed` is not empty.
   Match match(const RequestHead& head) const;
+  // Returns the facade that the request belongs to, or one that declares nothing.
+  const Facade& facade_of(const RequestHead& head) const;
+  // Writes the error as the facade of the request does.
   Response shape(const RequestHead& head, int status, const Error& error) const;
   const std::vector<Route>& routes() const { return routes_; }
 
  private:
   std::vector<Route> routes_;
   RouteTree tree_;  // of indices into routes_
-  std::vector<std::pair<std::string, ErrorShape>> shapes_;
+  struct Diversion {
+    std::function<bool(const RequestHead&)> takes;
+    std::shared_ptr<const Router> table;
+  };
+  // Returns the router whose routes serve the request: this one, or that of a diversion.
+  const Router& table_of(const RequestHead& head) const;
+  bool lists_without_key(const std::string& method, const std::string& pattern) const;
+
+  struct Prefix {
+    std::vector<std::string> segments;
+    std::size_t facade = 0;  // in facades_
+  };
+  std::vector<Facade> facades_;
+  std::vector<Prefix> prefixes_;  // of all facades
+  Facade undeclared_;             // of requests that no facade has
+  std::vector<Diversion> diversions_;
   std::function<bool(const RequestHead&)> takes_;
   Route fallback_{"*", "{unmatched}", Auth::kKey, nullptr};
 };

@@ -12,6 +12,7 @@
 #include "async/piped.h"
 #include "async/until_set.h"
 #include "model/ids.h"
+#include "server/key_rule.h"
 
 namespace cay::server {
 namespace {
@@ -336,7 +337,10 @@ class Dispatcher {
   asio::awaitable<void> refuse(std::shared_ptr<RoutedExchange> exchange, int status, Error error) {
     exchange->note_reason(error.reason);
     auto response = router_.shape(exchange->head(), status, error);
-    if (status == 401) response.headers.set("WWW-Authenticate", "Bearer realm=\"cay\"");
+    if (status == 401) {
+      response.headers.set("WWW-Authenticate",
+                           key_rule_of(router_.facade_of(exchange->head())).challenge);
+    }
     if (status == kTooManyRequests) response.headers.set("Retry-After", "1");
     co_await exchange->respond(std::move(response));
   }
@@ -368,7 +372,9 @@ class Dispatcher {
         co_return;
       }
     }
-    if (auto wrong = check_origin(head)) {
+    // The facade of the request states how its clients show a key. No facade can do without one.
+    const http::KeyRule& rule = key_rule_of(router_.facade_of(head));
+    if (auto wrong = check_origin(head, rule)) {
       co_await refuse(exchange, 403, std::move(*wrong));
       co_return;
     }
@@ -377,13 +383,12 @@ class Dispatcher {
     OpenRequests::Place ends;
     // Without a key nobody learns which routes exist.
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
-      const auto key = key_of(head);
+      const auto key = key_of(head, rule);
       if (config_.before_key) config_.before_key();
       Result<Principal> found =
           key ? keys_.find(*key)
-              : Result<Principal>(Error{
-                    Code::kUnauthenticated, "no_key",
-                    "an API key is needed: send it as X-Api-Key or as Authorization: Bearer", 0});
+              : Result<Principal>(Error{Code::kUnauthenticated, "no_key",
+                                        "an API key is needed: " + how_to_send(rule), 0});
       if (!found) {
         co_await refuse(exchange, 401, std::move(found).error());
         co_return;

@@ -69,6 +69,11 @@ struct DispatchConfig {
   std::function<bool(const AccessRecord&)> begun;
 };
 
+// The order for each request:
+// 1. The Host is checked.
+// 2. A service's host goes to `by_host`, so that no header leads from there to the API.
+// 3. A diversion by headers, or else the path, finds route and facade (http::Router).
+// 4. The Origin and the key are checked by the facade's rule.
 // References outlive the handler. Runs on the daemon's loop.
 http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys,
                               DispatchConfig config);

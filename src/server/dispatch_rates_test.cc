@@ -38,6 +38,7 @@ TEST_F(DispatchTest, StrangersWaitAndHoldUpNoGoodKey) {
 TEST_F(DispatchTest, EveryRefusalOfAStrangerCounts) {
   strangers_per_second = 1;
   public_url = *PublicUrl::create("", {"127.0.0.1"});
+  router.declare({.prefixes = {}, .without_key = {"GET /dl/{token}"}});
   router.add(
       "GET", "/dl/{token}",
       [](SharedExchange exchange) -> asio::awaitable<void> {

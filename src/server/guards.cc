@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/ip_address.h"
 #include "http/text.h"
+#include "server/key_rule.h"
 
 namespace cay::server {
 namespace {
@@ -58,31 +59,18 @@ std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy&
                0};
 }
 
-std::optional<Error> check_origin(const http::RequestHead& head) {
+std::optional<Error> check_origin(const http::RequestHead& head, const http::KeyRule& rule) {
   const auto origin = head.headers.get("Origin");
-  if (!origin || *origin == "null" || key_of(head)) {
-    const bool anonymous_page = origin && *origin == "null" && !key_of(head);
-    if (!anonymous_page) return std::nullopt;
-  }
+  if (!origin || shows_key_by_itself(head, rule)) return std::nullopt;
   const std::string text = lowered(*origin);
   const auto scheme = text.find("://");
   const std::string_view authority =
       scheme == std::string::npos ? std::string_view() : std::string_view(text).substr(scheme + 3);
   if (!authority.empty() && authority == lowered(head.host)) return std::nullopt;
-  return Error{Code::kPermissionDenied, "cross_origin",
-               "requests from web pages of another origin need an API key in X-Api-Key", 0};
-}
-
-std::optional<std::string> key_of(const http::RequestHead& head) {
-  if (const auto key = head.headers.get("X-Api-Key"); key && !key->empty())
-    return std::string(*key);
-  if (const auto header = head.headers.get("Authorization")) {
-    constexpr std::string_view kBearer = "bearer ";
-    if (header->size() > kBearer.size() && lowered(header->substr(0, kBearer.size())) == kBearer) {
-      return std::string(header->substr(kBearer.size()));
-    }
-  }
-  return std::nullopt;
+  return Error{
+      Code::kPermissionDenied, "cross_origin",
+      "requests from web pages of another origin need an API key in " + rule.places.front().header,
+      0};
 }
 
 std::string network_of_peer(std::string_view peer) {

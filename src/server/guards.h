@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "http/facade.h"
 #include "http/message.h"
 
 namespace cay::server {
@@ -23,14 +24,11 @@ std::optional<Error> check_host(const http::RequestHead& head, const HostPolicy&
 // Refuses a request with an Origin of another host and no key of its own: it could only live on
 // ambient rights. Programs that send an Origin and a key (Go's WebSocket client) pass.
 // kPermissionDenied (cross_origin): answer it with 403.
-std::optional<Error> check_origin(const http::RequestHead& head);
+std::optional<Error> check_origin(const http::RequestHead& head, const http::KeyRule& rule);
 
 // Returns the network that a stranger is counted by, from the peer of a request's head. It is an
 // IPv4 address, or the /64 of an IPv6 one, which is the least that anybody has.
 std::string network_of_peer(std::string_view peer);
-
-// The key that the request carries: X-Api-Key, or Authorization: Bearer.
-std::optional<std::string> key_of(const http::RequestHead& head);
 
 // `listen` is ADDRESS:PORT. Off loopback, plain HTTP needs an explicit yes (`clear_or_tls`).
 // kInvalidArgument (bad_listen, needs_tls).

@@ -56,8 +56,8 @@ HOLES = (
     (
         "check of Origin",
         "server/dispatch.cc",
-        "if (auto wrong = check_origin(head)) {",
-        'if (auto wrong = check_origin(head); wrong && !cay_hole("check of Origin")) {',
+        "if (auto wrong = check_origin(head, rule)) {",
+        'if (auto wrong = check_origin(head, rule); wrong && !cay_hole("check of Origin")) {',
     ),
     (
         "the API is never under a service's host",

@@ -102,8 +102,11 @@ void Gateway::add_routes(http::Router& router) {
     return serve_service_path(std::move(exchange));
   };
   const auto file = [this](ExchangePtr exchange) { return serve_file_path(std::move(exchange)); };
-  router.add("*", "/svc/{sandbox}/{port}/{rest...}", service, http::Auth::kOwn);
-  router.add("*", "/dl/{sandbox}/{token}", file, http::Auth::kOwn);
+  const std::string services = "/svc/{sandbox}/{port}/{rest...}", files = "/dl/{sandbox}/{token}";
+  // No prefixes: what has no link's form is refused as the native API does.
+  router.declare({.prefixes = {}, .without_key = {"* " + services, "* " + files}});
+  router.add("*", services, service, http::Auth::kOwn);
+  router.add("*", files, file, http::Auth::kOwn);
 }
 
 const http::Handler* Gateway::handler_of(const http::RequestHead& head) const {

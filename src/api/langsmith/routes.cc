@@ -1,4 +1,5 @@
 // Every route of the facade, under every prefix that clients make of LANGSMITH_ENDPOINT.
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -121,6 +122,7 @@ class Table {
         offsets_(std::make_shared<OffsetIndex>()) {}
 
   void add_all() {
+    declare();
     for (const char* root : kRoots) add_root(root);
     // Other requests of LangSmith's clients: its paths are many, and grow.
     const http::Router& router = router_;
@@ -128,7 +130,6 @@ class Table {
                       passing(Passing::kAnything), whole());
     for (const char* prefix : kPrefixes) {
       prefix_ = prefix;
-      router_.shape_errors(prefix_, outer_error);
       add_boxes();
       add_snapshots();
       add_data_plane();
@@ -161,6 +162,16 @@ class Table {
   // as much here. Without an upstream the answer explains how to set one.
   Right whole() const { return config_.forward ? Right::kHost : Right::kManage; }
 
+  // These clients send X-Api-Key or a Bearer token, as Cay's own do, so there is no rule for keys.
+  void declare() {
+    http::Facade facade{.prefixes = {std::begin(kPrefixes), std::end(kPrefixes)},
+                        .refusal = outer_error};
+    for (const std::string root : kRoots) {
+      for (const std::string path : kTracePaths) facade.prefixes.push_back(root + "/" + path);
+    }
+    router_.declare(std::move(facade));
+  }
+
   void add_root(const std::string& root) {
     router_.add(
         "GET", root + "/info",
@@ -171,7 +182,6 @@ class Table {
     for (const std::string path : kTracePaths) {
       router_.add("*", root + "/" + path, passing(Passing::kAnything), whole());
       router_.add("*", root + "/" + path + "/{rest...}", passing(Passing::kAnything), whole());
-      router_.shape_errors(root + "/" + path, outer_error);
     }
     for (const auto& [method, path] : kIngest)
       router_.add(method, root + path, passing(Passing::kRuns), Right::kManage);

@@ -160,6 +160,8 @@ void add_file_routes(Adder& to) {
 }  // namespace
 
 void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config) {
+  // Everything that no other facade has is native: so is a path that does not exist.
+  router.declare({.prefixes = {"/"}, .refusal = shaped, .without_key = {"GET /healthz"}});
   Adder to(router, cay);
   add_daemon_routes(router, cay, to, config);
   add_sandbox_routes(to);
@@ -167,7 +169,6 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   add_command_routes(router, cay, to, config.input);
   add_file_routes(to);
   refuse_unknown_queries(router);
-  router.shape_errors("/", shaped);
 }
 
 }  // namespace cay::api

@@ -43,6 +43,7 @@ struct DispatchTest : ::testing::Test {
 
   PublicUrl public_url;
   std::function<void()> before_key;
+  std::function<const http::Handler*(const http::RequestHead&)> by_host;
   std::uint32_t per_second = 0, strangers_per_second = 0, per_second_of_link = 0;
 
   void start(std::uint32_t max_per_key = 10) {
@@ -59,8 +60,13 @@ struct DispatchTest : ::testing::Test {
                           .tenant = "t1",
                           .hash = hash_key("cay_admin"),
                           .scope = KeyScope::kAdmin}));
+    constexpr const char* kMethods[] = {"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"};
+    http::Facade facade{.prefixes = {"/"}, .without_key = {"GET /healthz"}};
+    for (const std::string method : kMethods)
+      facade.without_key.push_back(method + " /link/{token}");
+    router.declare(std::move(facade));
     router.add("GET", "/healthz", who, http::Auth::kNone);
-    for (const char* method : {"GET", "HEAD", "OPTIONS", "PUT", "POST", "PATCH", "DELETE"}) {
+    for (const char* method : kMethods) {
       router.add(method, "/act", [this](SharedExchange exchange) -> asio::awaitable<void> {
         note_act();
         co_await who(exchange);
@@ -121,6 +127,7 @@ struct DispatchTest : ::testing::Test {
     config.max_per_key = max_per_key;
     config.public_url = public_url;
     config.before_key = before_key;
+    config.by_host = by_host;
     config.per_second = per_second;
     config.strangers_per_second = strangers_per_second;
     config.per_second_of_link = per_second_of_link;
