@@ -670,6 +670,13 @@ def multipart():
     """The first byte: how the bytes are cut."""
     part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--b--\r\n'
     yield from (bytes([first]) + part for first in (0, 3, 0xFE))
+    several = (
+        b'--b\r\nContent-Disposition: form-data; name="files[0].path"\r\n\r\n/a\r\n'
+        b"--b \r\nContent-Disposition: form-data; name=f; filename*=UTF-8''%C3%A9\r\n\r\n"
+        b"\r\n--x\r\n"
+        b'--b\r\nContent-Disposition: form-data; name="q\\"u"; filename="C:\\d"\r\n\r\n\r\n--b--'
+    )
+    yield from (bytes([first]) + several for first in (0, 5))
     for text_ in (
         b'multipart/form-data; boundary="b"',
         b"multipart/form-data; charset=x; boundary=b",

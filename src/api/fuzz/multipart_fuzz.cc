@@ -1,5 +1,5 @@
-// An upload's multipart body, its boundary, and ranges. However the body is cut, the same file or a
-// refusal.
+// An upload's multipart body, its boundary, and ranges. However the body is cut, it gives the same
+// parts or a refusal.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "api/common/multipart.h"
 #include "api/common/ranges.h"
-#include "api/langsmith/multipart.h"
 #include "base/assert.h"
 #include "tests/fuzz/pieces.h"
 
@@ -23,25 +23,33 @@ class Chunks final : public cay::ByteSource {
   cay::fuzz::Pieces bytes_;
 };
 
-struct File {
+struct Upload {
   bool whole = false;
-  std::string bytes;
+  std::string parts;  // of each its name, its filename and its bytes
 };
 
-boost::asio::awaitable<void> read(cay::fuzz::Pieces body, File& out) {
-  auto file = cay::api::langsmith::multipart_file("b", std::make_unique<Chunks>(body));
+boost::asio::awaitable<void> read(cay::fuzz::Pieces body, Upload& out) {
+  cay::api::MultipartReader reader("b", std::make_unique<Chunks>(body), {.parts = 5, .head = 200});
   for (;;) {
-    auto bytes = co_await file->next();
-    if (!bytes) co_return;
-    if (bytes->empty()) break;
-    out.bytes += *bytes;
+    auto part = co_await reader.next_part();
+    if (!part) co_return;
+    if (!part->has_value()) break;
+    CAY_ASSERT((*part)->name.find_first_of("\r\n") == std::string::npos);
+    out.parts += "\n" + (*part)->name + "\n" + (*part)->filename.value_or("-") + "\n" +
+                 (*part)->content_type + "\n";
+    for (;;) {
+      auto bytes = co_await reader.next();
+      if (!bytes) co_return;
+      if (bytes->empty()) break;
+      out.parts += *bytes;
+    }
   }
   out.whole = true;
 }
 
-File file_of(cay::fuzz::Pieces body) {
+Upload upload_of(cay::fuzz::Pieces body) {
   static boost::asio::io_context loop(1);
-  File out;
+  Upload out;
   loop.restart();
   boost::asio::co_spawn(loop, read(body, out),
                         [](const std::exception_ptr& failure) { CAY_ASSERT(failure == nullptr); });
@@ -64,11 +72,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   headers.add((data[0] & 1) != 0 ? "If-None-Match" : "If-Range", std::string(in));
   static_cast<void>(
       cay::api::wanted_of(headers, "\"tag\"", "Thu, 01 Jan 1970 00:00:00 GMT", kSize));
-  if (const auto boundary = cay::api::langsmith::boundary_of(in))
+  if (const auto boundary = cay::api::boundary_of(in))
     CAY_ASSERT(!boundary->empty() && boundary->size() <= 70);
-  const File whole = file_of(cay::fuzz::Pieces(in));
-  const File cut = file_of(cay::fuzz::Pieces(in, data[0]));
+  const Upload whole = upload_of(cay::fuzz::Pieces(in));
+  const Upload cut = upload_of(cay::fuzz::Pieces(in, data[0]));
   CAY_ASSERT(whole.whole == cut.whole);
-  if (whole.whole) CAY_ASSERT(whole.bytes == cut.bytes);
+  if (whole.whole) CAY_ASSERT(whole.parts == cut.parts);
   return 0;
 }

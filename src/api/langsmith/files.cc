@@ -2,8 +2,9 @@
 
 #include "api/common/asked.h"
 #include "api/common/download.h"
+#include "api/common/multipart.h"
 #include "api/langsmith/errors.h"
-#include "api/langsmith/multipart.h"
+#include "api/langsmith/upload_body.h"
 #include "codec/time.h"
 
 namespace cay::api::langsmith {
@@ -58,7 +59,7 @@ Task<http::Response> upload(core::Cay& cay, ExchangePtr exchange) {
   exchange->note_subject(path_asked(path));
   core::WriteOptions options;
   options.as = as_root();
-  auto bytes = multipart_file(*std::move(boundary), exchange->body());
+  auto bytes = upload_body(*std::move(boundary), exchange->body());
   CAY_CO_TRY(const FileInfo info,
              co_await cay.files().write(exchange->principal(), exchange->params().at("name"),
                                         std::move(path), std::move(options), std::move(bytes)));

@@ -1,4 +1,4 @@
-#include "api/langsmith/multipart.h"
+#include "api/langsmith/upload_body.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,12 @@ namespace {
 
 using core::testing::bytes_source;
 
-class MultipartTest : public ::testing::Test {
+class UploadBodyTest : public ::testing::Test {
  protected:
   Result<Bytes> read(const std::string& body, std::size_t chunk = 64 * 1024,
                      const std::string& boundary = "xYz") {
-    return core::testing::run(
-        loop, read_all(multipart_file(boundary, bytes_source(body, chunk)), 1 << 26));
+    return core::testing::run(loop,
+                              read_all(upload_body(boundary, bytes_source(body, chunk)), 1 << 26));
   }
   static std::string body_of(
       const std::string& bytes,
@@ -29,17 +29,7 @@ class MultipartTest : public ::testing::Test {
   asio::io_context loop;
 };
 
-TEST_F(MultipartTest, Boundaries) {
-  EXPECT_EQ(boundary_of("multipart/form-data; boundary=abc"), "abc");
-  EXPECT_EQ(boundary_of("Multipart/Form-Data; charset=utf-8; boundary=\"a b;c\""), "a b;c");
-  for (const auto* bad : {"", "text/plain", "multipart/form-data",
-                          "multipart/form-data; boundary=", "multipart/form-data; boundary=\"x"}) {
-    EXPECT_FALSE(boundary_of(bad)) << bad;
-  }
-  EXPECT_FALSE(boundary_of("multipart/form-data; boundary=" + std::string(71, 'b')));
-}
-
-TEST_F(MultipartTest, WhateverTheBytesAndTheCuts) {
+TEST_F(UploadBodyTest, WhateverTheBytesAndTheCuts) {
   for (const std::string& bytes :
        {std::string(), std::string("hello"), std::string("\r\n"), std::string("\r\n--xY"),
         std::string("-xYz--xYz"), std::string("\r\n\r\n--xY-"), std::string(3, '\0'),
@@ -53,7 +43,7 @@ TEST_F(MultipartTest, WhateverTheBytesAndTheCuts) {
   }
 }
 
-TEST_F(MultipartTest, TheClientsOwnHeads) {
+TEST_F(UploadBodyTest, TheClientsOwnHeads) {
   for (
       const auto* head :
       {"Content-Disposition: form-data; name=\"file\"; filename=\"file\"\r\nContent-Type: application/octet-stream",
@@ -63,7 +53,7 @@ TEST_F(MultipartTest, TheClientsOwnHeads) {
   }
 }
 
-TEST_F(MultipartTest, BrokenBodiesNeverBecomeFiles) {
+TEST_F(UploadBodyTest, BrokenBodiesNeverBecomeFiles) {
   const std::string good = body_of("some bytes");
   for (std::size_t size = 0; size < good.size() - 4; ++size)
     EXPECT_FALSE(read(good.substr(0, size))) << size;
@@ -75,7 +65,7 @@ TEST_F(MultipartTest, BrokenBodiesNeverBecomeFiles) {
   EXPECT_FALSE(read("--xYz\r\n" + std::string(100'000, 'h')));
 }
 
-TEST_F(MultipartTest, RandomBodiesAndDamage) {
+TEST_F(UploadBodyTest, RandomBodiesAndDamage) {
   std::mt19937 random(5);  // NOLINT: a fixed seed, so that a failure comes again
   static const std::string kAlphabet = "\r\n-xYz-\r\n";
   for (int round = 0; round < 3000; ++round) {
