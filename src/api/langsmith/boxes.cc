@@ -1,6 +1,7 @@
 #include "api/langsmith/boxes.h"
 
 #include "api/common/asked.h"
+#include "api/common/request_body.h"
 #include "api/common/subjects.h"
 #include "api/langsmith/boxes_json.h"
 #include "api/langsmith/errors.h"
@@ -42,7 +43,7 @@ Task<SnapshotInfo> find_snapshot(core::Cay& cay, ExchangePtr exchange) {
 // A body with settings that may name secrets in clear (proxy_config), which are refused: they are
 // found nowhere after that.
 Task<json::object> wiped_object_in(ExchangePtr exchange) {
-  CAY_CO_TRY(std::string text, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(std::string text, co_await read_request_body(exchange, kMaxBody));
   const Wiped body(std::move(text));
   auto object = codec::parse_wiped_object(body.view(), codec::Empty::kIsObject);
   co_return object;
@@ -123,7 +124,7 @@ Task<http::Response> stop_box(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   std::vector<std::string> names;

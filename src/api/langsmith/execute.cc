@@ -8,6 +8,7 @@
 #include "api/common/answer_size.h"
 #include "api/common/collect.h"
 #include "api/common/command_session.h"
+#include "api/common/request_body.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/frames.h"
 #include "api/langsmith/text_output.h"
@@ -306,7 +307,7 @@ http::Handler execute_ws(core::Cay& cay, OffsetIndex& offsets, std::shared_ptr<I
 }
 
 Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kHttp));
   const auto part = cay.answers().begin(exchange->principal().tenant);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/common/request_body.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/frames.h"
 #include "async/channel.h"
@@ -191,7 +192,7 @@ Task<void> stream(core::Cay& cay, core::Reader reader, core::OutputOffsets from,
 }  // namespace
 
 Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   CAY_CO_TRY(CommandSpec spec, read_execute(in, Transport::kStream));
   CAY_CO_TRY(const Sandbox box,
@@ -205,7 +206,7 @@ Task<void> start_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exc
 }
 
 Task<void> resume_stream(core::Cay& cay, StreamSettings settings, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxCommandRequest));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxCommandRequest));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   std::string id;

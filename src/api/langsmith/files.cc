@@ -3,6 +3,7 @@
 #include "api/common/asked.h"
 #include "api/common/download.h"
 #include "api/common/multipart.h"
+#include "api/common/request_body.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/upload_body.h"
 #include "codec/time.h"
@@ -31,7 +32,7 @@ struct Search {
 };
 
 Task<Search> read_search(ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   Search search;

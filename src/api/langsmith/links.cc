@@ -1,6 +1,7 @@
 #include "api/langsmith/links.h"
 
 #include "api/common/asked.h"
+#include "api/common/request_body.h"
 #include "api/langsmith/errors.h"
 #include "codec/fields.h"
 #include "codec/time.h"
@@ -18,7 +19,7 @@ constexpr std::int64_t kLongestFile = std::int64_t{36'500} * 86'400;
 }  // namespace
 
 Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   std::int64_t port = 0;
@@ -65,7 +66,7 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
 }
 
 Task<http::Response> file_url(core::Cay& cay, ServiceNames names, ExchangePtr exchange) {
-  CAY_CO_TRY(const std::string body, co_await exchange->read_body(kMaxBody));
+  CAY_CO_TRY(const std::string body, co_await read_request_body(exchange, kMaxBody));
   CAY_CO_TRY(const auto in, codec::parse_object(body));
   codec::Fields fields(in);
   LinkSpec spec;

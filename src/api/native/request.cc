@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "api/common/request_body.h"
+
 namespace cay::api::native {
 
 std::string param(http::Exchange& exchange, const std::string& name) {
@@ -71,7 +73,7 @@ FileAs file_as(std::string user) {
 FileAs query_as(http::Exchange& exchange) { return file_as(query_or(exchange, "user", "")); }
 
 Task<codec::json::object> body_object(ExchangePtr exchange, std::size_t limit, codec::Empty empty) {
-  auto body = co_await exchange->read_body(limit);
+  auto body = co_await read_request_body(exchange, limit);
   if (!body) co_return std::move(body).error();
   co_return codec::parse_object(*body, empty);
 }

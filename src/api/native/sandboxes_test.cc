@@ -1,4 +1,5 @@
 #include "api/native/native_test.h"
+#include "api/testing/gzip.h"
 
 namespace cay::api {
 namespace {
@@ -39,6 +40,19 @@ TEST_F(NativeTest, BadCreatesMakeNothing) {
   }
   EXPECT_EQ(call("POST", "/api/v1/sandboxes", std::string(2 << 20, ' '))->status, 413);
   EXPECT_TRUE(store.rows.empty());
+}
+
+TEST_F(NativeTest, ACompressedRequestIsTakenAndABombRefused) {
+  const auto compressed = [this](const std::string& body) {
+    auto handle = exchange("POST", "/api/v1/sandboxes", testing::gzip(body));
+    handle->request.headers.add("Content-Encoding", "gzip");
+    return serve(handle);
+  };
+  EXPECT_EQ(compressed(std::string(64 << 20, ' '))->status, 413);
+  EXPECT_TRUE(store.rows.empty());
+  const auto made = compressed(R"({"name":"box"})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  EXPECT_EQ(json(made).at("name").as_string(), "box");
 }
 
 TEST_F(NativeTest, NameInUse) {

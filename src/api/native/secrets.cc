@@ -1,5 +1,6 @@
 // Routes about secrets: given, listed by name, removed; no route gives a value back.
 #include "api/common/asked.h"
+#include "api/common/request_body.h"
 #include "api/common/subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
@@ -51,7 +52,7 @@ Result<Given> given_in(const object& body) {
 // Reads a secret. A value in clear is overwritten once it was closed or the request was refused, in
 // the text and in its parsed form.
 Task<Given> given(ExchangePtr exchange) {
-  auto text = co_await exchange->read_body(kSecretBodyLimit);
+  auto text = co_await read_request_body(exchange, kSecretBodyLimit);
   if (!text) co_return std::move(text).error();
   const Wiped body(*std::move(text));
   const auto parsed = codec::parse_wiped_object(body.view());
