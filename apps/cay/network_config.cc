@@ -23,13 +23,6 @@ constexpr std::size_t kMostNetworks = 64;
 
 Error bad(const std::string& what) { return Error{Code::kInvalidArgument, "bad_config", what, 0}; }
 
-bool is_plain_url(std::string_view text) {
-  if (!text.starts_with("https://") && !text.starts_with("http://")) return false;
-  return std::ranges::all_of(text, [](char c) {
-    return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\' && c != '?';
-  });
-}
-
 // Returns a refused URL for a message, without the parts that may be a secret.
 std::string shown_url(std::string_view url) {
   const std::size_t scheme = url.find("://");
@@ -52,54 +45,14 @@ std::string public_text(const std::string& path) {
   return os::read_file(AT_FDCWD, path).value_or("");
 }
 
-// The value of the last line "key = value".
-std::string value_in(std::string_view text, std::string_view key) {
-  std::string found;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const auto trim = [](std::string_view part) {
-      while (!part.empty() && (part.front() == ' ' || part.front() == '\t')) part.remove_prefix(1);
-      while (!part.empty() && (part.back() == ' ' || part.back() == '\t' || part.back() == '\r'))
-        part.remove_suffix(1);
-      return part;
-    };
-    const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos || trim(line.substr(0, equals)) != key) continue;
-    found = trim(line.substr(equals + 1));
-  }
-  return found;
-}
-
 // Returns the host's own mirror, if its address contains no secret.
 std::string own_mirror(std::initializer_list<const char*> files, std::string_view key) {
   std::string found;
   for (const char* file : files) {
-    const std::string value = value_in(public_text(file), key);
+    const std::string value = setting_in(public_text(file), key);
     if (is_plain_url(value)) found = value;
   }
   return found;
-}
-
-// Returns the archives that sandboxes' apt uses (launcher/default_snapshot_apt.h), one URL each.
-std::vector<std::string> apt_archives() {
-  using launcher::AptFile;
-  std::vector<AptFile> files = {{AptFile::Form::kLines, public_text("/etc/apt/sources.list")}};
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator("/etc/apt/sources.list.d", none)) {
-    const std::string path = entry.path();
-    if (path.ends_with(".sources")) files.push_back({AptFile::Form::kStanzas, public_text(path)});
-    if (path.ends_with(".list")) files.push_back({AptFile::Form::kLines, public_text(path)});
-  }
-  const std::string sources = launcher::apt_sources(public_text("/etc/os-release"), files);
-  std::vector<std::string> out;
-  std::string_view rest = sources;
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (line.starts_with("URIs: ")) out.emplace_back(line.substr(6));
-  }
-  return out;
 }
 
 // Returns the rules of a host of [network] or [mirrors]. Without a port they are for those of the
@@ -174,6 +127,56 @@ std::vector<Never> never_opened() {
 }
 
 }  // namespace
+
+bool is_plain_url(std::string_view text) {
+  if (!text.starts_with("https://") && !text.starts_with("http://")) return false;
+  return std::ranges::all_of(text, [](char c) {
+    return c > ' ' && c < 0x7f && c != '@' && c != '"' && c != '\\' && c != '?';
+  });
+}
+
+std::string setting_in(std::string_view text, std::string_view key) {
+  std::string found;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const auto trim = [](std::string_view part) {
+      while (!part.empty() && (part.front() == ' ' || part.front() == '\t')) part.remove_prefix(1);
+      while (!part.empty() && (part.back() == ' ' || part.back() == '\t' || part.back() == '\r'))
+        part.remove_suffix(1);
+      return part;
+    };
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trim(line.substr(0, equals)) != key) continue;
+    found = trim(line.substr(equals + 1));
+  }
+  return found;
+}
+
+std::vector<std::string> apt_archives() {
+  using launcher::AptFile;
+  std::vector<AptFile> files = {{AptFile::Form::kLines, public_text("/etc/apt/sources.list")}};
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/etc/apt/sources.list.d", none)) {
+    const std::string path = entry.path();
+    if (path.ends_with(".sources")) files.push_back({AptFile::Form::kStanzas, public_text(path)});
+    if (path.ends_with(".list")) files.push_back({AptFile::Form::kLines, public_text(path)});
+  }
+  const std::string sources = launcher::apt_sources(public_text("/etc/os-release"), files);
+  std::vector<std::string> out;
+  std::string_view rest = sources;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.starts_with("URIs: ")) out.emplace_back(line.substr(6));
+  }
+  return out;
+}
+
+bool may_be_opened(const IpAddress& address) {
+  return std::ranges::none_of(never_opened(),
+                              [&](const Never& never) { return never.network.contains(address); });
+}
 
 Result<NetworkConfig> settle_network(NetworkConfig config) {
   if (config.networks.size() > kMostNetworks) return bad("network.networks: more than 64");

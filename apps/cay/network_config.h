@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/ip_address.h"
 #include "base/result.h"
 #include "gate/settings.h"
 #include "policy/catalogue.h"
@@ -43,6 +45,15 @@ Result<NetworkConfig> settle_network(NetworkConfig config);
 // All policies that have names, with the operator's hosts and mirrors in them. kInvalidArgument:
 // bad_config.
 Result<policy::Catalogue> policies_of(const NetworkConfig& config);
+
+// Returns true for an http or https URL without a user, a password or a query.
+bool is_plain_url(std::string_view text);
+// Returns the value of the last line "key = value", or "".
+std::string setting_in(std::string_view text, std::string_view key);
+// Returns the archives that sandboxes' apt uses (launcher/default_snapshot_apt.h), one URL each.
+std::vector<std::string> apt_archives();
+// Returns false for addresses that `networks` refuses: loopback, and what is Cay's own inside.
+bool may_be_opened(const IpAddress& address);
 
 gate::Settings gate_settings(const NetworkConfig& config, const std::string& data);
 

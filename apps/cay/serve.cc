@@ -40,6 +40,7 @@
 #include "os/process.h"
 #include "os/route.h"
 #include "os/service_manager.h"
+#include "package_check.h"
 #include "runtime/native/native_runtime.h"
 #include "runtime/native/rules_file.h"
 #include "server/default_key.h"
@@ -193,10 +194,11 @@ std::pair<std::string, std::uint16_t> listen_address(const Config& config) {
 // One daemon, from an open data directory to its end.
 class Daemon {
  public:
-  Daemon(asio::io_context& loop, const Config& config, DataDir data,
+  Daemon(asio::io_context& loop, const Config& config, const PackageCheck& packages, DataDir data,
          std::unique_ptr<core::Store> store, server::KeyRing keys, KeysSeen keys_seen)
       : loop_(loop),
         config_(config),
+        packages_(packages),
         data_(std::move(data)),
         store_(std::move(store)),
         keys_(std::move(keys)),
@@ -281,6 +283,7 @@ class Daemon {
     api::NativeConfig native;
     native.version = CAY_VERSION;
     native.names = gateway.names;
+    native.checks.emplace_back([this] { return packages_.look(); });
     api::add_native_routes(router_, *core_, native);
     api::langsmith::LangsmithConfig langsmith;
     langsmith.maximum = config_.core.defaults.maximum;
@@ -436,6 +439,7 @@ class Daemon {
 
   asio::io_context& loop_;
   const Config& config_;
+  const PackageCheck& packages_;
   const DataDir data_;
   std::unique_ptr<core::Store> store_;
   server::KeyRing keys_;
@@ -546,6 +550,8 @@ int serve(const Config& given) {
                       "host.profiles, defaults.profile: " + profiles.error().message, 0});
   config.core.defaults.profiles = *std::move(profiles);
   if (auto wrong = check_default_policy(config.core.defaults)) return fail("cay serve", *wrong);
+  const PackageCheck packages(config.network, config.core.defaults.policies,
+                              config.core.defaults.is_own_address);
   Watchers watchers;
   auto data = prepare(config, watchers);
   if (!data) return fail("cay serve", data.error());
@@ -557,7 +563,8 @@ int serve(const Config& given) {
   if (!keys) return fail("cay serve", keys.error());
 
   asio::io_context loop(1);
-  Daemon daemon(loop, config, *std::move(data), *std::move(store), *std::move(keys), keys_seen);
+  Daemon daemon(loop, config, packages, *std::move(data), *std::move(store), *std::move(keys),
+                keys_seen);
   spawn(loop.get_executor(), "daemon", daemon.run());
   spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
   const auto mind = [&](UniqueFd& watch, const char* name, const char* loss) {

@@ -60,24 +60,36 @@ INSTALLS = {
 }
 
 
+def lines_of_doctor(daemon):
+    """The settings that `cay doctor packages` prints; "" if sandboxes reach every server."""
+    got = daemon.cli("doctor", "packages", "--json")
+    report = json.loads(got.text)
+    assert report["ok"] == (got.code == 0) and got.code in (0, 1), got
+    [feature] = report["features"]
+    return "\n".join(feature["remedy"].splitlines()[1:])
+
+
+def follow_doctor(daemon):
+    """Starts the daemon with what its doctor prints, if anything is missing."""
+    lines = lines_of_doctor(daemon)
+    if not lines:
+        return
+    settings = daemon.data.parent / "net.toml"
+    settings.write_text(lines + "\n")
+    daemon.args = ("--config", str(settings))
+    daemon.restart("terminate")
+    assert lines_of_doctor(daemon) == "", "with its lines nothing is missing"
+
+
 @pytest.fixture(scope="module")
 def for_real():
     """A sandbox whose gate lets it reach this host's own registries, and which those are."""
     found = registries()
     if not found:
         pytest.skip("no package registry answers this host: nothing to install from")
-    addresses = {
-        info[4][0]
-        for host in found.values()
-        for info in socket.getaddrinfo(host, 443, proto=socket.IPPROTO_TCP)
-    }
     daemon = new_daemon()
-    settings = daemon.data.parent / "net.toml"
-    settings.write_text(
-        f"[network]\nnetworks = {json.dumps(sorted(addresses))}\nhost_authorities = true\n"
-    )
-    daemon.args = ("--config", str(settings))
     daemon.start()
+    follow_doctor(daemon)
     yield Box(daemon, "packages"), found
     daemon.close()
 
@@ -249,16 +261,21 @@ FROM_ELSEWHERE = {
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory, request):
-    """A sandbox with the preset policy, where there are registries that it does not allow."""
+def world(tmp_path_factory):
     with standing(Registries(tmp_path_factory.mktemp("world"))) as world:
-        daemon = new_daemon(*world.settings)
-        daemon.prefix = world.prefix
-        daemon.start()
-        try:
-            yield Box(daemon, "packages")
-        finally:
-            daemon.close(keep_log=request.session.testsfailed > 0)
+        yield world
+
+
+@pytest.fixture(scope="module")
+def elsewhere(world, request):
+    """A sandbox with the preset policy, where there are registries that it does not allow."""
+    daemon = new_daemon(*world.settings)
+    daemon.prefix = world.prefix
+    daemon.start()
+    try:
+        yield Box(daemon, "packages")
+    finally:
+        daemon.close(keep_log=request.session.testsfailed > 0)
 
 
 @pytest.mark.depth
@@ -281,3 +298,27 @@ def test_an_install_from_elsewhere_ends_soon_and_says_what_would_allow_it(elsewh
     got = box.sh(FROM_ELSEWHERE[what], timeout=120)
     assert got.code == 0, got
     box.line(lambda item: item["received_bytes"] > 0, host=host, verdict="allowed")
+
+
+def test_doctors_lines_open_a_mirror_in_a_closed_network(world, request):
+    """The host's own index is at a special address, and in no policy."""
+    index = "http://pip.gate.test/simple"
+    daemon = new_daemon(env={"PIP_INDEX_URL": index})
+    daemon.prefix = world.prefix
+    daemon.start()
+    try:
+        got = daemon.cli("doctor", "packages")
+        assert got.code == 1, got
+        assert "pip.gate.test (pip, by PIP_INDEX_URL)" in got.text, got
+        assert re.search(rf'^ +networks = .*"{ELSEWHERE}"', got.text, re.M), got
+        assert re.search(rf'^ +pip = "{index}"$', got.text, re.M), got
+        install = f"pip install --target /tmp/closed {PACKAGE}"
+        box = Box(daemon, "packages")
+        assert box.sh(install, timeout=120).code not in (0, 126, 127), "nothing is opened by itself"
+        follow_doctor(daemon)
+        box = Box(daemon, "packages")
+        got = box.sh(install, timeout=120)
+        assert got.code == 0, got
+        box.line(lambda item: item["received_bytes"] > 0, host="pip.gate.test", verdict="allowed")
+    finally:
+        daemon.close(keep_log=request.session.testsfailed > 0)

@@ -58,9 +58,14 @@ Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {
   co_return json_answer(200, object{{"items", std::move(items)}});
 }
 
-Task<http::Response> doctor(core::Cay& cay, ExchangePtr) {
+Task<http::Response> doctor(core::Cay& cay, NativeConfig config, ExchangePtr) {
   auto got = co_await cay.runtime().features();
   if (!got) co_return std::move(got).error();
+  for (const auto& check : config.checks) {
+    auto feature = co_await check();
+    if (!feature) co_return std::move(feature).error();
+    got->push_back(*std::move(feature));
+  }
   got->push_back(admission(cay));
   bool all = true;
   array items;

@@ -42,7 +42,7 @@ Task<http::Response> ready(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> metrics(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> version(NativeConfig config, ExchangePtr exchange);
 Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange);
-Task<http::Response> doctor(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> doctor(core::Cay& cay, NativeConfig config, ExchangePtr exchange);
 Task<http::Response> get_drain(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> set_drain(core::Cay& cay, ExchangePtr exchange);
 

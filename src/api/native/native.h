@@ -1,7 +1,10 @@
 // The native API, /api/v1: docs/api.md in prose, openapi.json in full.
 #pragma once
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/common/stdin_feed.h"
 #include "api/common/service_names.h"
@@ -15,6 +18,8 @@ struct NativeConfig {
   ServiceNames names;  // of the addresses in links
   std::shared_ptr<InputRoom> input =
       std::make_shared<InputRoom>();  // of all sessions of the daemon
+  // Lines of /doctor beside the runtime's.
+  std::vector<std::function<Task<core::Feature>()>> checks{};
 };
 
 // References outlive the router. Errors of paths that belong to no facade are shaped natively too.

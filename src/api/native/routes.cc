@@ -66,7 +66,13 @@ void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to,
   };
   bare("/readyz", ready, Right::kRead);
   bare("/metrics", metrics, Right::kWatchHost);
-  to.add("GET", "/doctor", doctor, Right::kWatchHost);
+  router.add(
+      "GET", std::string(kRoot) + "/doctor",
+      answering(
+          cay,
+          [&cay, config](ExchangePtr exchange) { return doctor(cay, config, std::move(exchange)); },
+          native_error),
+      Right::kWatchHost);
   to.add("GET", "/usage", usage, Right::kRead);
   to.add("GET", "/drain", get_drain, Right::kHost);
   to.add("POST", "/drain", set_drain, Right::kHost);
