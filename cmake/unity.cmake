@@ -12,7 +12,6 @@ set(CAY_UNITY_ALONE
   apps/cay/launcher_command.cc
   apps/cay/role.cc
   apps/cay/role_watch.cc
-  src/api/common/tar_write.cc
   src/api/langsmith/execute.cc
   src/api/langsmith/execute_stream.cc
   src/api/langsmith/files.cc

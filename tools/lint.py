@@ -29,6 +29,7 @@ ARROWS = {
     "launcher": "wire os base keeper",  # forks keepers without exec, so it links them
     "keeper": "wire os base",
     "codec": "model base policy",
+    "archive": "codec os model base",
     "http": "async model base",  # model: only the Principal that a request carries
     "core": "model async base policy",
     # The client of a keeper anywhere. It sees no launcher and no file of this host.
@@ -40,14 +41,14 @@ ARROWS = {
     "store": "core db model base",
     "server": "core http model async base",
     # Each facade is a room of its own. They share common and never include each other.
-    "api/common": "core codec http model async base",
+    "api/common": "archive core codec http model async base",
     "api/gateway": "api/common core codec http model async base",
     "api/langsmith": "api/common core codec http model async base policy",
     "api/native": "api/common core codec http model async base policy",
     "api/outbound": "core codec http model async base",
     "api/testing": "api/common core codec http model async base",
     "api/fuzz": "api/common api/gateway api/langsmith http model async base",
-    "client": "codec http model async base",
+    "client": "archive codec http model async base",
     "cli": "providers http model async base agent client codec policy",
     "agent": "providers http model async base",
     "providers": "client http model async base",
@@ -75,6 +76,8 @@ REASONS = [
 ]
 DETACHED = re.compile(r"\basio::detached\b")
 DETACHED_HOME = "src/async/"
+LIBARCHIVE = re.compile(r"#\s*include\s+<archive")
+LIBARCHIVE_HOME = "src/archive/"
 
 
 def strip_comment(line):
@@ -108,6 +111,8 @@ def check_file(name, text):
                 yield number, f"{why}: bind it to a name first"
         if DETACHED.search(code) and not name.startswith(DETACHED_HOME):
             yield number, "asio::detached outside src/async: nobody owns that coroutine"
+        if LIBARCHIVE.search(code) and not is_test and not name.startswith(LIBARCHIVE_HOME):
+            yield number, "libarchive outside src/archive: tar has one implementation"
 
 
 def reasons_of(text):

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "archive/tree_file.h"
 #include "base/clock.h"
 #include "command_line.h"
 #include "config.h"
@@ -23,7 +24,6 @@
 #include "snapshot_layers.h"
 #include "store/backup.h"
 #include "store/schema.h"
-#include "tar_file.h"
 
 namespace cay::app {
 namespace {
@@ -92,7 +92,7 @@ class Backup {
     const std::string part = options_.file + ".part";
     CAY_TRY(const UniqueFd out, open_part(part));
     Scratch unfinished(part);
-    CAY_TRY(tar_, TarWriter::create(out.get()));
+    CAY_TRY(tar_, archive::TreeWriter::create(out.get()));
     // As of one moment; what is made later is not in the backup, what is deleted later has no disk
     // in it. The copy lies beside the backup: the data directory is the daemon's, who might put
     // something in its place.
@@ -294,7 +294,7 @@ class Backup {
   Options options_;
   UniqueFd data_;
   DiskStore disks_;
-  std::optional<TarWriter> tar_;
+  std::optional<archive::TreeWriter> tar_;
   std::vector<store::StoredSandbox> sandboxes_;
   std::map<std::string, DiskStore::Frozen> frozen_;  // by sandbox; let go before the disks
   std::set<std::string> ran_;                        // when their disks were taken

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "backup_command.h"
+#include "archive/tree_file.h"
 #include "base/clock.h"
 #include "broker_process.h"
 #include "command_line.h"
@@ -31,7 +32,6 @@
 #include "server/key_file.h"
 #include "snapshot_layers.h"
 #include "store/backup.h"
-#include "tar_file.h"
 #include "wire/vault.h"
 
 namespace cay::app {
@@ -91,7 +91,7 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
 // contents are checked on the way.
 Result<Manifest> check_head(int file, bool snapshots_told) {
   if (::lseek(file, 0, SEEK_CUR) < 0) return Manifest{};
-  auto first = first_of_tar(file);
+  auto first = archive::first_of_tar(file);
   if (!first) return not_a_backup(first.error().message);
   CAY_TRY(Manifest manifest, check_manifest(first->first, first->second, snapshots_told));
   if (::lseek(file, 0, SEEK_SET) != 0) return Error::from_errno(errno, "read the backup");
@@ -238,7 +238,7 @@ class Restore {
     CAY_TRY(layers_, os::open_dir(data_.get(), "layers"));
     CAY_TRY(records_, os::open_dir(data_.get(), "sandboxes"));
     CAY_TRY(disks_, DiskStore::open(where_.path));
-    CAY_CHECK(extract_tar(
+    CAY_CHECK(archive::extract_tar(
         file, [this](const std::string& name) { return place(name); },
         [this](const std::string& name, std::string bytes) {
           return take(name, std::move(bytes));
@@ -288,10 +288,10 @@ class Restore {
     bool disk;
   };
 
-  Result<TarPlace> place(const std::string& name) {
+  Result<archive::TarPlace> place(const std::string& name) {
     if (name != "cay-backup.json" && !manifest_)
       return not_a_backup("it does not begin with cay-backup.json");
-    if (name == "state.db") return TarPlace{data_.get(), "", kIncoming, -1};
+    if (name == "state.db") return archive::TarPlace{data_.get(), "", kIncoming, -1};
     for (const Kind& kind : {Kind{"disks/", &disks_.dir, true}, Kind{"spool/", &spool_, false},
                              Kind{"layers/", &layers_, false}}) {
       if (!name.starts_with(kind.prefix)) continue;
@@ -300,10 +300,10 @@ class Restore {
       if (!launcher::is_uuid(id)) return not_a_backup("'" + name + "'");
       CAY_TRY(const int dir, directory_of(kind, id));
       std::string below = rest.size() > id.size() ? rest.substr(id.size() + 1) : std::string();
-      return TarPlace{dir, kind.prefix + id, std::move(below),
-                      kind.parent == &spool_ ? std::int64_t{user_.gid} : -1};
+      return archive::TarPlace{dir, kind.prefix + id, std::move(below),
+                               kind.parent == &spool_ ? std::int64_t{user_.gid} : -1};
     }
-    return TarPlace{};
+    return archive::TarPlace{};
   }
 
   // Made at the first of its entries: a disk is a subvolume where there is a pool.

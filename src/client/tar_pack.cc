@@ -1,17 +1,14 @@
 #include "client/tar_pack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <array>
 #include <cerrno>
-#include <new>
 #include <vector>
 
+#include "archive/tar_writer.h"
 #include "base/unique_fd.h"
-#include "base/utf8_locale.h"
 #include "client/left_out.h"
 
 namespace cay::client {
@@ -22,25 +19,12 @@ namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
 
-struct ArchiveFree {
-  void operator()(archive* it) const { archive_write_free(it); }
-};
-struct EntryFree {
-  void operator()(archive_entry* it) const { archive_entry_free(it); }
-};
-
-la_ssize_t append(archive* /*self*/, void* to, const void* bytes, std::size_t size) {
-  static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
-  return static_cast<la_ssize_t>(size);
-}
-
 }  // namespace
 
 struct TarPacker::State {
   fs::path root;
   bool single = false;  // root is a file
-  std::string buffer;
-  std::unique_ptr<archive, ArchiveFree> tar;
+  std::unique_ptr<archive::TarWriter> tar;
   std::vector<fs::directory_iterator> stack;  // directories being walked
   UniqueFd file;                              // being packed
   std::string file_name;
@@ -48,25 +32,19 @@ struct TarPacker::State {
   bool finished = false;
   sdk::CopyReport report;
 
-  Error tar_error() const {
-    return {Code::kInternal, "tar_error",
-            std::string("cannot make the archive: ") + archive_error_string(tar.get()), 0};
-  }
-
   Result<void> header(const std::string& name, const struct stat& facts, const std::string& link) {
-    std::unique_ptr<archive_entry, EntryFree> entry(archive_entry_new());
-    if (!entry) throw std::bad_alloc();
-    archive_entry_copy_pathname(entry.get(), name.c_str());
-    archive_entry_set_mode(entry.get(), (facts.st_mode & S_IFMT) | (facts.st_mode & 0777));
-    archive_entry_set_mtime(entry.get(), facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
-    archive_entry_set_size(entry.get(), S_ISREG(facts.st_mode) ? facts.st_size : 0);
-    if (S_ISLNK(facts.st_mode)) archive_entry_copy_symlink(entry.get(), link.c_str());
+    archive::TarHeader header;
+    header.name = name;
+    header.kind = S_ISDIR(facts.st_mode)   ? archive::TarEntry::Kind::kDirectory
+                  : S_ISLNK(facts.st_mode) ? archive::TarEntry::Kind::kSymlink
+                                           : archive::TarEntry::Kind::kFile;
+    header.mode = facts.st_mode & 0777;
+    header.mtime_seconds = facts.st_mtim.tv_sec;
+    header.mtime_nanoseconds = facts.st_mtim.tv_nsec;
+    header.size = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
+    header.link_target = link;
     // Owners stay here: ids of this host mean nothing inside.
-    archive_entry_set_uid(entry.get(), 0);
-    archive_entry_set_gid(entry.get(), 0);
-    const Utf8Locale locale;
-    // A warning: a name that is no UTF-8 went in as the bytes it is.
-    if (archive_write_header(tar.get(), entry.get()) < ARCHIVE_WARN) return tar_error();
+    CAY_CHECK(tar->add(header));
     ++report.moved.files;
     return {};
   }
@@ -126,8 +104,7 @@ struct TarPacker::State {
   Result<void> pump_file() {
     if (left == 0) {
       file.reset();
-      if (archive_write_finish_entry(tar.get()) < ARCHIVE_WARN) return tar_error();
-      return {};
+      return tar->end_entry();
     }
     std::array<char, kChunk> bytes;
     const auto got = ::read(file.get(), bytes.data(), std::min<std::uint64_t>(left, bytes.size()));
@@ -135,8 +112,7 @@ struct TarPacker::State {
     if (got == 0)
       return Error{Code::kNotReady, "changed", file_name + " became shorter while it was copied",
                    0};
-    if (archive_write_data(tar.get(), bytes.data(), static_cast<std::size_t>(got)) != got)
-      return tar_error();
+    CAY_CHECK(tar->write({bytes.data(), static_cast<std::size_t>(got)}));
     left -= static_cast<std::uint64_t>(got);
     report.moved.bytes += static_cast<std::uint64_t>(got);
     return {};
@@ -146,8 +122,7 @@ struct TarPacker::State {
     if (file) return pump_file();
     if (stack.empty()) {
       finished = true;
-      if (archive_write_close(tar.get()) < ARCHIVE_WARN) return tar_error();
-      return {};
+      return tar->close();
     }
     if (stack.back() == fs::directory_iterator()) {
       stack.pop_back();
@@ -167,14 +142,7 @@ TarPacker::~TarPacker() = default;
 Result<std::unique_ptr<TarPacker>> TarPacker::open(const fs::path& root) {
   auto state = std::make_unique<State>();
   state->root = root;
-  state->tar.reset(archive_write_new());
-  if (!state->tar) throw std::bad_alloc();
-  archive_write_set_format_pax_restricted(state->tar.get());
-  archive_write_set_bytes_in_last_block(state->tar.get(), 1);
-  if (archive_write_open(state->tar.get(), &state->buffer, nullptr, &append, nullptr) !=
-      ARCHIVE_OK) {
-    return state->tar_error();
-  }
+  CAY_TRY(state->tar, archive::TarWriter::into_memory(archive::TarWriter::Blocks::kOfTape));
   struct stat facts{};
   if (::stat(root.c_str(), &facts) != 0) return Error::from_errno(errno, root.string());
   if (S_ISDIR(facts.st_mode)) {
@@ -187,10 +155,10 @@ Result<std::unique_ptr<TarPacker>> TarPacker::open(const fs::path& root) {
 }
 
 Result<std::string> TarPacker::next() {
-  while (!state_->finished && state_->buffer.size() < kChunk) {
+  while (!state_->finished && state_->tar->size() < kChunk) {
     CAY_CHECK(state_->step());
   }
-  return std::exchange(state_->buffer, {});
+  return state_->tar->take();
 }
 
 const sdk::CopyReport& TarPacker::report() const { return state_->report; }

@@ -1,47 +1,21 @@
 #include "client/tar_unpack.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
+#include "archive/tar_reader.h"
 #include "base/sparse_file.h"
 #include "base/unique_fd.h"
 #include "client/left_out.h"
 #include "client/new_file.h"
-#include "codec/left_out.h"
 
 namespace cay::client {
 namespace {
-
-struct ArchiveFree {
-  void operator()(archive* it) const { archive_read_free(it); }
-};
-
-struct Feed {
-  const TarPull& pull;
-  std::string chunk;
-  std::optional<Error> failed;
-};
-
-la_ssize_t feed(archive* self, void* data, const void** out) {
-  auto& from = *static_cast<Feed*>(data);
-  auto got = from.pull();
-  if (!got) {
-    archive_set_error(self, EIO, "%s", got.error().message.c_str());
-    from.failed = std::move(got).error();
-    return -1;
-  }
-  from.chunk = *std::move(got);
-  *out = from.chunk.data();
-  return static_cast<la_ssize_t>(from.chunk.size());
-}
 
 constexpr const char* kLeadsOut = "its name leads out of the target";
 
@@ -67,31 +41,15 @@ Parts parts_of(std::string_view name) {
   return out;
 }
 
-// A name that the daemon left out of the archive. nullopt: an entry like any other.
-std::optional<std::string> named_left_out(archive_entry* entry) {
-  const char* name = nullptr;
-  const void* value = nullptr;
-  std::size_t size = 0;
-  archive_entry_xattr_reset(entry);
-  while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
-    if (std::string_view(name) == codec::kLeftOutAttribute) {
-      return std::string(static_cast<const char*>(value), size);
-    }
-  }
-  return std::nullopt;
-}
-
 void leave_out_named(sdk::CopyReport& report, const std::string& path) {
   const bool too_deep = parts_of(path).refused == kTooDeep;
   leave_out(report, path, too_deep ? kTooDeep : kNoFile);
 }
 
-Error broken(archive* tar, const Feed& from) {
-  if (from.failed) return *from.failed;
-  const char* why = archive_error_string(tar);
+Error broken(const archive::TarReader& tar) {
+  if (tar.input_error()) return *tar.input_error();
   return {Code::kInvalidArgument, "bad_archive",
-          std::string("the archive is damaged or cut short: ") + (why == nullptr ? "unknown" : why),
-          0};
+          "the archive is damaged or cut short: " + tar.why(), 0};
 }
 
 class Unpacker {
@@ -99,16 +57,15 @@ class Unpacker {
   Unpacker(UniqueFd root, const UnpackOptions& options)
       : root_(std::move(root)), options_(options) {}
 
-  Result<sdk::CopyReport> run(archive* tar, const Feed& from) {
+  Result<sdk::CopyReport> run(archive::TarReader& tar) {
     while (true) {
-      archive_entry* entry = nullptr;
-      const int got = archive_read_next_header(tar, &entry);
-      if (got == ARCHIVE_EOF) break;
-      if (got < ARCHIVE_WARN) return broken(tar, from);
+      const archive::TarReader::Step got = tar.next();
+      if (got == archive::TarReader::Step::kEnd) break;
+      if (got == archive::TarReader::Step::kFailed) return broken(tar);
       if (++entries_ > options_.max_entries) {
         return Error{Code::kExhausted, "too_many_entries", "the archive has too many entries", 0};
       }
-      CAY_CHECK(add(tar, entry, from));
+      CAY_CHECK(add(tar, tar.entry()));
       if (options_.progress) options_.progress(report_.moved);
     }
     CAY_CHECK(finish_directories());
@@ -116,6 +73,8 @@ class Unpacker {
   }
 
  private:
+  using Kind = archive::TarEntry::Kind;
+
   void skip(const std::string& name, std::string why) { leave_out(report_, name, std::move(why)); }
 
   // The directory that holds the last part; made where missing, links refused.
@@ -133,13 +92,13 @@ class Unpacker {
     return at;
   }
 
-  Result<void> add(archive* tar, archive_entry* entry, const Feed& from) {
-    const char* raw = archive_entry_pathname(entry);
-    if (raw == nullptr)
+  Result<void> add(archive::TarReader& tar, const archive::TarEntry& entry) {
+    const auto named = entry.name();
+    if (!named)
       return Error{Code::kInvalidArgument, "bad_archive", "what came has an entry without a name",
                    0};
-    const std::string name = raw;
-    if (const auto left_out = named_left_out(entry)) {
+    const std::string& name = *named;
+    if (const auto left_out = entry.left_out()) {
       leave_out_named(report_, *left_out);
       return {};
     }
@@ -149,12 +108,11 @@ class Unpacker {
       return {};
     }
     if (parts.empty()) return {};  // the root itself: the target stays as it is
-    if (archive_entry_hardlink(entry) != nullptr) {
+    if (entry.is_hard_link()) {
       skip(name, "hard links are not made");
       return {};
     }
-    const auto type = archive_entry_filetype(entry);
-    if (type != AE_IFREG && type != AE_IFDIR && type != AE_IFLNK) {
+    if (entry.kind() == Kind::kOther) {
       skip(name, kNoFile);
       return {};
     }
@@ -169,13 +127,13 @@ class Unpacker {
       return std::move(parent).error();
     }
     const std::string& base = parts.back();
-    if (type == AE_IFDIR) return add_directory(parent->get(), base, name, entry);
-    if (type == AE_IFLNK) return add_link(parent->get(), base, name, entry);
-    return add_file(tar, parent->get(), base, name, entry, from);
+    if (entry.kind() == Kind::kDirectory) return add_directory(parent->get(), base, name, entry);
+    if (entry.kind() == Kind::kSymlink) return add_link(parent->get(), base, name, entry);
+    return add_file(tar, parent->get(), base, name, entry);
   }
 
   Result<void> add_directory(int parent, const std::string& base, const std::string& name,
-                             archive_entry* entry) {
+                             const archive::TarEntry& entry) {
     if (::mkdirat(parent, base.c_str(), 0700) != 0 && errno != EEXIST)
       return Error::from_errno(errno, name);
     UniqueFd made(::openat(parent, base.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -186,7 +144,7 @@ class Unpacker {
     if (!made) return Error::from_errno(errno, name);
     ++report_.moved.files;
     // Its mode comes last: a read-only directory could not be filled.
-    directories_.push_back({name, archive_entry_perm(entry) & 0777});
+    directories_.push_back({name, entry.mode() & 0777});
     return {};
   }
 
@@ -208,9 +166,8 @@ class Unpacker {
   }
 
   Result<void> add_link(int parent, const std::string& base, const std::string& name,
-                        archive_entry* entry) {
-    const char* raw = archive_entry_symlink(entry);
-    const std::string to = raw == nullptr ? std::string() : raw;
+                        const archive::TarEntry& entry) {
+    const std::string to = entry.link_target();
     if (options_.links == Links::kInsideOnly && !link_stays_inside(name, to)) {
       skip(name, "a link out of the tree, to " + short_path(to));
       return {};
@@ -221,9 +178,9 @@ class Unpacker {
     return {};
   }
 
-  Result<void> add_file(archive* tar, int parent, const std::string& base, const std::string& name,
-                        archive_entry* entry, const Feed& from) {
-    const la_int64_t size = archive_entry_size(entry);
+  Result<void> add_file(archive::TarReader& tar, int parent, const std::string& base,
+                        const std::string& name, const archive::TarEntry& entry) {
+    const std::int64_t size = entry.size();
     if (size < 0)
       return Error{Code::kInvalidArgument, "bad_archive",
                    name + " says that it has less than no bytes", 0};
@@ -236,24 +193,19 @@ class Unpacker {
     CAY_TRY(NewFile file, NewFile::create(parent, name));
     SparseFile content(file.fd());
     while (true) {
-      const void* bytes = nullptr;
-      std::size_t length = 0;
-      la_int64_t offset = 0;
-      const int got = archive_read_data_block(tar, &bytes, &length, &offset);
-      if (got == ARCHIVE_EOF) break;
-      if (got < ARCHIVE_WARN) return broken(tar, from);
-      const std::string_view piece(static_cast<const char*>(bytes), length);
-      if (const int failed = content.write_at(static_cast<std::uint64_t>(offset), piece);
-          failed != 0)
+      archive::TarReader::Block block;
+      const archive::TarReader::Step got = tar.block(block);
+      if (got == archive::TarReader::Step::kEnd) break;
+      if (got == archive::TarReader::Step::kFailed) return broken(tar);
+      if (const int failed = content.write_at(block.offset, block.bytes); failed != 0)
         return local_error(failed, name);
-      report_.moved.bytes += length;
+      report_.moved.bytes += block.bytes.size();
       if (options_.progress) options_.progress(report_.moved);
     }
     if (const int failed = content.finish(wanted); failed != 0) return local_error(failed, name);
-    const timespec times[2] = {{0, UTIME_NOW},
-                               {archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)}};
+    const timespec times[2] = {{0, UTIME_NOW}, {entry.mtime_seconds(), entry.mtime_nanoseconds()}};
     ::futimens(file.fd(), times);  // a wrong time is no reason to fail
-    if (::fchmod(file.fd(), archive_entry_perm(entry) & 0777) != 0) return local_error(errno, name);
+    if (::fchmod(file.fd(), entry.mode() & 0777) != 0) return local_error(errno, name);
     CAY_CHECK(file.commit(base));
     ++report_.moved.files;
     return {};
@@ -294,44 +246,24 @@ bool link_stays_inside(const std::string& name, const std::string& to) {
   return true;
 }
 
-namespace {
-
-using Tar = std::unique_ptr<archive, ArchiveFree>;
-
-// `from` outlives it.
-Result<Tar> open_tar(Feed& from) {
-  Tar tar(archive_read_new());
-  if (!tar) throw std::bad_alloc();
-  archive_read_support_format_tar(tar.get());
-  archive_read_set_options(tar.get(), "hdrcharset=BINARY");
-  if (archive_read_open(tar.get(), &from, nullptr, &feed, nullptr) == ARCHIVE_OK) return tar;
-  if (from.failed) return *from.failed;
-  return Error{Code::kInvalidArgument, "bad_archive", "what came is no tar archive", 0};
-}
-
-}  // namespace
-
 Result<sdk::CopyReport> unpack_tar(const std::string& target, const TarPull& pull,
                                    const UnpackOptions& options) {
   if (::mkdir(target.c_str(), 0755) != 0 && errno != EEXIST)
     return Error::from_errno(errno, target);
   UniqueFd root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return Error::from_errno(errno, target);
-  Feed from{pull, {}, std::nullopt};
-  CAY_TRY(const Tar tar, open_tar(from));
-  return Unpacker(std::move(root), options).run(tar.get(), from);
+  archive::TarReader tar(pull);
+  return Unpacker(std::move(root), options).run(tar);
 }
 
 Result<sdk::CopyReport> look_through_tar(const TarPull& pull) {
   sdk::CopyReport report;
-  Feed from{pull, {}, std::nullopt};
-  CAY_TRY(const Tar tar, open_tar(from));
-  archive_entry* entry = nullptr;
+  archive::TarReader tar(pull);
   for (;;) {
-    const int got = archive_read_next_header(tar.get(), &entry);
-    if (got == ARCHIVE_EOF) break;
-    if (got < ARCHIVE_WARN) return broken(tar.get(), from);
-    if (const auto left_out = named_left_out(entry)) leave_out_named(report, *left_out);
+    const archive::TarReader::Step got = tar.next();
+    if (got == archive::TarReader::Step::kEnd) break;
+    if (got == archive::TarReader::Step::kFailed) return broken(tar);
+    if (const auto left_out = tar.entry().left_out()) leave_out_named(report, *left_out);
   }
   // Padding follows the end mark, and is part of the stream.
   for (;;) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "archive/tar_reader.h"
 #include "base/result.h"
 #include "cay/client.h"
 #include "cay/types.h"
@@ -23,8 +24,7 @@ struct UnpackOptions {
   std::uint64_t max_bytes = sdk::kMostCopied;  // that the files say they have, holes too
 };
 
-// The bytes of the archive, "" at the end.
-using TarPull = std::function<Result<std::string>()>;
+using archive::TarPull;
 
 // `target` is made if it is missing (its parent must be there). Errors: kInvalidArgument
 // "bad_archive" (not a tar, or cut short); kExhausted "too_many_entries", "copy_too_large"; those

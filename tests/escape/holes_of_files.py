@@ -23,10 +23,11 @@ CHILD, TASK, TRANSFER, LIST, TREE = (
     for name in ("child", "file_task", "file_transfer", "file_list", "file_tree")
 )
 PARSER, PATHS, CALLS = (
-    "api/common/tar_parser.cc",
-    "api/common/tar_path.cc",
+    "archive/tar_parser.cc",
+    "archive/tar_path.cc",
     "runtime/keeper/tree_calls.cc",
 )
+READER = "archive/tar_reader.cc"
 UNPACK = "client/tar_unpack.cc"
 BELOW = "O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC"
 
@@ -172,9 +173,18 @@ ARCHIVES = (
     (
         NO_HARD_LINKS,
         PARSER,
-        "    const auto type = archive_entry_filetype(entry);\n",
-        f'    if (const char* first = archive_entry_hardlink(entry); first != nullptr && cay_hole("{NO_HARD_LINKS}")) {{\n      info.kind = FileKind::kFile;\n'
-        "      info.target = first;\n      return info;\n    }\n    const auto type = archive_entry_filetype(entry);\n",
+        "    if (entry.is_hard_link()) return unsupported(info.path);\n",
+        "    const char* first = archive_entry_hardlink(entry.raw());\n"
+        f'    if (first != nullptr && cay_hole("{NO_HARD_LINKS}")) {{\n'
+        "      info.kind = FileKind::kFile;\n      info.target = first;\n"
+        "      return info;\n    }\n"
+        "    if (entry.is_hard_link()) return unsupported(info.path);\n",
+    ),
+    (
+        NO_HARD_LINKS,
+        PARSER,
+        "#include <locale.h>\n",
+        "#include <archive_entry.h>\n#include <locale.h>\n",
     ),
     (
         NO_HARD_LINKS,
@@ -186,9 +196,14 @@ ARCHIVES = (
     (
         NO_SPECIAL,
         PARSER,
-        "    } else {\n      return unsupported(info.path);\n",
-        f'    }} else if (archive_entry_hardlink(entry) == nullptr && type != AE_IFREG && cay_hole("{NO_SPECIAL}")) {{\n      info.kind = FileKind::kOther;\n'
-        '      info.target = std::to_string(type | 0600u) + " " + std::to_string(archive_entry_rdev(entry));\n    } else {\n      return unsupported(info.path);\n',
+        "      case TarEntry::Kind::kOther:\n        return unsupported(info.path);\n",
+        "      case TarEntry::Kind::kOther:\n"
+        f'        if (!cay_hole("{NO_SPECIAL}")) return unsupported(info.path);\n'
+        "        info.kind = FileKind::kOther;\n"
+        "        info.target = std::to_string(archive_entry_filetype(entry.raw()) | 0600u)\n"
+        '                      + " " +\n'
+        "                      std::to_string(archive_entry_rdev(entry.raw()));\n"
+        "        break;\n",
     ),
     (
         NO_SPECIAL,
@@ -212,8 +227,8 @@ ARCHIVES = (
     (
         NO_SPARSE,
         PARSER,
-        "archive_entry_sparse_count(entry) == 0;",
-        f'(archive_entry_sparse_count(entry) == 0 || cay_hole("{NO_SPARSE}"));',
+        "if (entry.is_sparse()) return",
+        f'if (entry.is_sparse() && !cay_hole("{NO_SPARSE}")) return',
     ),
     (
         NO_SPARSE,
@@ -259,15 +274,16 @@ ARCHIVES = (
     ),
     (
         COMPRESSED,
-        PARSER,
-        "    if (archive_read_support_format_tar(tar)",
-        f'    if (cay_hole("{COMPRESSED}")) archive_read_support_filter_gzip(tar);\n    if (archive_read_support_format_tar(tar)',
+        READER,
+        "  if (names == Names::kBytes)",
+        f'  if (cay_hole("{COMPRESSED}")) archive_read_support_filter_gzip(tar_.get());\n'
+        "  if (names == Names::kBytes)",
     ),
     (
         COMPRESSED,
         PARSER,
-        "if (input_bytes_ <= at)",
-        f'if (input_bytes_ <= at && !cay_hole("{COMPRESSED}"))',
+        "if (input_bytes_ <= tar_.header_position())",
+        f'if (input_bytes_ <= tar_.header_position() && !cay_hole("{COMPRESSED}"))',
     ),
 )
 # The client's treatment of a sandbox's tree.

@@ -105,7 +105,7 @@ BUGS = (
     ),
     (
         "tar",
-        "api/common/tar_path.cc",
+        "archive/tar_path.cc",
         "'..' is looked for at the beginning alone",
         'if (part == "..") return unsafe(',
         'if (part == ".." && out.empty()) return unsafe(',
@@ -114,8 +114,8 @@ BUGS = (
         "unpack",
         "client/tar_unpack.cc",
         "a setuid bit is kept",
-        "archive_entry_perm(entry) & 0777) != 0)",
-        "archive_entry_perm(entry) & 07777) != 0)",
+        "entry.mode() & 0777) != 0)",
+        "entry.mode() & 07777) != 0)",
     ),
     (
         "multipart",

@@ -17,6 +17,11 @@ std::size_t weight(const core::TreeEvent& event) {
   return info.path.size() + info.target.size();
 }
 
+core::TreeEvent tree_event(archive::TarEvent event) {
+  if (auto* bytes = std::get_if<std::string>(&event)) return std::move(*bytes);
+  return core::TreeEntry{std::get<FileInfo>(std::move(event))};
+}
+
 }  // namespace
 
 TarHandover::TarHandover(asio::any_io_executor loop)
@@ -69,7 +74,8 @@ std::optional<Bytes> TarHandover::pull() {
   return std::exchange(input_, std::nullopt);
 }
 
-bool TarHandover::push(core::TreeEvent event) {
+bool TarHandover::push(archive::TarEvent parsed) {
+  core::TreeEvent event = tree_event(std::move(parsed));
   std::unique_lock lock(mutex_);
   if (!closed_ && (events_.size() >= kMostEvents || event_bytes_ >= kMostBytes)) {
     wake();

@@ -9,13 +9,13 @@
 #include <mutex>
 #include <optional>
 
-#include "api/common/tar_parser.h"
+#include "archive/tar_parser.h"
 #include "async/event.h"
 #include "core/ports/runtime.h"
 
 namespace cay::api {
 
-class TarHandover final : public ParserSide {
+class TarHandover final : public archive::ParserSide {
  public:
   // The loop's next step.
   enum class Turn : std::uint8_t {
@@ -36,8 +36,8 @@ class TarHandover final : public ParserSide {
   void close();                     // pull and push fail from now on
 
   // The parser's side; these wait.
-  std::optional<Bytes> pull() override;       // nullopt: closed
-  bool push(core::TreeEvent event) override;  // false: closed
+  std::optional<Bytes> pull() override;         // nullopt: closed
+  bool push(archive::TarEvent event) override;  // false: closed
   void finish(Result<void> result);
 
  private:

@@ -15,7 +15,7 @@ class ParserThread {
   // Throws std::system_error: the host gives no more threads.
   ParserThread(asio::any_io_executor loop, TarLimits limits)
       : handover_(std::move(loop)),
-        thread_([this, limits] { handover_.finish(parse_tar(handover_, limits)); }) {}
+        thread_([this, limits] { handover_.finish(archive::parse_tar(handover_, limits)); }) {}
   ~ParserThread() {
     handover_.close();
     thread_.join();

@@ -1,6 +1,6 @@
-#include "api/common/tar.h"
+#include "archive/tar_parser.h"
 
-namespace cay::api {
+namespace cay::archive {
 
 Result<std::string> safe_entry_path(std::string_view name, const TarLimits& limits) {
   const auto unsafe = [&](const char* why) {
@@ -28,4 +28,4 @@ Result<std::string> safe_entry_path(std::string_view name, const TarLimits& limi
   return out;
 }
 
-}  // namespace cay::api
+}  // namespace cay::archive

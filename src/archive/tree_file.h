@@ -1,27 +1,27 @@
-// TarFile: whole trees into and out of a tar compressed by zstd, by libarchive. It keeps owners as
-// numbers, extended attributes, devices (overlay's whiteouts), hard links and holes.
+// Whole trees into and out of a file: a tar that zstd compresses. It keeps owners as numbers,
+// extended attributes, devices (overlay's whiteouts), hard links and holes.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "archive/tar_writer.h"
 #include "base/result.h"
 
-struct archive;
-struct archive_entry;
 struct archive_entry_linkresolver;
 
-namespace cay::app {
+namespace cay::archive {
 
-class TarWriter {
+class TreeWriter {
  public:
   // Writes to `fd`, which outlives it.
-  static Result<TarWriter> create(int fd);
-  TarWriter(TarWriter&&) noexcept = default;
-  TarWriter& operator=(TarWriter&&) noexcept = default;
+  static Result<TreeWriter> create(int fd);
+  TreeWriter(TreeWriter&&) noexcept = default;
+  TreeWriter& operator=(TreeWriter&&) noexcept = default;
 
   Result<void> add_bytes(const std::string& name, const std::string& bytes);
   // The content of a regular file that nobody writes, of any size, piece by piece.
@@ -39,15 +39,15 @@ class TarWriter {
 
  private:
   struct Free {
-    void operator()(archive* it) const;
-    void operator()(archive_entry_linkresolver* it) const;
+    void operator()(::archive_entry_linkresolver* it) const;
   };
-  TarWriter() = default;
+  TreeWriter() = default;
   Result<void> begin_plain(const std::string& name, std::int64_t size);
-  Result<void> put(archive* from, archive_entry* entry);
+  Result<void> put_bytes(const std::string& name, std::string_view bytes);
+  Result<void> put(::archive* from, ::archive_entry* entry);
   Result<void> add_open_file(int fd, const std::string& name);
-  std::unique_ptr<archive, Free> out_;
-  std::unique_ptr<archive_entry_linkresolver, Free> links_;
+  std::unique_ptr<TarWriter> out_;
+  std::unique_ptr<::archive_entry_linkresolver, Free> links_;
   std::vector<std::string> warnings_;
 };
 
@@ -69,4 +69,4 @@ Result<void> extract_tar(
     int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
     const std::function<Result<void>(const std::string& name, std::string bytes)>& small);
 
-}  // namespace cay::app
+}  // namespace cay::archive

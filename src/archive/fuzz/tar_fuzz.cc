@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/common/tar_parser.h"
+#include "archive/tar_parser.h"
 #include "base/assert.h"
 #include "tests/fuzz/pieces.h"
 #include "tests/fuzz/tar_sums.h"
@@ -16,19 +16,20 @@ namespace {
 
 using namespace cay;
 
-class Archive final : public api::ParserSide {
+class Archive final : public cay::archive::ParserSide {
  public:
-  Archive(cay::fuzz::Pieces bytes, const api::TarLimits& limits) : bytes_(bytes), limits_(limits) {}
+  Archive(cay::fuzz::Pieces bytes, const cay::archive::TarLimits& limits)
+      : bytes_(bytes), limits_(limits) {}
   ~Archive() override = default;
 
-  std::optional<Bytes> pull() override { return Bytes(bytes_.next()); }
-  bool push(core::TreeEvent event) override {
-    if (const auto* bytes = std::get_if<Bytes>(&event)) {
+  std::optional<std::string> pull() override { return std::string(bytes_.next()); }
+  bool push(cay::archive::TarEvent event) override {
+    if (const auto* bytes = std::get_if<std::string>(&event)) {
       CAY_ASSERT(bytes->size() <= left_);
       left_ -= bytes->size();
       return true;
     }
-    const FileInfo& info = std::get<core::TreeEntry>(event).info;
+    const FileInfo& info = std::get<FileInfo>(event);
     CAY_ASSERT(left_ == 0);
     const std::string path = "/" + info.path + "/";
     CAY_ASSERT(path.find("/../") == std::string::npos && path.find("/./") == std::string::npos &&
@@ -48,7 +49,7 @@ class Archive final : public api::ParserSide {
 
  private:
   cay::fuzz::Pieces bytes_;
-  api::TarLimits limits_;
+  cay::archive::TarLimits limits_;
   std::uint64_t left_ = 0, total_ = 0, entries_ = 0;
   int pushed_ = 0;
 };
@@ -57,7 +58,7 @@ class Archive final : public api::ParserSide {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  api::TarLimits limits;
+  cay::archive::TarLimits limits;
   limits.entries = 20;
   limits.bytes = 1 << 20;
   limits.path_bytes = 200;
@@ -66,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::string mended = (data[0] & 1) == 0 ? cay::fuzz::with_tar_sums(in) : std::string(in);
   Archive archive(cay::fuzz::Pieces(mended, data[0]), limits);
-  const auto parsed = api::parse_tar(archive, limits);
+  const auto parsed = cay::archive::parse_tar(archive, limits);
   if (parsed) archive.expect_whole();
   return 0;
 }

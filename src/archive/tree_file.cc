@@ -1,4 +1,4 @@
-#include "tar_file.h"
+#include "archive/tree_file.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -11,40 +11,47 @@
 #include <array>
 #include <cerrno>
 
+#include "archive/tar_reader.h"
 #include "base/unique_fd.h"
 #include "os/file.h"
 
-namespace cay::app {
+namespace cay::archive {
 namespace {
 
 constexpr std::size_t kBlock = 128 * 1024;
 constexpr std::size_t kMaxSmall = 64u << 20;
 
-Error failed(const std::string& what, archive* at) {
+Error failed(const std::string& what, const std::string& why, int os_errno) {
+  return {Code::kInternal, "archive_failed", what + ": " + why, os_errno};
+}
+
+Error failed(const std::string& what, ::archive* at) {
   const char* why = archive_error_string(at);
-  return {Code::kInternal, "archive_failed",
-          what + ": " + (why != nullptr ? why : "unknown failure"), archive_errno(at)};
+  return failed(what, why != nullptr ? why : "unknown failure", archive_errno(at));
+}
+
+Error failed(const std::string& what, const Error& of_writer) {
+  return failed(what, of_writer.message, of_writer.os_errno);
 }
 
 // A backup that cannot be read to its end: a copy that was broken off, mostly.
-Error torn(const std::string& what, archive* at) {
-  Error why = failed(what, at);
-  return {
-      Code::kInvalidArgument, "backup_incomplete",
-      "the backup is incomplete or damaged (" + why.message + "): restore from a whole copy of it",
-      why.os_errno};
+Error torn(const std::string& what, const TarReader& at) {
+  return {Code::kInvalidArgument, "backup_incomplete",
+          "the backup is incomplete or damaged (" + what + ": " + at.why() +
+              "): restore from a whole copy of it",
+          at.os_errno()};
 }
 
 struct FreeRead {
-  void operator()(archive* it) const { archive_read_free(it); }
-  void operator()(archive_entry* it) const { archive_entry_free(it); }
+  void operator()(::archive* it) const { archive_read_free(it); }
+  void operator()(::archive_entry* it) const { archive_entry_free(it); }
 };
 struct FreeWrite {
-  void operator()(archive* it) const { archive_write_free(it); }
+  void operator()(::archive* it) const { archive_write_free(it); }
 };
-using Reader = std::unique_ptr<archive, FreeRead>;
-using Entry = std::unique_ptr<archive_entry, FreeRead>;
-using DiskWriter = std::unique_ptr<archive, FreeWrite>;
+using DiskReader = std::unique_ptr<::archive, FreeRead>;
+using Entry = std::unique_ptr<::archive_entry, FreeRead>;
+using DiskWriter = std::unique_ptr<::archive, FreeWrite>;
 
 // Names are bytes; libarchive wants a locale in which most of them are text.
 void use_utf8() { ::setlocale(LC_CTYPE, "C.UTF-8"); }
@@ -63,11 +70,19 @@ std::string shown(const std::string& name) {
 
 // Writes the file's bytes, holes as zeros: the format leaves them out by the entry's own map of
 // holes.
-Result<void> copy_data(archive* from, archive* to, const std::string& name) {
+Result<void> copy_data(::archive* from, TarWriter& to, const std::string& name) {
   static const std::array<char, kBlock> kZeros{};
   const void* block = nullptr;
   std::size_t size = 0;
   la_int64_t offset = 0, written = 0;
+  // Returns false if the entry is full: the file grew meanwhile, and the archive holds what was
+  // announced.
+  const auto put = [&](std::string_view bytes) -> Result<bool> {
+    auto took = to.write(bytes);
+    if (!took) return failed("write " + shown(name), took.error());
+    written += static_cast<la_int64_t>(*took);
+    return *took == bytes.size();
+  };
   for (;;) {
     const int code = archive_read_data_block(from, &block, &size, &offset);
     if (code == ARCHIVE_EOF) return {};
@@ -75,63 +90,52 @@ Result<void> copy_data(archive* from, archive* to, const std::string& name) {
     while (written < offset) {
       const auto hole =
           std::min<std::size_t>(kZeros.size(), static_cast<std::size_t>(offset - written));
-      const la_ssize_t n = archive_write_data(to, kZeros.data(), hole);
-      if (n < 0) return failed("write " + shown(name), to);
-      if (n == 0) return {};
-      written += n;
+      CAY_TRY(const bool has_room, put({kZeros.data(), hole}));
+      if (!has_room) return {};
     }
-    for (std::size_t done = 0; done < size;) {
-      const la_ssize_t n =
-          archive_write_data(to, static_cast<const char*>(block) + done, size - done);
-      if (n < 0) return failed("write " + shown(name), to);
-      if (n == 0) return {};  // it grew meanwhile: the archive holds what was announced
-      done += static_cast<std::size_t>(n);
-      written += n;
-    }
+    CAY_TRY(const bool has_room, put({static_cast<const char*>(block), size}));
+    if (!has_room) return {};
   }
 }
 
 }  // namespace
 
-void TarWriter::Free::operator()(archive* it) const { archive_write_free(it); }
-void TarWriter::Free::operator()(archive_entry_linkresolver* it) const {
+void TreeWriter::Free::operator()(::archive_entry_linkresolver* it) const {
   archive_entry_linkresolver_free(it);
 }
 
-Result<TarWriter> TarWriter::create(int fd) {
+Result<TreeWriter> TreeWriter::create(int fd) {
   use_utf8();
-  TarWriter writer;
-  writer.out_.reset(archive_write_new());
-  archive* out = writer.out_.get();
-  if (archive_write_set_format_pax_restricted(out) != ARCHIVE_OK ||
-      archive_write_add_filter_zstd(out) < ARCHIVE_WARN ||
-      archive_write_open_fd(out, fd) != ARCHIVE_OK) {
-    return failed("begin the archive", out);
-  }
+  TreeWriter writer;
+  auto out = TarWriter::into_file(fd);
+  if (!out) return failed("begin the archive", out.error());
+  writer.out_ = *std::move(out);
   return writer;
 }
 
-Result<void> TarWriter::begin_plain(const std::string& name, std::int64_t size) {
-  const Entry entry(archive_entry_new());
-  archive_entry_set_pathname(entry.get(), name.c_str());
-  archive_entry_set_filetype(entry.get(), AE_IFREG);
-  archive_entry_set_perm(entry.get(), 0600);
-  archive_entry_set_size(entry.get(), size);
-  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN)
-    return failed("write " + shown(name), out_.get());
+Result<void> TreeWriter::begin_plain(const std::string& name, std::int64_t size) {
+  TarHeader header;
+  header.name = name;
+  header.mode = 0600;
+  header.size = static_cast<std::uint64_t>(size);
+  if (const auto begun = out_->add(header); !begun)
+    return failed("write " + shown(name), begun.error());
   return {};
 }
 
-Result<void> TarWriter::add_bytes(const std::string& name, const std::string& bytes) {
+// The entry has room for all of it.
+Result<void> TreeWriter::put_bytes(const std::string& name, std::string_view bytes) {
+  const auto took = out_->write(bytes);
+  if (!took) return failed("write " + shown(name), took.error());
+  return {};
+}
+
+Result<void> TreeWriter::add_bytes(const std::string& name, const std::string& bytes) {
   CAY_CHECK(begin_plain(name, static_cast<std::int64_t>(bytes.size())));
-  if (!bytes.empty() && archive_write_data(out_.get(), bytes.data(), bytes.size()) !=
-                            static_cast<la_ssize_t>(bytes.size())) {
-    return failed("write " + shown(name), out_.get());
-  }
-  return {};
+  return put_bytes(name, bytes);
 }
 
-Result<void> TarWriter::add_content(int fd, const std::string& name) {
+Result<void> TreeWriter::add_content(int fd, const std::string& name) {
   struct stat found{};
   if (::fstat(fd, &found) != 0) return Error::from_errno(errno, "look at " + shown(name));
   CAY_CHECK(begin_plain(name, found.st_size));
@@ -143,26 +147,23 @@ Result<void> TarWriter::add_content(int fd, const std::string& name) {
     if (got == 0)
       return Error{Code::kInternal, "archive_failed", shown(name) + " was cut while it was read",
                    0};
-    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) != got)
-      return failed("write " + shown(name), out_.get());
+    CAY_CHECK(put_bytes(name, {buffer.data(), static_cast<std::size_t>(got)}));
     at += got;
   }
   return {};
 }
 
-Result<void> TarWriter::put(archive* from, archive_entry* entry) {
+Result<void> TreeWriter::put(::archive* from, ::archive_entry* entry) {
   const std::string name = archive_entry_pathname(entry);
-  // A warning here is of a name that is no text: it goes into the header byte by byte, and comes
-  // back so.
-  if (archive_write_header(out_.get(), entry) < ARCHIVE_WARN)
-    return failed("write " + shown(name), out_.get());
+  if (const auto begun = out_->add(entry); !begun)
+    return failed("write " + shown(name), begun.error());
   if (archive_entry_size(entry) <= 0) return {};
-  return copy_data(from, out_.get(), name);
+  return copy_data(from, *out_, name);
 }
 
-Result<void> TarWriter::add_tree(int dir, const std::string& name) {
+Result<void> TreeWriter::add_tree(int dir, const std::string& name) {
   const std::string root = "/proc/self/fd/" + std::to_string(dir) + "/.";
-  const Reader disk(archive_read_disk_new());
+  const DiskReader disk(archive_read_disk_new());
   archive_read_disk_set_symlink_physical(disk.get());
   archive_read_disk_set_behavior(disk.get(),
                                  ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS | ARCHIVE_READDISK_NO_FFLAGS);
@@ -172,7 +173,7 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
   archive_entry_linkresolver_set_strategy(links_.get(), ARCHIVE_FORMAT_TAR_PAX_RESTRICTED);
   for (;;) {
     const Entry owned(archive_entry_new());
-    archive_entry* entry = owned.get();
+    ::archive_entry* entry = owned.get();
     const int code = archive_read_next_header2(disk.get(), entry);
     if (code == ARCHIVE_EOF) return {};
     // An entry that cannot be looked at has no name.
@@ -186,7 +187,7 @@ Result<void> TarWriter::add_tree(int dir, const std::string& name) {
     archive_entry_copy_pathname(entry, path.c_str());
     // A socket is nothing without its process.
     if (archive_entry_filetype(entry) == AE_IFSOCK) continue;
-    archive_entry* spare = nullptr;
+    ::archive_entry* spare = nullptr;
     archive_entry_linkify(links_.get(), &entry, &spare);
     CAY_CHECK(put(disk.get(), entry));
   }
@@ -223,7 +224,7 @@ Result<bool> hold_open(int dir, const std::string& name, const std::string& show
 
 }  // namespace
 
-Result<void> TarWriter::add_changing_tree(int dir, const std::string& name) {
+Result<void> TreeWriter::add_changing_tree(int dir, const std::string& name) {
   CAY_CHECK(add_open_file(dir, name));
   CAY_TRY(const auto names, os::list_dir(dir));
   for (const std::string& one : names) {
@@ -239,18 +240,18 @@ Result<void> TarWriter::add_changing_tree(int dir, const std::string& name) {
 
 // Adds the open file by its descriptor, so that a removal of its name changes nothing. A file that
 // grows is added with its first size.
-Result<void> TarWriter::add_open_file(int fd, const std::string& name) {
+Result<void> TreeWriter::add_open_file(int fd, const std::string& name) {
   struct stat found{};
   if (::fstat(fd, &found) != 0) return Error::from_errno(errno, "look at " + shown(name));
-  const Reader disk(archive_read_disk_new());
+  const DiskReader disk(archive_read_disk_new());
   archive_read_disk_set_behavior(disk.get(), ARCHIVE_READDISK_NO_FFLAGS);
   const Entry entry(archive_entry_new());
   archive_entry_copy_pathname(entry.get(), name.c_str());
   archive_entry_copy_sourcepath(entry.get(), ("/proc/self/fd/" + std::to_string(fd)).c_str());
   if (archive_read_disk_entry_from_file(disk.get(), entry.get(), fd, &found) < ARCHIVE_WARN)
     return failed("read " + shown(name), disk.get());
-  if (archive_write_header(out_.get(), entry.get()) < ARCHIVE_WARN)
-    return failed("write " + shown(name), out_.get());
+  if (const auto begun = out_->add(entry.get()); !begun)
+    return failed("write " + shown(name), begun.error());
   if (!S_ISREG(found.st_mode)) return {};
   std::vector<char> buffer(kBlock);
   for (off_t at = 0; at < found.st_size;) {
@@ -258,15 +259,14 @@ Result<void> TarWriter::add_open_file(int fd, const std::string& name) {
     const ssize_t got = ::pread(fd, buffer.data(), static_cast<std::size_t>(wanted), at);
     if (got < 0) return Error::from_errno(errno, "read " + shown(name));
     if (got == 0) return {};  // it was cut meanwhile: the rest is zeros
-    if (archive_write_data(out_.get(), buffer.data(), static_cast<std::size_t>(got)) < 0)
-      return failed("write " + shown(name), out_.get());
+    CAY_CHECK(put_bytes(name, {buffer.data(), static_cast<std::size_t>(got)}));
     at += got;
   }
   return {};
 }
 
-Result<void> TarWriter::close() {
-  if (archive_write_close(out_.get()) != ARCHIVE_OK) return failed("end the archive", out_.get());
+Result<void> TreeWriter::close() {
+  if (const auto closed = out_->close(); !closed) return failed("end the archive", closed.error());
   return {};
 }
 
@@ -296,18 +296,18 @@ class Extractor {
     disk_.reset();
     return {};
   }
-  Result<void> put(archive* from, archive_entry* entry) {
+  Result<void> put(TarReader& from, ::archive_entry* entry) {
     const std::string name = archive_entry_pathname(entry);
     if (archive_write_header(disk_.get(), entry) != ARCHIVE_OK)
       return failed("restore " + shown(name), disk_.get());
     if (archive_entry_size(entry) > 0) {
-      const void* block = nullptr;
-      std::size_t size = 0;
-      la_int64_t offset = 0;
-      for (int code = 0;
-           (code = archive_read_data_block(from, &block, &size, &offset)) != ARCHIVE_EOF;) {
-        if (code != ARCHIVE_OK) return torn("read " + shown(name), from);
-        if (archive_write_data_block(disk_.get(), block, size, offset) < ARCHIVE_OK)
+      for (;;) {
+        TarReader::Block block;
+        const TarReader::Step got = from.block(block);
+        if (got == TarReader::Step::kEnd) break;
+        if (got != TarReader::Step::kDone) return torn("read " + shown(name), from);
+        if (archive_write_data_block(disk_.get(), block.bytes.data(), block.bytes.size(),
+                                     static_cast<la_int64_t>(block.offset)) < ARCHIVE_OK)
           return failed("restore " + shown(name), disk_.get());
       }
     }
@@ -335,40 +335,32 @@ class WorkingDirectory {
   UniqueFd before_;
 };
 
-Result<std::string> all_of(archive* from, const std::string& name) {
+Result<std::string> all_of(TarReader& from, const std::string& name) {
   std::string bytes;
-  std::array<char, kBlock> buffer{};
-  for (la_ssize_t n = 0; (n = archive_read_data(from, buffer.data(), buffer.size())) != 0;) {
-    if (n < 0) return torn("read " + shown(name), from);
-    bytes.append(buffer.data(), static_cast<std::size_t>(n));
-    if (bytes.size() > kMaxSmall)
+  for (;;) {
+    TarReader::Block block;
+    const TarReader::Step got = from.block(block);
+    if (got == TarReader::Step::kEnd) return bytes;
+    if (got != TarReader::Step::kDone) return torn("read " + shown(name), from);
+    if (block.offset + block.bytes.size() > kMaxSmall)
       return Error{Code::kInvalidArgument, "not_a_backup", name + " is too large for what it is",
                    0};
+    bytes.resize(block.offset);  // over a hole
+    bytes += block.bytes;
   }
-  return bytes;
-}
-
-Result<Reader> reader_of(int fd) {
-  use_utf8();
-  Reader in(archive_read_new());
-  archive_read_support_format_tar(in.get());
-  archive_read_support_filter_zstd(in.get());
-  if (archive_read_open_fd(in.get(), fd, kBlock) != ARCHIVE_OK)
-    return failed("open the backup", in.get());
-  return in;
 }
 
 }  // namespace
 
 Result<std::pair<std::string, std::string>> first_of_tar(int fd) {
-  CAY_TRY(const Reader in, reader_of(fd));
-  archive_entry* entry = nullptr;
-  const int code = archive_read_next_header(in.get(), &entry);
-  if (code == ARCHIVE_EOF) return Error{Code::kInvalidArgument, "not_a_backup", "it is empty", 0};
-  if (code < ARCHIVE_WARN) return failed("read the backup", in.get());
-  const char* known = archive_entry_pathname(entry);
-  std::string name = known != nullptr ? known : "";
-  CAY_TRY(std::string bytes, all_of(in.get(), name));
+  use_utf8();
+  TarReader in(fd);
+  const TarReader::Step got = in.next();
+  if (got == TarReader::Step::kEnd)
+    return Error{Code::kInvalidArgument, "not_a_backup", "it is empty", 0};
+  if (got == TarReader::Step::kFailed) return failed("read the backup", in.why(), in.os_errno());
+  std::string name = in.entry().name().value_or("");
+  CAY_TRY(std::string bytes, all_of(in, name));
   return std::pair(std::move(name), std::move(bytes));
 }
 
@@ -376,19 +368,19 @@ Result<void> extract_tar(
     int fd, const std::function<Result<TarPlace>(const std::string& name)>& place,
     const std::function<Result<void>(const std::string& name, std::string bytes)>& small) {
   const WorkingDirectory before;
-  CAY_TRY(const Reader in, reader_of(fd));
+  use_utf8();
+  TarReader in(fd);
   Extractor extractor;
   for (;;) {
-    archive_entry* entry = nullptr;
-    const int code = archive_read_next_header(in.get(), &entry);
-    if (code == ARCHIVE_EOF) break;
-    if (code < ARCHIVE_WARN) return torn("read on", in.get());
-    const char* known = archive_entry_pathname(entry);
-    const std::string name = known != nullptr ? known : "";
+    const TarReader::Step got = in.next();
+    if (got == TarReader::Step::kEnd) break;
+    if (got == TarReader::Step::kFailed) return torn("read on", in);
+    ::archive_entry* entry = in.entry().raw();
+    const std::string name = in.entry().name().value_or("");
     CAY_TRY(const TarPlace to, place(name));
     if (to.dir < 0) {
       if (archive_entry_filetype(entry) != AE_IFREG) continue;
-      CAY_TRY(std::string bytes, all_of(in.get(), name));
+      CAY_TRY(std::string bytes, all_of(in, name));
       CAY_CHECK(small(name, std::move(bytes)));
       continue;
     }
@@ -399,9 +391,9 @@ Result<void> extract_tar(
     }
     archive_entry_copy_pathname(entry, to.name.empty() ? "." : to.name.c_str());
     if (to.gid >= 0) archive_entry_set_gid(entry, to.gid);
-    CAY_CHECK(extractor.put(in.get(), entry));
+    CAY_CHECK(extractor.put(in, entry));
   }
   return extractor.leave();
 }
 
-}  // namespace cay::app
+}  // namespace cay::archive
