@@ -31,6 +31,8 @@
 #include "broker_process.h"
 #include "command_line.h"
 #include "core/validate.h"
+#include "core/verbs/events.h"
+#include "core/verbs/links.h"
 #include "data_dir.h"
 #include "forward.h"
 #include "gate_process.h"

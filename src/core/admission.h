@@ -11,8 +11,10 @@
 #include <memory>
 
 #include "async/event.h"
-#include "core/cay.h"
-#include "core/make_core.h"
+#include "async/task.h"
+#include "core/settings.h"
+#include "model/ids.h"
+#include "model/limits.h"
 
 namespace cay::core {
 

@@ -231,11 +231,11 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   spec.rules = told.rules;
   auto live = co_await runtime_.boot(std::move(spec));
   if (!live) co_return live;
-  CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
+  CAY_CO_CHECK(co_await SandboxTrust::put(*live, std::move(granted.certificate)));
   while (proxy != entry->row.proxy) {  // they were changed meanwhile, in what was not up yet
     proxy = entry->row.proxy;
     CAY_CO_TRY(granted, co_await proxies_.grant(entry->row.id, entry->row.tenant, proxy));
-    CAY_CO_CHECK(co_await Proxies::trust(*live, std::move(granted.certificate)));
+    CAY_CO_CHECK(co_await SandboxTrust::put(*live, std::move(granted.certificate)));
   }
   CAY_CO_CHECK(co_await go_by_the_row(entry, std::move(told)));
   auto made = co_await make_workdir(*live, entry->row.run);

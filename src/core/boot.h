@@ -10,7 +10,6 @@
 #include "core/admission.h"
 #include "core/begun.h"
 #include "core/jobs.h"
-#include "core/make_core.h"
 #include "core/ports/runtime.h"
 #include "core/profiles.h"
 #include "model/limits.h"

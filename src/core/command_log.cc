@@ -17,8 +17,6 @@ constexpr UnixMillis kUnsure =
 constexpr std::size_t kMostOpen = 10'000;  // of one sandbox; its keeper runs at most 4,096
 constexpr std::size_t kMostEarly =
     1'000;  // of keepers without notes; what is not kept is looked up
-constexpr Millis kConfirmLimit{
-    2'000};  // for a keeper to hear what is on record; else it is told again later
 
 // The event about a command's start; its end adds to it.
 EventRecord event_about(const Entry& entry, const CommandId& id, std::string type, UnixMillis at) {
@@ -41,6 +39,7 @@ CommandLog::CommandLog(std::shared_ptr<Registry> registry, Runtime& runtime, Job
     : registry_(std::move(registry)),
       runtime_(runtime),
       jobs_(jobs),
+      notes_(*registry_, jobs),
       wake_(std::make_shared<Event>(jobs.loop())) {}
 
 Result<void> CommandLog::look_back() {
@@ -51,7 +50,7 @@ Result<void> CommandLog::look_back() {
 
 Result<void> CommandLog::open() {
   CAY_TRY(const auto marks, registry_->store().note_marks());
-  for (const auto& [id, mark] : marks) heard_[id] = mark;
+  notes_.load(marks);
   CAY_TRY(auto commands, registry_->store().open_commands());
   for (auto& command : commands) open_[command.sandbox_id][command.command_id] = std::move(command);
   for (const auto& entry : registry_->entries()) {
@@ -76,7 +75,7 @@ Task<void> CommandLog::run() {
                          (early != early_.end() && early->first.first == entry->row.id);
       if (waits && entry->live) jobs_.spawn(catch_up(entry));
     }
-    if (!unconfirmed_.empty()) flush_soon();  // the store may take it now
+    if (notes_.any_unconfirmed()) flush_soon();  // the store may take it now
   }
   co_return Result<void>();
 }
@@ -97,7 +96,7 @@ void CommandLog::on_state(const std::shared_ptr<Entry>& entry) {
       break;
     case SandboxState::kDeleting:
       open_.erase(entry->row.id);  // "sandbox.deleted" is the end of all in it
-      heard_.erase(entry->row.id);
+      notes_.forget(entry->row.id);
       break;
     default: break;
   }
@@ -125,10 +124,7 @@ void CommandLog::listen(const std::shared_ptr<Entry>& entry) {
 
 void CommandLog::heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const Command& command) {
   if (entry->erased || entry->removing()) return;  // "sandbox.deleted" will tell of all
-  NoteMark& last = heard_[entry->row.id];
-  unconfirmed_.insert(entry->row.id);
-  if (mark.life == last.life && mark.number <= last.number) return flush_soon();  // told again
-  last = mark;
+  if (!notes_.take(entry->row.id, mark)) return flush_soon();
   if (command.end.state == CommandState::kRunning) {
     note_start(*entry, command, asked_of(*entry, command.id), mark);
   } else {
@@ -294,26 +290,8 @@ Task<void> CommandLog::flush_job(CommandLog* log, std::shared_ptr<Registry> regi
   if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
   *ours = false;
   auto flushed = registry->store().flush_events();
-  if (flushed) log->confirm_all();  // `ours` says that it is there
+  if (flushed) log->notes_.confirm_all();  // `ours` says that it is there
   co_return flushed;
-}
-
-// All that was heard is written.
-void CommandLog::confirm_all() {
-  for (const auto& id : std::exchange(unconfirmed_, {})) {
-    const auto entry = registry_->by_id(id);
-    const auto last = heard_.find(id);
-    if (entry && entry->live && last != heard_.end())
-      jobs_.spawn(confirm(entry->live, last->second));
-  }
-}
-
-Task<void> CommandLog::confirm(std::shared_ptr<LiveSandbox> live, NoteMark through) {
-  auto telling = live->noted(through);
-  auto told = co_await with_deadline(std::move(telling), kConfirmLimit,
-                                     "telling a keeper what is on record");
-  static_cast<void>(told);  // else it tells its notes again, and is told then
-  co_return Result<void>();
 }
 
 }  // namespace cay::core

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "core/keeper_notes.h"
 #include "core/registry.h"
 
 namespace cay::core {
@@ -52,8 +53,6 @@ class CommandLog {
   void note_start(const Entry& entry, const Command& command, Asked asked, NoteMark mark = {});
   void note_end(const Entry& entry, const Command& command, const OpenCommand& open, NoteMark mark);
   Asked asked_of(const Entry& entry, const CommandId& id);
-  void confirm_all();
-  static Task<void> confirm(std::shared_ptr<LiveSandbox> live, NoteMark through);
   Task<void> catch_up(std::shared_ptr<Entry> entry);
   Task<void> settle(std::shared_ptr<Entry> entry);
   void compare(const Entry& entry, const std::set<CommandId>& open_before,
@@ -66,9 +65,8 @@ class CommandLog {
   Runtime& runtime_;
   Jobs& jobs_;
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
-  std::map<SandboxId, NoteMark> heard_;  // the last of each keeper's notes
-  std::set<SandboxId> unconfirmed_;      // their keepers get a confirmation once all is written
-  std::map<Key, Asked> asked_;           // starts under way
+  KeeperNotes notes_;
+  std::map<Key, Asked> asked_;  // starts under way
   // Ends that came before their start was answered, from keepers without notes. They are reported
   // with the start, or at the next look.
   std::map<Key, Command> early_;

@@ -1,9 +1,9 @@
 // CommandVerbs: core::Commands over live sandboxes, and over the spools of stopped ones.
 #pragma once
-#include "core/cay.h"
 #include "core/command_log.h"
 #include "core/jobs.h"
 #include "core/tracer.h"
+#include "core/verbs/commands.h"
 #include "core/wake.h"
 
 namespace cay::core {

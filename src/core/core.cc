@@ -20,6 +20,7 @@ std::uint64_t most_of_answers(const CoreConfig& config) {
 Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,
            CoreConfig config)
     : runtime_(runtime),
+      defaults_(std::move(config.defaults)),
       timing_(config.timing),
       tracer_(clock),
       registry_(std::make_shared<Registry>(loop, store, clock)),
@@ -28,7 +29,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
       answers_(most_of_answers(config)),
       admission_(loop, config.host, std::move(config.capacity), config.timing.overtake_limit),
       proxies_(registry_, config.vault, jobs_),
-      boots_(registry_, runtime, admission_, proxies_, config.defaults.profiles, jobs_),
+      boots_(registry_, runtime, admission_, proxies_, defaults_.profiles, jobs_),
       lifecycle_(registry_, runtime, jobs_),
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
@@ -37,9 +38,12 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
                timing_.boot_limit, std::move(config.init_life)),
       command_log_(registry_, runtime, jobs_),
       events_(registry_),
-      meter_(registry_, jobs_),
+      meter_(registry_, admission_, jobs_),
+      snapshots_(registry_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, proxies_, runtime,
-                 std::move(config.defaults), config.timing),
+                 snapshots_, defaults_, timing_),
+      inspection_(registry_, runtime, jobs_, proxies_, rule_work_, defaults_),
+      policies_(registry_, proxies_, rule_work_, defaults_),
       commands_(wake_, runtime, jobs_, command_log_, tracer_),
       files_(wake_, room_),
       tunnels_(wake_),
@@ -52,7 +56,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
 Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
   CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
-  sandboxes_.use_default(snapshot.id);
+  snapshots_.use_default(snapshot.id);
   CAY_CO_CHECK(command_log_.look_back());
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
   registry_->on_state = [this,

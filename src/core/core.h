@@ -4,18 +4,22 @@
 #include <memory>
 
 #include "core/answer_room.h"
+#include "core/cay.h"
 #include "core/command_log.h"
 #include "core/commands.h"
 #include "core/drain.h"
 #include "core/events.h"
 #include "core/files.h"
+#include "core/inspection.h"
 #include "core/links.h"
 #include "core/make_core.h"
 #include "core/meter.h"
 #include "core/pause.h"
+#include "core/policies.h"
 #include "core/restart.h"
 #include "core/sandboxes.h"
 #include "core/secrets.h"
+#include "core/snapshots.h"
 #include "core/timers.h"
 #include "core/tunnels.h"
 
@@ -26,6 +30,9 @@ class Core : public Cay {
   Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config);
 
   Sandboxes& sandboxes() override { return sandboxes_; }
+  Inspection& inspection() override { return inspection_; }
+  Policies& policies() override { return policies_; }
+  Snapshots& snapshots() override { return snapshots_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
@@ -34,11 +41,11 @@ class Core : public Cay {
   Drain& drain() override { return drain_; }
   Events& events() override { return events_; }
   Usage& usage() override { return meter_; }
-  Runtime& runtime() override { return runtime_; }
   Metrics& metrics() override { return metrics_; }
   AnswerRoom& answers() override { return answers_; }
   void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
   std::vector<Check> readiness() override;
+  Task<std::vector<Feature>> features() override;
   Task<void> open(std::function<void(std::string)> progress) override;
   void part() override { runtime_.part(); }
   Task<void> close(bool stop_sandboxes) override;
@@ -51,7 +58,8 @@ class Core : public Cay {
   void measure();
 
   Runtime& runtime_;
-  Timing timing_;
+  const Defaults defaults_;
+  const Timing timing_;
   Metrics metrics_;
   Tracer tracer_;
   std::optional<Check> store_check_;  // of the last second
@@ -71,7 +79,11 @@ class Core : public Cay {
   CommandLog command_log_;
   EventLog events_;
   Meter meter_;
+  RuleWork rule_work_;
+  SnapshotVerbs snapshots_;
   SandboxVerbs sandboxes_;
+  InspectionVerbs inspection_;
+  PolicyVerbs policies_;
   CommandVerbs commands_;
   FileVerbs files_;
   TunnelVerbs tunnels_;

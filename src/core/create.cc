@@ -59,7 +59,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), {}));
   const std::vector<ProxyRule> before = spec.proxy;
-  CAY_CO_TRY(const SnapshotInfo snapshot, snapshot_of(spec.snapshot));
+  CAY_CO_TRY(const SnapshotInfo snapshot, snapshots_.find(spec.snapshot));
   if (spec.name.empty()) {
     CAY_CO_TRY(spec.name, free_name(who.tenant));
   } else {
@@ -97,28 +97,6 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   abandon.dismiss();
   if (!boot->result) co_return boot->result.error();
   co_return registry_->shown(*entry);
-}
-
-Result<SnapshotInfo> SandboxVerbs::snapshot_of(const std::string& name_or_id) {
-  const std::string wanted = name_or_id.empty() ? "default" : name_or_id;
-  CAY_TRY(const auto all, registry_->store().snapshots());
-  const SnapshotInfo* best = nullptr;
-  const SnapshotInfo* unfit = nullptr;
-  for (const auto& snapshot : all) {
-    if (snapshot.id.get() != wanted && snapshot.name != wanted) continue;
-    if (wanted == "default" && snapshot.id != default_) continue;
-    if (snapshot.status != "ready") {
-      unfit = &snapshot;
-    } else if (best == nullptr || snapshot.created_at > best->created_at) {
-      best = &snapshot;  // the newest of a name
-    }
-  }
-  if (best != nullptr) return *best;
-  if (unfit != nullptr) {
-    return Error{Code::kNotReady, "snapshot_not_ready",
-                 "snapshot '" + wanted + "' is " + unfit->status, 0};
-  }
-  return snapshot_not_found(wanted);
 }
 
 Result<std::string> SandboxVerbs::free_name(const TenantId& tenant) {

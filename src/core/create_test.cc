@@ -161,10 +161,10 @@ TEST_F(CreateTest, APolicyIsChangedFromTheNextStart) {
   EXPECT_EQ(changed->policy, "open");
   EXPECT_EQ(changed->network.state, NetworkState::kOff) << "as of the last start";
   runtime.network_report.policy = "packages";  // of an earlier start
-  EXPECT_EQ(run(core->sandboxes().network(alice, "box"))->running_policy, "off");
+  EXPECT_EQ(run(core->inspection().network(alice, "box"))->running_policy, "off");
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
   ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
-  const auto network = run(core->sandboxes().network(alice, "box"));
+  const auto network = run(core->inspection().network(alice, "box"));
   EXPECT_EQ(runtime.boots.back().policy, "open");
   ASSERT_TRUE(network);
   EXPECT_EQ(network->policy, "open");
@@ -194,7 +194,7 @@ TEST_F(CreateTest, AReportOfALargePolicyHoldsNobodyUp) {
   };
   asio::post(loop, turn);
   const auto look = [&]() -> Task<NetworkReport> {
-    auto got = co_await core->sandboxes().network(alice, "box");
+    auto got = co_await core->inspection().network(alice, "box");
     done = true;
     co_return got;
   };

@@ -13,7 +13,7 @@ class DecisionsTest : public CoreTest {
     runtime.decided.push_back(std::move(one));
   }
   Task<DecidedPage> ask(std::uint64_t after, std::chrono::milliseconds wait) {
-    return core->sandboxes().decisions(alice, "box", {.after = after}, wait);
+    return core->inspection().decisions(alice, "box", {.after = after}, wait);
   }
 };
 
@@ -37,9 +37,9 @@ TEST_F(DecisionsTest, AFollowerWaitsUntilSomethingIsDecided) {
 TEST_F(DecisionsTest, AreTheTenantsOwn) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));
-  EXPECT_EQ(run(core->sandboxes().decisions(bob, "box", {}, {})).error().reason,
+  EXPECT_EQ(run(core->inspection().decisions(bob, "box", {}, {})).error().reason,
             "sandbox_not_found");
-  EXPECT_TRUE(run(core->sandboxes().decisions(alice, "box", {}, {})));
+  EXPECT_TRUE(run(core->inspection().decisions(alice, "box", {}, {})));
 }
 
 TEST_F(DecisionsTest, TheWaitEndsWithTheSandbox) {

@@ -4,10 +4,10 @@
 #pragma once
 #include <memory>
 
-#include "core/cay.h"
 #include "core/jobs.h"
 #include "core/lifecycle.h"
 #include "core/registry.h"
+#include "core/verbs/drain.h"
 
 namespace cay::core {
 

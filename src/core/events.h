@@ -2,8 +2,8 @@
 #pragma once
 #include <memory>
 
-#include "core/cay.h"
 #include "core/registry.h"
+#include "core/verbs/events.h"
 
 namespace cay::core {
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <utility>
 
-#include "core/cay.h"
 #include "core/disk_room.h"
+#include "core/verbs/files.h"
 #include "core/wake.h"
 
 namespace cay::core {

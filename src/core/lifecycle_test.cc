@@ -259,17 +259,17 @@ TEST_F(LifecycleTest, AnotherTenantsSandboxDoesNotExist) {
 TEST_F(LifecycleTest, UsageCountsWhatRuns) {
   ASSERT_TRUE(create("other"));
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "other")));
-  const auto sum = run(core->sandboxes().usage(alice));
+  const auto sum = run(core->usage().summary(alice));
   EXPECT_EQ(sum->running, 1U);
   EXPECT_EQ(sum->stopped, 1U);
   EXPECT_EQ(sum->snapshots, 1U);
   EXPECT_EQ(sum->memory_used_bytes, 2ull << 30);
-  EXPECT_EQ(run(core->sandboxes().usage(bob))->running, 0U);
+  EXPECT_EQ(run(core->usage().summary(bob))->running, 0U);
 }
 
 TEST_F(LifecycleTest, StatsWakeNothing) {
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
-  EXPECT_EQ(run(core->sandboxes().stats(alice, "box"))->memory_bytes, 0U);
+  EXPECT_EQ(run(core->inspection().stats(alice, "box"))->memory_bytes, 0U);
   EXPECT_EQ(state("box"), SandboxState::kStopped);
 }
 

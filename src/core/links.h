@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 
-#include "core/cay.h"
 #include "core/registry.h"
+#include "core/verbs/links.h"
 
 namespace cay::core {
 

@@ -20,8 +20,11 @@ std::uint64_t apart(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b
 
 }  // namespace
 
-Meter::Meter(std::shared_ptr<Registry> registry, Jobs& jobs)
-    : registry_(std::move(registry)), jobs_(jobs), wake_(std::make_shared<Event>(jobs.loop())) {}
+Meter::Meter(std::shared_ptr<Registry> registry, Admission& admission, Jobs& jobs)
+    : registry_(std::move(registry)),
+      admission_(admission),
+      jobs_(jobs),
+      wake_(std::make_shared<Event>(jobs.loop())) {}
 
 Result<void> Meter::open() {
   CAY_TRY(auto rows, registry_->store().usage_rows());
@@ -260,6 +263,25 @@ Task<UsageReport> Meter::report(Principal who, UsageQuery query) {
       cay::add(out, query, reading.row.labels, {1, reading.row.totals});
   }
   co_return out;
+}
+
+Task<UsageSummary> Meter::summary(Principal who) {
+  UsageSummary sum;
+  sum.cpu_limit_millicores = admission_.cpu_limit();
+  sum.memory_limit_bytes = admission_.memory_limit();
+  sum.sandboxes_limit = admission_.sandboxes_limit();
+  for (const auto& entry : registry_->entries()) {
+    if (entry->row.tenant != who.tenant) continue;
+    if (entry->room) {
+      sum.cpu_used_millicores += entry->given.cpu_millicores;
+      sum.memory_used_bytes += entry->given.memory_bytes;
+    }
+    if (entry->runs()) ++sum.running;
+    if (entry->row.state == SandboxState::kStopped) ++sum.stopped;
+  }
+  CAY_CO_TRY(const auto all, registry_->store().snapshots());
+  sum.snapshots = static_cast<std::uint32_t>(all.size());
+  co_return sum;
 }
 
 }  // namespace cay::core

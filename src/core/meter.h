@@ -7,14 +7,15 @@
 #include <map>
 #include <memory>
 
-#include "core/cay.h"
+#include "core/admission.h"
 #include "core/registry.h"
+#include "core/verbs/usage.h"
 
 namespace cay::core {
 
 class Meter : public Usage {
  public:
-  Meter(std::shared_ptr<Registry> registry, Jobs& jobs);
+  Meter(std::shared_ptr<Registry> registry, Admission& admission, Jobs& jobs);
 
   // After the restart brought rows and what lives together.
   Result<void> open();
@@ -31,6 +32,7 @@ class Meter : public Usage {
   Task<UsageTotals> of(Principal who, std::string ref) override;
   Task<UsageReport> report(Principal who, UsageQuery query) override;
   Task<std::vector<SandboxUse>> now(Principal who) override;
+  Task<UsageSummary> summary(Principal who) override;
 
  private:
   struct Reading {
@@ -55,6 +57,7 @@ class Meter : public Usage {
   Result<void> write();
 
   std::shared_ptr<Registry> registry_;
+  Admission& admission_;
   Jobs& jobs_;
   std::map<SandboxId, Reading> readings_;
   std::uint64_t questions_ = 0;

@@ -53,6 +53,11 @@ void Core::measure() {
   });
 }
 
+Task<std::vector<Feature>> Core::features() {
+  auto found = co_await runtime_.features();
+  co_return found;
+}
+
 std::vector<Cay::Check> Core::readiness() {
   std::vector<Check> out;
   const RuntimeHealth health = runtime_.health();

@@ -1,11 +1,11 @@
-// Policies that have names, and what would become of a connection.
+#include "core/policies.h"
+
 #include <algorithm>
 #include <optional>
 #include <span>
 
 #include "base/ascii.h"
 #include "core/needed_rules.h"
-#include "core/sandboxes.h"
 #include "core/validate.h"
 
 namespace cay::core {
@@ -160,7 +160,7 @@ Result<PolicyTrial> tried(const PolicyQuestion& question, const std::optional<po
 
 }  // namespace
 
-Task<PolicyList> SandboxVerbs::policies(Principal) {
+Task<PolicyList> PolicyVerbs::list(Principal) {
   PolicyList out;
   out.usual = defaults_.policy;
   for (const NamedPolicy& one : defaults_.policies->all()) {
@@ -180,14 +180,14 @@ Task<PolicyList> SandboxVerbs::policies(Principal) {
   co_return out;
 }
 
-Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion question) {
+Task<PolicyTrial> PolicyVerbs::try_policy(Principal who, PolicyQuestion question) {
   std::optional<policy::Choice> choice;
   std::vector<ProxiedHost> proxied;
   bool waits = false;
   if (!question.sandbox.empty()) {
     CAY_CO_TRY(const auto entry, registry_->find(who, question.sandbox));
     choice = {entry->row.policy, entry->row.rules};
-    proxied = proxied_by(entry->row);
+    proxied = proxies_.hosts_of(entry->row);
     waits = entry->live != nullptr && entry->row.network.state != NetworkState::kOn;
   }
   auto work = [question = std::move(question), choice = std::move(choice),
@@ -202,31 +202,6 @@ Task<PolicyTrial> SandboxVerbs::try_policy(Principal who, PolicyQuestion questio
     trial->note = trial->note.empty() ? kWaits : trial->note + "; " + kWaits;
   }
   co_return trial;
-}
-
-std::vector<ProxiedHost> SandboxVerbs::proxied_by(const Sandbox& row) {
-  std::vector<ProxiedHost> out;
-  for (const ProxyRule& rule : row.proxy) {
-    using Kind = ProxiedHost::Kind;
-    const Kind kind = rule.is_fence()                  ? Kind::kFence
-                      : rule.way == ProxyWay::kBaseUrl ? Kind::kBaseUrl
-                                                       : Kind::kSecret;
-    const auto secret = proxies_.secrets().find({row.tenant, rule.secret});
-    const bool kept = secret != proxies_.secrets().end();
-    std::vector<std::string> hosts = rule.hosts;
-    if (hosts.empty()) hosts = kept ? secret->second.info.hosts : rule.gone_hosts;
-    for (const std::string& text : hosts) {
-      auto host = parse_proxy_host(text);
-      if (host)
-        out.push_back({.rule = rule.name,
-                       .host = *std::move(host),
-                       .kind = kind,
-                       .gone = !kept && kind != Kind::kFence,
-                       .methods = rule.methods,
-                       .paths = rule.paths});
-    }
-  }
-  return out;
 }
 
 }  // namespace cay::core

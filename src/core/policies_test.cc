@@ -21,7 +21,7 @@ class PoliciesTest : public CoreTest {
   }
   Result<PolicyTrial> tried(const std::string& words, const std::string& host,
                             std::uint16_t port = 443) {
-    return run(core->sandboxes().try_policy(
+    return run(core->policies().try_policy(
         alice, {.sandbox = {}, .policy = words, .host = host, .port = port}));
   }
 };
@@ -119,7 +119,7 @@ TEST_F(PoliciesTest, NothingBeyondWhatTheOperatorAllows) {
   EXPECT_TRUE(set("corp"));
   for (const char* words : {"open", "models", "pip, evil.test", "*.test", "10.0.0.0/8"})
     EXPECT_EQ(set(words).error().reason, "policy_not_allowed") << words;
-  const auto listed = run(core->sandboxes().policies(alice));
+  const auto listed = run(core->policies().list(alice));
   ASSERT_TRUE(listed);
   EXPECT_EQ(listed->usual, "packages");
   const auto of = [&](const std::string& name) {
@@ -164,11 +164,11 @@ TEST_F(PoliciesTest, ATrialSaysByWhichRule) {
   EXPECT_EQ(tried("a.test, !203.0.113.0/24", "b.test")->note, "") << "its name is not looked up";
   ASSERT_TRUE(create("box"));
   ASSERT_TRUE(set("a.test"));
-  const auto by_box = run(core->sandboxes().try_policy(
+  const auto by_box = run(core->policies().try_policy(
       alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));
   ASSERT_TRUE(by_box);
   EXPECT_TRUE(by_box->allowed);
-  EXPECT_EQ(run(core->sandboxes().try_policy(
+  EXPECT_EQ(run(core->policies().try_policy(
                     bob, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}))
                 .error()
                 .reason,
@@ -191,7 +191,7 @@ TEST_F(PoliciesTest, ATrialOfASandboxGoesByItsProxyRulesToo) {
   ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
   const auto of = [&](const std::string& host, std::uint16_t port = 443,
                       const std::string& path = {}) {
-    return *run(core->sandboxes().try_policy(
+    return *run(core->policies().try_policy(
         alice, {.sandbox = "box", .policy = {}, .host = host, .port = port, .path = path}));
   };
   EXPECT_TRUE(of("api.git.test").allowed) << "no rule of the policy's has it";
@@ -220,7 +220,7 @@ TEST_F(PoliciesTest, WhatCountsFromTheNextStartAloneIsSaid) {
   ASSERT_TRUE(run(core->sandboxes().create(alice, spec, CreateOptions{})));
   ASSERT_TRUE(set("a.test"));
   const auto of_box = [&] {
-    return *run(core->sandboxes().try_policy(
+    return *run(core->policies().try_policy(
         alice, {.sandbox = "box", .policy = {}, .host = "a.test", .port = 443}));
   };
   EXPECT_TRUE(of_box().allowed);
@@ -234,7 +234,7 @@ TEST_F(PoliciesTest, AChangeThatTheGateHasTakenIsWhatTheSandboxRunsBy) {
   ASSERT_TRUE(create("box"));
   runtime.network_report.policy = "packages";  // its own report is older
   const auto runs_by = [&] {
-    const auto report = run(core->sandboxes().network(alice, "box"));
+    const auto report = run(core->inspection().network(alice, "box"));
     return report->running_policy +
            (report->running_rules.empty() ? "" : ": " + report->running_rules);
   };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "async/bytes.h"
 #include "async/deadline.h"
 #include "async/scope.h"
 #include "core/errors.h"
@@ -12,33 +11,10 @@
 namespace cay::core {
 namespace {
 
-constexpr const char* kBundle = "/etc/ssl/certs/ca-certificates.crt";
-constexpr const char* kAlone = "/etc/ssl/certs/cay-sandbox.pem";
-constexpr const char* kForUpdates =
-    "/usr/local/share/ca-certificates/cay-sandbox.crt";  // update-ca-certificates puts it in the
-                                                         // bundle again
-constexpr const char* kBegin =
-    "# Cay: the authority of this sandbox, which ends TLS for the hosts of its proxy rules\n";
-constexpr const char* kEnd = "# Cay: end\n";
 constexpr int kTries = 3;
 constexpr Millis kFirstRetry{50};
 constexpr Millis kMostRetry{1'000};
 constexpr int kTellFailed = 6;  // times, some seconds: a broker that died is back by then
-constexpr std::size_t kMostBundle = 16u << 20;
-
-FileAs as_root() {
-  FileAs as;
-  as.user = "root";
-  return as;
-}
-
-Task<void> write_text(std::shared_ptr<LiveSandbox> live, std::string path, std::string text) {
-  WriteOptions options;
-  options.as = as_root();
-  auto written = co_await live->write(std::move(path), options, source_of(std::move(text)));
-  if (!written) co_return std::move(written).error().while_doing("tell the sandbox whom to trust");
-  co_return Result<void>();
-}
 
 Error unsupported() {
   return {Code::kUnsupported, "vault_unsupported",
@@ -81,7 +57,7 @@ Task<void> Proxies::tell_all() {
   Result<void> done = co_await vault_->keep_only(std::move(all));
   if (!done && done.error().reason == "vault_unavailable")
     co_return done;  // nobody is there; what the gate is to know was written
-  std::vector<Trusting> trusting;
+  std::vector<SandboxTrust::Trusting> trusting;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
     if (entry->row.proxy.empty() || entry->removing())
@@ -97,7 +73,7 @@ Task<void> Proxies::tell_all() {
     // A broker that could not open its authority made another.
     trusting.emplace_back(entry, std::move(told->certificate));
   }
-  jobs_.spawn(renew_all(std::move(trusting)));
+  jobs_.spawn(trust_.renew_all(std::move(trusting)));
   co_return done;
 }
 
@@ -253,72 +229,11 @@ Task<Granted> Proxies::grant(SandboxId sandbox, TenantId tenant, std::vector<Pro
   co_return granted;
 }
 
-Task<void> Proxies::trust(std::shared_ptr<LiveSandbox> live, std::string certificate) {
-  if (certificate.empty()) co_return Result<void>();
-  const ReadRange whole;
-  std::string bundle;
-  auto file = co_await live->read(kBundle, as_root(), whole);
-  if (file) {
-    auto source = std::move(file->bytes);
-    CAY_CO_TRY(bundle, co_await read_all(std::move(source), kMostBundle));
-  } else if (file.error().code != Code::kNotFound) {
-    co_return std::move(file).error();
-  }
-  const std::string part = kBegin + certificate + kEnd;
-  const std::size_t begin = bundle.find(kBegin);
-  const std::size_t end = begin == std::string::npos ? begin : bundle.find(kEnd, begin);
-  const bool there = bundle.find(part) != std::string::npos;
-  if (!there) {
-    if (end != std::string::npos) bundle.erase(begin, end + std::string_view(kEnd).size() - begin);
-    if (!bundle.empty() && !bundle.ends_with('\n')) bundle += '\n';
-    CAY_CO_CHECK(co_await write_text(live, kBundle, bundle + part));
-  }
-  CAY_CO_CHECK(co_await write_text(live, kAlone, certificate));
-  auto written = co_await write_text(live, kForUpdates, certificate);
-  co_return written;
-}
-
 Task<void> Proxies::equip(std::shared_ptr<Entry> entry) {
   if (entry->removing()) co_return Result<void>();  // what it had is taken back
   CAY_CO_TRY(Granted granted, co_await grant(entry->row.id, entry->row.tenant, entry->row.proxy));
-  CAY_CO_CHECK(co_await make_trust(entry, std::move(granted.certificate)));
+  CAY_CO_CHECK(co_await SandboxTrust::make(entry, std::move(granted.certificate)));
   if (!granted.unusable.empty()) co_return unusable(granted.unusable);
-  co_return Result<void>();
-}
-
-Task<void> Proxies::make_trust(std::shared_ptr<Entry> entry, std::string certificate) {
-  const auto live = entry->live;
-  if (!live || !entry->runs()) co_return Result<void>();  // its next start does it
-  auto trusted = co_await trust(live, std::move(certificate));
-  co_return trusted;
-}
-
-Task<void> Proxies::renew_trust(std::shared_ptr<Entry> entry, std::string certificate) {
-  const auto live = entry->live;
-  if (!live || !entry->runs() || certificate.empty()) co_return Result<void>();
-  const ReadRange whole;
-  auto file = co_await live->read(kAlone, as_root(), whole);
-  if (file) {
-    auto source = std::move(file->bytes);
-    const auto text = co_await read_all(std::move(source), kMostBundle);
-    if (text && *text == certificate) co_return Result<void>();
-  }
-  auto trusted = co_await make_trust(std::move(entry), std::move(certificate));
-  co_return trusted;
-}
-
-// One after the other, and each certificate once: a broker that comes and goes must not have every
-// sandbox's files read again.
-Task<void> Proxies::renew_all(std::vector<Trusting> all) {
-  for (auto& [entry, certificate] : all) {
-    const auto known = renewed_.find(entry->row.id);
-    if (known != renewed_.end() && known->second == certificate) continue;
-    auto done = co_await renew_trust(entry, certificate);
-    if (!done)
-      jobs_.warn("sandbox " + entry->row.name +
-                 " does not trust its own authority: " + done.error().message);
-    if (done && entry->live && entry->runs()) renewed_[entry->row.id] = std::move(certificate);
-  }
   co_return Result<void>();
 }
 
@@ -331,7 +246,7 @@ Task<void> Proxies::revoke_job(SandboxId sandbox) {
 }
 
 void Proxies::revoke(const SandboxId& sandbox) {
-  renewed_.erase(sandbox);
+  trust_.forget(sandbox);
   if (granted_.erase(sandbox) > 0) jobs_.spawn(revoke_job(sandbox));
 }
 
@@ -344,6 +259,30 @@ std::vector<std::shared_ptr<Entry>> Proxies::users_of(const TenantId& tenant,
                         return rule.secret == secret;
                       });
     if (uses) out.push_back(entry);
+  }
+  return out;
+}
+
+std::vector<ProxiedHost> Proxies::hosts_of(const Sandbox& row) const {
+  std::vector<ProxiedHost> out;
+  for (const ProxyRule& rule : row.proxy) {
+    const ProxiedHost::Kind kind = rule.is_fence()                  ? ProxiedHost::Kind::kFence
+                                   : rule.way == ProxyWay::kBaseUrl ? ProxiedHost::Kind::kBaseUrl
+                                                                    : ProxiedHost::Kind::kSecret;
+    const auto secret = secrets_.find({row.tenant, rule.secret});
+    const bool kept = secret != secrets_.end();
+    std::vector<std::string> hosts = rule.hosts;
+    if (hosts.empty()) hosts = kept ? secret->second.info.hosts : rule.gone_hosts;
+    for (const std::string& text : hosts) {
+      auto host = parse_proxy_host(text);
+      if (host)
+        out.push_back({.rule = rule.name,
+                       .host = *std::move(host),
+                       .kind = kind,
+                       .gone = !kept && kind != ProxiedHost::Kind::kFence,
+                       .methods = rule.methods,
+                       .paths = rule.paths});
+    }
   }
   return out;
 }

@@ -14,6 +14,8 @@
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
 #include "core/ports/vault.h"
+#include "core/proxied_hosts.h"
+#include "core/sandbox_trust.h"
 
 namespace cay::core {
 
@@ -24,7 +26,11 @@ class Proxies {
  public:
   // `vault` may be null: then there are no secrets (kUnsupported, vault_unsupported).
   Proxies(std::shared_ptr<Registry> registry, Vault* vault, Jobs& jobs)
-      : registry_(std::move(registry)), vault_(vault), jobs_(jobs), stopped_(jobs.loop()) {}
+      : registry_(std::move(registry)),
+        vault_(vault),
+        jobs_(jobs),
+        trust_(jobs),
+        stopped_(jobs.loop()) {}
 
   // Reads the store.
   Result<void> open();
@@ -45,15 +51,12 @@ class Proxies {
   Task<Granted> grant(SandboxId sandbox, TenantId tenant, std::vector<ProxyRule> rules);
   // Revokes the grant of a sandbox that is gone, in the background.
   void revoke(const SandboxId& sandbox);
-  // Puts the certificate where programs inside look for it. Again is no harm.
-  static Task<void> trust(std::shared_ptr<LiveSandbox> live, std::string certificate);
-  // The same of one that runs, paused or not; else its next start does it.
-  static Task<void> make_trust(std::shared_ptr<Entry> entry, std::string certificate);
-  // make_trust(), where it trusts another one.
-  static Task<void> renew_trust(std::shared_ptr<Entry> entry, std::string certificate);
   // Grants, and makes trusted. kPermissionDenied (secret_unusable): rules that are named cannot be
   // used; all others count.
   Task<void> equip(std::shared_ptr<Entry> entry);
+
+  // Returns the hosts of the sandbox's rules, as a dry run of a policy needs them.
+  std::vector<ProxiedHost> hosts_of(const Sandbox& row) const;
 
   Result<Vault*> vault();
   std::map<std::pair<TenantId, std::string>, StoredSecret>& secrets() { return secrets_; }
@@ -66,9 +69,6 @@ class Proxies {
                                                const std::string& secret) const;
 
  private:
-  using Trusting = std::pair<std::shared_ptr<Entry>,
-                             std::string>;  // a sandbox, and the certificate of its authority
-  Task<void> renew_all(std::vector<Trusting> all);
   Task<void> revoke_job(SandboxId sandbox);
   asio::awaitable<void> tell_every_broker();
   ProxyGrant with_secrets(const SandboxId& sandbox, const TenantId& tenant,
@@ -79,7 +79,7 @@ class Proxies {
   Jobs& jobs_;
   std::map<std::pair<TenantId, std::string>, StoredSecret> secrets_;
   std::set<SandboxId> granted_;
-  std::map<SandboxId, std::string> renewed_;  // what was looked for in it last
+  SandboxTrust trust_;
   Event stopped_;
 };
 

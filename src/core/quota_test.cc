@@ -90,19 +90,19 @@ TEST_F(QuotaTest, LimitsThatAreChangedInTheQueueBootNothingLarger) {
   ASSERT_EQ(runtime.boots.size(), 2U);
   EXPECT_EQ(runtime.boots[1].limits.memory_bytes, 16ull << 20);
   const std::uint64_t runs = config.defaults.limits.memory_bytes + (16ull << 20);
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, runs);
+  EXPECT_EQ(run(core->usage().summary(alice))->memory_used_bytes, runs);
 
   // A daemon that finds it counts what runs, not what its row has by now; what is started again is
   // what it was changed to.
   ASSERT_TRUE(open());
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, runs);
+  EXPECT_EQ(run(core->usage().summary(alice))->memory_used_bytes, runs);
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "before")));
   ASSERT_TRUE(run(core->sandboxes().stop(alice, "grows")));
   ASSERT_TRUE(run(core->sandboxes().start(alice, "grows")));
   drain();
   EXPECT_EQ(runtime.boots.back().limits.memory_bytes, 3ull << 30);
   ASSERT_TRUE(open());
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes, 3ull << 30);
+  EXPECT_EQ(run(core->usage().summary(alice))->memory_used_bytes, 3ull << 30);
 }
 
 // A budget is of all tenants together: how much of it is given is what the others have.

@@ -32,7 +32,7 @@ TEST_F(RestartTest, ReadyAndAliveIsTakenBackWithItsCommands) {
   EXPECT_EQ(runtime.known_at_adopt, std::vector<SandboxId>{id});
   EXPECT_EQ(run(core->commands().get(alice, "box", CommandId("c")))->end.state,
             CommandState::kRunning);
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes,
+  EXPECT_EQ(run(core->usage().summary(alice))->memory_used_bytes,
             config.defaults.limits.memory_bytes);
 }
 
@@ -387,7 +387,7 @@ TEST_F(RestartTest, WhatRunsIsCountedAsItRunsThoughItsLimitsWereChanged) {
   patch.cpu_millicores = 100;
   ASSERT_TRUE(run(core->sandboxes().update(alice, "large", patch)));
   ASSERT_TRUE(open());
-  const auto used = run(core->sandboxes().usage(alice));
+  const auto used = run(core->usage().summary(alice));
   EXPECT_EQ(used->memory_used_bytes, 3ull << 30);
   EXPECT_EQ(used->cpu_used_millicores, 700U);
   EXPECT_EQ(create("other", {.timeout = std::chrono::milliseconds(20)}).error().reason,
@@ -409,7 +409,7 @@ TEST_F(RestartTest, AChangeThatCannotBeWrittenDownIsNone) {
   store.write_error.reset();
   EXPECT_TRUE(run(core->sandboxes().update(alice, "box", patch)));
   ASSERT_TRUE(open());
-  EXPECT_EQ(run(core->sandboxes().usage(alice))->memory_used_bytes,
+  EXPECT_EQ(run(core->usage().summary(alice))->memory_used_bytes,
             config.defaults.limits.memory_bytes);
 }
 
@@ -430,7 +430,7 @@ TEST_F(RestartTest, DefaultIsTheSnapshotThatThisStartPrepared) {
     SandboxSpec by_id = named("by-id" + std::to_string(created_at));
     by_id.snapshot = other.id.get();
     EXPECT_EQ(run(core->sandboxes().create(alice, by_id, CreateOptions{}))->snapshot_id, other.id);
-    const auto all = run(core->sandboxes().snapshots(alice));
+    const auto all = run(core->snapshots().list(alice));
     ASSERT_EQ(all->size(), 2U);
     EXPECT_EQ(all->front().id, runtime.default_snapshot.id);
   }

@@ -1,9 +1,6 @@
 #include "core/sandboxes.h"
 
-#include <algorithm>
-
 #include "core/errors.h"
-#include "core/needed_rules.h"
 #include "core/validate.h"
 #include "core/workdir.h"
 
@@ -117,85 +114,6 @@ Task<void> SandboxVerbs::remove(Principal who, std::string ref) {
   CAY_CO_TRY(auto entry, registry_->find(who, ref));
   auto removed = co_await lifecycle_.remove(std::move(entry), {}, std::move(who.key_name));
   co_return removed;
-}
-
-Task<UsageSummary> SandboxVerbs::usage(Principal who) {
-  UsageSummary sum;
-  sum.cpu_limit_millicores = admission_.cpu_limit();
-  sum.memory_limit_bytes = admission_.memory_limit();
-  sum.sandboxes_limit = admission_.sandboxes_limit();
-  for (const auto& entry : registry_->entries()) {
-    if (entry->row.tenant != who.tenant) continue;
-    if (entry->room) {
-      sum.cpu_used_millicores += entry->given.cpu_millicores;
-      sum.memory_used_bytes += entry->given.memory_bytes;
-    }
-    if (entry->runs()) ++sum.running;
-    if (entry->row.state == SandboxState::kStopped) ++sum.stopped;
-  }
-  CAY_CO_TRY(const auto all, registry_->store().snapshots());
-  sum.snapshots = static_cast<std::uint32_t>(all.size());
-  co_return sum;
-}
-
-Task<std::vector<SnapshotInfo>> SandboxVerbs::snapshots(Principal) {
-  CAY_CO_TRY(auto all, registry_->store().snapshots());
-  // Whoever looks for a name finds first what it means.
-  const auto meant = std::ranges::find(all, default_, &SnapshotInfo::id);
-  if (meant != all.end()) std::rotate(all.begin(), meant, meant + 1);
-  co_return all;
-}
-
-Task<SandboxStats> SandboxVerbs::stats(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
-  // Looking is not using: nothing is woken, and what does not run uses nothing.
-  const auto live = entry->live;
-  if (!live) co_return SandboxStats{};
-  auto numbers = co_await live->stats();
-  co_return numbers;
-}
-
-Task<ProgramPage> SandboxVerbs::programs(Principal who, std::string ref, std::uint64_t offset,
-                                         std::uint32_t limit) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
-  if (!entry->row.record_programs) {
-    co_return Error{Code::kNotFound, "programs_not_recorded",
-                    "sandbox '" + entry->row.name +
-                        "' keeps no program record: create one with record_programs",
-                    0};
-  }
-  auto page = co_await runtime_.programs(entry->row.id, offset, limit);
-  co_return page;
-}
-
-Task<NetworkReport> SandboxVerbs::network(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
-  auto report = co_await runtime_.network(entry->row.id);
-  if (report) {
-    // What the gate told may be of an earlier start.
-    const bool way_out = entry->live != nullptr && entry->row.network.state == NetworkState::kOn;
-    const auto told_by = entry->told.by.lock();
-    if (told_by != nullptr && told_by == entry->live) {
-      report->policy = entry->told.policy;
-      report->rules = entry->told.rules;
-    }
-    report->running_policy = entry->live == nullptr ? ""
-                             : way_out              ? std::move(report->policy)
-                                                    : "off";
-    report->running_rules = way_out ? std::move(report->rules) : "";
-    report->policy = entry->row.policy;
-    report->rules = entry->row.rules;
-    report->network = entry->row.network;
-    auto work = [report = *std::move(report), policies = defaults_.policies,
-                 networks = defaults_.networks, is_own = defaults_.is_own_address,
-                 proxied = proxied_by(entry->row)]() mutable {
-      report.policy_allowed = policies->check_allowed({report.policy, report.rules}).has_value();
-      tell_what_is_needed(report, {*policies, networks, proxied, is_own});
-      return std::move(report);
-    };
-    report = co_await rule_work_.run(who.tenant, std::move(work));
-  }
-  co_return report;
 }
 
 }  // namespace cay::core

@@ -178,7 +178,7 @@ Task<std::vector<std::string>> SecretVerbs::give_anew(TenantId tenant, std::stri
     }
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
-    auto trusted = co_await Proxies::make_trust(given[i].first, given[i].second);
+    auto trusted = co_await SandboxTrust::make(given[i].first, given[i].second);
     if (!trusted)
       jobs_.warn("sandbox " + given[i].first->row.name +
                  " may not trust its authority before its next start: " + trusted.error().message);

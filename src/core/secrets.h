@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "async/mutex.h"
-#include "core/cay.h"
 #include "core/proxies.h"
 #include "core/registry.h"
+#include "core/verbs/secrets.h"
 
 namespace cay::core {
 

@@ -63,7 +63,7 @@ TEST_F(TimersTest, UseStartsTheIdleTimeAnew) {
 TEST_F(TimersTest, LookingIsNotUsing) {
   pass(seconds(500));
   ASSERT_TRUE(run(core->sandboxes().get(alice, "box")));
-  ASSERT_TRUE(run(core->sandboxes().stats(alice, "box")));
+  ASSERT_TRUE(run(core->inspection().stats(alice, "box")));
   ASSERT_TRUE(run(core->sandboxes().list(alice, SandboxQuery{})));
   pass(seconds(100));
   EXPECT_EQ(state("box"), SandboxState::kStopped);

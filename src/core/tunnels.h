@@ -1,6 +1,6 @@
 // TunnelVerbs: core::Tunnels over live sandboxes. Every connection keeps its sandbox awake.
 #pragma once
-#include "core/cay.h"
+#include "core/verbs/tunnels.h"
 #include "core/wake.h"
 
 namespace cay::core {

@@ -3,7 +3,10 @@
 #include <string>
 
 #include "base/result.h"
-#include "core/cay.h"
+#include "core/settings.h"
+#include "model/command.h"
+#include "model/file.h"
+#include "model/sandbox.h"
 
 namespace cay::core {
 

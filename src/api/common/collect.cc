@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "api/common/answer_size.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/commands.h"
 
 namespace cay::api {
 namespace {

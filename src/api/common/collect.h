@@ -6,6 +6,8 @@
 #include "codec/kept_output.h"
 #include "core/answer_room.h"
 #include "core/cay.h"
+#include "core/verbs/commands.h"
+#include "model/command.h"
 
 namespace cay::api {
 

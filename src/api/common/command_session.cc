@@ -4,6 +4,9 @@
 #include "api/common/stdin_write.h"
 #include "async/deadline.h"
 #include "async/scope.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/commands.h"
+#include "core/verbs/events.h"
 
 namespace cay::api {
 namespace {

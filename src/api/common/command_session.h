@@ -15,7 +15,11 @@
 
 #include "api/common/stdin_feed.h"
 #include "core/cay.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/commands.h"
 #include "http/exchange.h"
+#include "model/command.h"
+#include "model/principal.h"
 
 namespace cay::api {
 

@@ -4,6 +4,8 @@
 #include "api/common/source.h"
 #include "codec/model_json.h"
 #include "codec/time.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/files.h"
 
 namespace cay::api {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "api/common/answer.h"
 #include "core/cay.h"
+#include "model/file.h"
 
 namespace cay::api {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/common/stdin_write.h"
+#include "core/verbs/commands.h"
 
 namespace cay::api {
 namespace {

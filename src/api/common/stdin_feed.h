@@ -12,6 +12,8 @@
 #include "async/mutex.h"
 #include "async/scope.h"
 #include "core/cay.h"
+#include "model/command.h"
+#include "model/principal.h"
 
 namespace cay::api {
 

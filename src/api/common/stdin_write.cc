@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/deadline.h"
+#include "core/verbs/commands.h"
 
 namespace cay::api {
 namespace {

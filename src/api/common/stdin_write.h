@@ -1,6 +1,8 @@
 // Writing a command's stdin so that nothing of it is lost without a word.
 #pragma once
 #include "core/cay.h"
+#include "model/command.h"
+#include "model/principal.h"
 
 namespace cay::api {
 

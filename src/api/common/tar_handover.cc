@@ -3,6 +3,8 @@
 // under the mutex is posted later, so the loop runs it after changed() began to wait.
 #include "api/common/tar_handover.h"
 
+#include "core/ports/runtime.h"
+
 #include <boost/asio/post.hpp>
 
 namespace cay::api {

@@ -4,6 +4,7 @@
 
 #include "api/common/tar.h"
 #include "api/common/tar_handover.h"
+#include "core/ports/runtime.h"
 
 namespace cay::api {
 namespace {

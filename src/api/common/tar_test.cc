@@ -10,6 +10,7 @@
 #include "api/common/source.h"
 #include "async/event.h"
 #include "codec/left_out.h"
+#include "core/ports/runtime.h"
 #include "core/testing/fake_files.h"
 #include "core/testing/run.h"
 

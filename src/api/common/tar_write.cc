@@ -4,6 +4,8 @@
 
 #include "api/common/tar.h"
 #include "archive/tar_writer.h"
+#include "codec/left_out.h"
+#include "core/ports/runtime.h"
 
 namespace cay::api {
 namespace {

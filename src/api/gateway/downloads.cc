@@ -2,6 +2,7 @@
 
 #include "api/common/download.h"
 #include "async/until_set.h"
+#include "core/verbs/links.h"
 #include "http/client.h"
 
 namespace cay::api {

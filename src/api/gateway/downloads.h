@@ -2,6 +2,7 @@
 #pragma once
 #include "api/common/answer.h"
 #include "core/cay.h"
+#include "core/verbs/links.h"
 
 namespace cay::api {
 

@@ -6,6 +6,7 @@
 #include "api/gateway/downloads.h"
 #include "api/gateway/headers.h"
 #include "api/gateway/service_call.h"
+#include "core/verbs/links.h"
 
 namespace cay::api {
 namespace {

@@ -9,7 +9,9 @@
 #include "api/common/service_names.h"
 #include "async/event.h"
 #include "core/cay.h"
+#include "core/verbs/links.h"
 #include "http/router.h"
+#include "model/link.h"
 
 namespace cay::api {
 

@@ -4,6 +4,9 @@
 
 #include "api/testing/api_fixture.h"
 #include "async/piped.h"
+#include "core/ports/tunnel.h"
+#include "core/verbs/links.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "async/deadline.h"
 #include "async/piped.h"
+#include "core/ports/tunnel.h"
 
 namespace cay::api {
 

@@ -10,6 +10,8 @@
 #include "api/common/service_names.h"
 #include "async/scope.h"
 #include "core/cay.h"
+#include "core/ports/tunnel.h"
+#include "model/link.h"
 
 namespace cay::api {
 

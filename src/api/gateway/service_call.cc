@@ -9,6 +9,9 @@
 #include "async/scope.h"
 #include "api/gateway/socket_relay.h"
 #include "base/ascii.h"
+#include "core/ports/tunnel.h"
+#include "core/verbs/links.h"
+#include "core/verbs/tunnels.h"
 #include "http/upstream.h"
 
 namespace cay::api {

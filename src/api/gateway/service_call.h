@@ -5,6 +5,7 @@
 #include "api/gateway/kept_services.h"
 #include "async/event.h"
 #include "core/cay.h"
+#include "core/verbs/links.h"
 
 namespace cay::api {
 

@@ -8,6 +8,9 @@
 #include "api/langsmith/list_query.h"
 #include "base/wiped_memory.h"
 #include "codec/wiped_json.h"
+#include "core/verbs/sandboxes.h"
+#include "core/verbs/snapshots.h"
+#include "core/verbs/usage.h"
 
 namespace cay::api::langsmith {
 namespace {
@@ -33,7 +36,7 @@ Task<SnapshotInfo> find_snapshot(core::Cay& cay, ExchangePtr exchange) {
   if (const auto at = name.rfind(kLatest);
       at != std::string::npos && at + kLatest.size() == name.size())
     name.resize(at);
-  CAY_CO_TRY(const auto all, co_await cay.sandboxes().snapshots(exchange->principal()));
+  CAY_CO_TRY(const auto all, co_await cay.snapshots().list(exchange->principal()));
   for (const auto& one : all) {
     if (one.id.get() == name || one.name == name) co_return one;
   }
@@ -151,7 +154,7 @@ Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const UsageSummary use, co_await cay.sandboxes().usage(exchange->principal()));
+  CAY_CO_TRY(const UsageSummary use, co_await cay.usage().summary(exchange->principal()));
   co_return json_answer(200, json::object{{"cpu_limit_millicores", use.cpu_limit_millicores},
                                           {"cpu_used_millicores", use.cpu_used_millicores},
                                           {"memory_limit_bytes", use.memory_limit_bytes},
@@ -172,7 +175,7 @@ Task<http::Response> list_snapshots(core::Cay& cay, ExchangePtr exchange) {
   auto asked = read_list_query(exchange->head().query, exchange->principal());
   if (const auto* refusal = std::get_if<ListRefusal>(&asked)) co_return refused(*refusal);
   const auto& list = std::get<ListQuery>(asked);
-  CAY_CO_TRY(const auto all, co_await cay.sandboxes().snapshots(exchange->principal()));
+  CAY_CO_TRY(const auto all, co_await cay.snapshots().list(exchange->principal()));
   json::array items;
   std::uint32_t place = 0;
   bool more = false;

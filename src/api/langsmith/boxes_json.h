@@ -5,6 +5,8 @@
 #include "api/langsmith/config.h"
 #include "codec/fields.h"
 #include "core/cay.h"
+#include "core/verbs/sandboxes.h"
+#include "model/sandbox.h"
 
 namespace cay::api::langsmith {
 

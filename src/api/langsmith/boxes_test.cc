@@ -1,4 +1,5 @@
 #include "api/langsmith/langsmith_test.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api::langsmith {
 namespace {

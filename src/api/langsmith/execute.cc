@@ -12,6 +12,9 @@
 #include "api/langsmith/errors.h"
 #include "api/langsmith/frames.h"
 #include "api/langsmith/text_output.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/commands.h"
+#include "core/verbs/sandboxes.h"
 #include "model/command_limits.h"
 
 namespace cay::api::langsmith {

@@ -12,6 +12,10 @@
 #include "async/deadline.h"
 #include "async/scope.h"
 #include "codec/base64.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/commands.h"
+#include "core/verbs/events.h"
+#include "core/verbs/sandboxes.h"
 #include "model/command_limits.h"
 
 namespace cay::api::langsmith {

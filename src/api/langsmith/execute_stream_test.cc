@@ -1,6 +1,7 @@
 #include "codec/base64.h"
 
 #include "api/langsmith/langsmith_test.h"
+#include "core/verbs/events.h"
 
 namespace cay::api::langsmith {
 namespace {

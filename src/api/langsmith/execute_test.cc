@@ -1,5 +1,7 @@
 #include "api/langsmith/langsmith_test.h"
 #include "core/answer_room.h"
+#include "core/verbs/drain.h"
+#include "core/verbs/sandboxes.h"
 #include "model/command_limits.h"
 
 namespace cay::api::langsmith {

@@ -7,6 +7,8 @@
 #include "api/langsmith/errors.h"
 #include "api/langsmith/upload_body.h"
 #include "codec/time.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/files.h"
 
 namespace cay::api::langsmith {
 namespace {

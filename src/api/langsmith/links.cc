@@ -5,6 +5,7 @@
 #include "api/langsmith/errors.h"
 #include "codec/fields.h"
 #include "codec/time.h"
+#include "core/verbs/links.h"
 
 namespace cay::api::langsmith {
 namespace {

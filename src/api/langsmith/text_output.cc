@@ -1,5 +1,7 @@
 #include "api/langsmith/text_output.h"
 
+#include "core/ports/runtime.h"
+
 namespace cay::api::langsmith {
 namespace {
 

@@ -8,6 +8,8 @@
 #include "api/common/subjects.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/tunnel_session.h"
+#include "core/verbs/sandboxes.h"
+#include "core/verbs/tunnels.h"
 #include "model/ids.h"
 
 namespace cay::api::langsmith {

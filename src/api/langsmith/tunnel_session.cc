@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "async/deadline.h"
+#include "core/ports/tunnel.h"
+#include "core/verbs/tunnels.h"
 
 namespace cay::api::langsmith {
 namespace {

@@ -17,8 +17,10 @@
 #include "async/piped.h"
 #include "async/scope.h"
 #include "core/cay.h"
+#include "core/ports/tunnel.h"
 #include "http/exchange.h"
 #include "http/piped_socket.h"
+#include "model/principal.h"
 
 namespace cay::api::langsmith {
 

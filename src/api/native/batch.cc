@@ -9,6 +9,9 @@
 #include "codec/base64.h"
 #include "codec/model_json.h"
 #include "codec/utf8.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/files.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api::native {
 

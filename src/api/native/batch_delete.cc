@@ -3,6 +3,7 @@
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/model_json.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api::native {
 

@@ -6,6 +6,7 @@
 #include "api/native/handlers.h"
 #include "api/native/items.h"
 #include "api/native/request.h"
+#include "core/verbs/commands.h"
 
 namespace cay::api::native {
 

@@ -4,6 +4,9 @@
 #include "api/native/request.h"
 #include "api/native/run_command.h"
 #include "codec/model_json.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/commands.h"
+#include "core/verbs/sandboxes.h"
 #include "model/command_limits.h"
 
 namespace cay::api::native {

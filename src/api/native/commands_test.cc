@@ -1,6 +1,7 @@
 #include "api/native/native_test.h"
 #include "codec/base64.h"
 #include "core/answer_room.h"
+#include "core/verbs/events.h"
 
 namespace cay::api {
 namespace {

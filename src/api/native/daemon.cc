@@ -1,6 +1,8 @@
 // Routes about the daemon itself.
 #include "api/native/handlers.h"
 #include "codec/model_json.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/snapshots.h"
 
 namespace cay::api::native {
 
@@ -51,7 +53,7 @@ Task<http::Response> version(NativeConfig config, ExchangePtr) {
 }
 
 Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.sandboxes().snapshots(exchange->principal());
+  auto got = co_await cay.snapshots().list(exchange->principal());
   if (!got) co_return std::move(got).error();
   array items;
   for (const SnapshotInfo& snapshot : *got) items.emplace_back(codec::to_json(snapshot));
@@ -59,7 +61,7 @@ Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> doctor(core::Cay& cay, NativeConfig config, ExchangePtr) {
-  auto got = co_await cay.runtime().features();
+  auto got = co_await cay.features();
   if (!got) co_return std::move(got).error();
   for (const auto& check : config.checks) {
     auto feature = co_await check();

@@ -2,6 +2,7 @@
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/fields.h"
+#include "core/verbs/drain.h"
 
 namespace cay::api::native {
 namespace {

@@ -2,6 +2,7 @@
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/event_json.h"
+#include "core/verbs/events.h"
 
 namespace cay::api::native {
 namespace {

@@ -1,4 +1,5 @@
 #include "api/native/native_test.h"
+#include "core/verbs/events.h"
 
 namespace cay::api {
 namespace {

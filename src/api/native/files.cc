@@ -9,6 +9,8 @@
 #include "codec/model_json.h"
 #include "codec/model_read.h"
 #include "codec/utf8.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/files.h"
 
 namespace cay::api::native {
 

@@ -5,6 +5,7 @@
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/time.h"
+#include "core/verbs/links.h"
 
 namespace cay::api::native {
 

@@ -3,6 +3,8 @@
 #include "api/native/request.h"
 #include "codec/fields.h"
 #include "codec/network_json.h"
+#include "core/verbs/inspection.h"
+#include "core/verbs/policies.h"
 
 namespace cay::api::native {
 namespace {
@@ -29,7 +31,7 @@ Result<DecidedQuery> query_of(http::Exchange& exchange) {
 }  // namespace
 
 Task<http::Response> sandbox_network(core::Cay& cay, ExchangePtr exchange) {
-  auto report = co_await cay.sandboxes().network(exchange->principal(), param(*exchange, "ref"));
+  auto report = co_await cay.inspection().network(exchange->principal(), param(*exchange, "ref"));
   if (!report) co_return std::move(report).error();
   auto response = json_answer(200, codec::to_json(*report));
   response.headers.set("Cache-Control", "no-store");
@@ -41,8 +43,8 @@ Task<http::Response> network_decisions(core::Cay& cay, ExchangePtr exchange) {
   if (!query) co_return std::move(query).error();
   auto wait = query_number(*exchange, "wait_s", 0, 0, kLongestWait);
   if (!wait) co_return std::move(wait).error();
-  auto page = co_await cay.sandboxes().decisions(exchange->principal(), param(*exchange, "ref"),
-                                                 *query, std::chrono::seconds(*wait));
+  auto page = co_await cay.inspection().decisions(exchange->principal(), param(*exchange, "ref"),
+                                                  *query, std::chrono::seconds(*wait));
   if (!page) co_return std::move(page).error();
   auto response = json_answer(200, codec::to_json(*page));
   response.headers.set("Cache-Control", "no-store");
@@ -50,7 +52,7 @@ Task<http::Response> network_decisions(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> policies(core::Cay& cay, ExchangePtr exchange) {
-  auto list = co_await cay.sandboxes().policies(exchange->principal());
+  auto list = co_await cay.policies().list(exchange->principal());
   if (!list) co_return std::move(list).error();
   co_return json_answer(200, codec::to_json(*list));
 }
@@ -75,7 +77,7 @@ Task<http::Response> try_policy(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   CAY_CO_CHECK(fields.first_error());
   question.port = static_cast<std::uint16_t>(port);
-  auto trial = co_await cay.sandboxes().try_policy(exchange->principal(), std::move(question));
+  auto trial = co_await cay.policies().try_policy(exchange->principal(), std::move(question));
   if (!trial) co_return std::move(trial).error();
   co_return json_answer(200, codec::to_json(*trial));
 }

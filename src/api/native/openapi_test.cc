@@ -1,6 +1,7 @@
 #include <set>
 
 #include "api/native/native_test.h"
+#include "core/verbs/drain.h"
 
 namespace cay::api {
 namespace {

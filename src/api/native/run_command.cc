@@ -9,6 +9,10 @@
 #include "async/until_set.h"
 #include "codec/model_json.h"
 #include "codec/network_json.h"
+#include "core/verbs/commands.h"
+#include "core/verbs/events.h"
+#include "core/verbs/inspection.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api::native {
 namespace {
@@ -27,7 +31,7 @@ constexpr std::size_t kMostRefused = 32;  // the latest
 asio::awaitable<std::optional<codec::json::array>> refused_meanwhile(core::Cay& cay, Principal who,
                                                                      std::string sandbox,
                                                                      UnixMillis since) {
-  auto asking = cay.sandboxes().network(std::move(who), std::move(sandbox));
+  auto asking = cay.inspection().network(std::move(who), std::move(sandbox));
   const auto report = co_await with_deadline(std::move(asking), kRefusedLimit, "what was refused");
   if (!report) co_return std::nullopt;
   codec::json::array out;

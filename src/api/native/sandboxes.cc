@@ -5,6 +5,7 @@
 #include "api/native/request.h"
 #include "codec/model_json.h"
 #include "codec/model_read.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api::native {
 

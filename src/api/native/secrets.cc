@@ -8,6 +8,7 @@
 #include "codec/base64.h"
 #include "codec/proxy_json.h"
 #include "codec/wiped_json.h"
+#include "core/verbs/secrets.h"
 #include "model/sealed_box.h"
 
 namespace cay::api::native {

@@ -13,6 +13,8 @@
 #include "async/scope.h"
 #include "async/until_set.h"
 #include "codec/model_json.h"
+#include "core/ports/tunnel.h"
+#include "core/verbs/tunnels.h"
 
 namespace cay::api::native {
 namespace {

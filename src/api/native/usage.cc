@@ -3,6 +3,10 @@
 #include "api/native/request.h"
 #include "codec/model_json.h"
 #include "codec/usage_json.h"
+#include "core/ports/runtime.h"
+#include "core/verbs/inspection.h"
+#include "core/verbs/sandboxes.h"
+#include "core/verbs/usage.h"
 
 namespace cay::api::native {
 
@@ -24,7 +28,7 @@ object stats_json(const core::SandboxStats& stats) {
 }  // namespace
 
 Task<http::Response> sandbox_stats(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.sandboxes().stats(exchange->principal(), param(*exchange, "ref"));
+  auto got = co_await cay.inspection().stats(exchange->principal(), param(*exchange, "ref"));
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, stats_json(*got));
 }
@@ -38,7 +42,7 @@ Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
     query.labels.push_back(*std::move(parsed));
   }
   query.group_by = query_or(*exchange, "group_by", "");
-  auto now = co_await cay.sandboxes().usage(who);
+  auto now = co_await cay.usage().summary(who);
   if (!now) co_return std::move(now).error();
   auto report = co_await cay.usage().report(who, query);
   if (!report) co_return std::move(report).error();

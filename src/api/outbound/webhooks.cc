@@ -9,6 +9,7 @@
 #include "async/deadline.h"
 #include "codec/event_json.h"
 #include "codec/time.h"
+#include "core/verbs/events.h"
 #include "http/client.h"
 
 namespace cay::api {
