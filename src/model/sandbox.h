@@ -93,6 +93,9 @@ inline constexpr std::string_view kStoppedIdle = "idle";        // idle_ttl_s wa
 inline constexpr std::string_view kStoppedByDrain = "drained";  // with all others, by the operator
 inline constexpr std::string_view kStoppedByHost = "host restarted";
 
+// The name of the runtime that every daemon has.
+inline constexpr std::string_view kNativeRuntime = "native";
+
 struct Sandbox {
   SandboxId id;
   TenantId tenant;
@@ -102,6 +105,7 @@ struct Sandbox {
                        // still there; else empty
   std::string snapshot_name;
   SnapshotId snapshot_id;
+  std::string runtime{kNativeRuntime};  // that of its snapshot
   std::map<std::string, std::string> labels;
   Limits limits;
   RunConfig run;
@@ -183,6 +187,7 @@ struct SnapshotInfo {
   std::string fingerprint;  // of the host's packages, for `default`
   std::uint64_t used_bytes = 0;
   UnixMillis created_at = 0;
+  std::string runtime{kNativeRuntime};  // the runtime that made it, and alone can boot it
 };
 
 }  // namespace cay

@@ -44,7 +44,8 @@ constexpr const char* kOwnColumns[] = {"id",
                                        "network_state",
                                        "network_reason",
                                        "proxy",
-                                       "rules"};
+                                       "rules",
+                                       "runtime"};
 
 std::string joined(std::string (*form)(const std::string& column)) {
   std::string out;
@@ -102,7 +103,8 @@ void bind_row(db::Statement& statement, const Sandbox& sandbox) {
       .bind(std::string(to_string(sandbox.network.state)))
       .bind(sandbox.network.reason)
       .bind(encode_rules(sandbox.proxy))
-      .bind(sandbox.rules);
+      .bind(sandbox.rules)
+      .bind(sandbox.runtime);
   bind_settings(statement, sandbox);
 }
 
@@ -146,6 +148,7 @@ Result<Sandbox> read_row(const db::Statement& row) {
   out.network.reason = row.text(column++);
   CAY_TRY(out.proxy, decode_rules(row.text(column++)));
   out.rules = row.text(column++);
+  out.runtime = row.text(column++);
   CAY_CHECK(read_settings(row, column, out));
   return out;
 }

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 13> kSteps = {
+constexpr std::array<const char*, 14> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -210,6 +210,11 @@ ALTER TABLE sandbox ADD COLUMN profile TEXT NOT NULL DEFAULT 'default';
     // File systems in memory. Older sandboxes have none of their own.
     R"sql(
 ALTER TABLE sandbox ADD COLUMN tmpfs TEXT NOT NULL DEFAULT '{}';
+)sql",
+    // The runtime of a snapshot, and of the sandboxes made from it. Older rows have the only one.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN runtime TEXT NOT NULL DEFAULT 'native';
+ALTER TABLE snapshot ADD COLUMN runtime TEXT NOT NULL DEFAULT 'native';
 )sql",
 };
 

@@ -176,21 +176,24 @@ class SqliteStore : public core::Store {
   Result<void> put_snapshot(const SnapshotInfo& snapshot) override {
     CAY_TRY(db::Statement row,
             db_->prepare("INSERT INTO snapshot (id, tenant, name, status, fingerprint, used_bytes, "
-                         "created_at) VALUES (?, '', ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+                         "created_at, runtime) VALUES (?, '', ?, ?, ?, ?, ?, ?) "
+                         "ON CONFLICT (id) DO UPDATE SET "
                          "name = excluded.name, status = excluded.status, "
                          "fingerprint = excluded.fingerprint, used_bytes = excluded.used_bytes, "
-                         "created_at = excluded.created_at"));
+                         "created_at = excluded.created_at, runtime = excluded.runtime"));
     row.bind(snapshot.id.get())
         .bind(snapshot.name)
         .bind(snapshot.status)
         .bind(snapshot.fingerprint);
-    row.bind(static_cast<std::int64_t>(snapshot.used_bytes)).bind(snapshot.created_at);
+    row.bind(static_cast<std::int64_t>(snapshot.used_bytes))
+        .bind(snapshot.created_at)
+        .bind(snapshot.runtime);
     return row.run();
   }
 
   Result<std::vector<SnapshotInfo>> snapshots() override {
     CAY_TRY(db::Statement rows,
-            db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at "
+            db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at, runtime "
                          "FROM snapshot ORDER BY created_at, id"));
     std::vector<SnapshotInfo> out;
     for (;;) {
@@ -203,6 +206,7 @@ class SqliteStore : public core::Store {
       snapshot.fingerprint = rows.text(3);
       snapshot.used_bytes = static_cast<std::uint64_t>(rows.number(4));
       snapshot.created_at = rows.number(5);
+      snapshot.runtime = rows.text(6);
       out.push_back(std::move(snapshot));
     }
   }

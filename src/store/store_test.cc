@@ -39,7 +39,8 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at &&
          a.lifetime_s == b.lifetime_s && a.commands_keep_awake == b.commands_keep_awake &&
          a.record_programs == b.record_programs && a.profile == b.profile && a.tmpfs == b.tmpfs &&
-         a.marks == b.marks && a.created_by == b.created_by && a.facade_data == b.facade_data;
+         a.runtime == b.runtime && a.marks == b.marks && a.created_by == b.created_by &&
+         a.facade_data == b.facade_data;
 }
 
 Sandbox full() {
@@ -67,6 +68,7 @@ Sandbox full() {
   out.record_programs = true;
   out.profile = Profile::kNested;
   out.tmpfs = {{"/tmp", 0}, {"/bu\"ild", 1ull << 62}};
+  out.runtime = "other";
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.facade_data = {{"langsmith", R"({"a":[1]})"}};
@@ -214,11 +216,13 @@ TEST_P(EitherStore, SnapshotsAndMetaAreReplaced) {
   snapshot.fingerprint = "f";
   snapshot.used_bytes = 7;
   snapshot.created_at = 8;
+  snapshot.runtime = "other";
   ASSERT_TRUE(store->put_snapshot(snapshot));
   const auto all = store->snapshots();
   ASSERT_EQ(all->size(), 1U);
   EXPECT_EQ(all->at(0).status, "ready");
   EXPECT_EQ(all->at(0).used_bytes, 7U);
+  EXPECT_EQ(all->at(0).runtime, "other");
   EXPECT_FALSE(*store->get_meta("k"));
   ASSERT_TRUE(store->put_meta("k", "1"));
   ASSERT_TRUE(store->put_meta("k", "2"));
@@ -329,6 +333,7 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
   EXPECT_EQ(row.policy, GetParam() < kFirstWithAWayOut ? "off" : "open");
   EXPECT_EQ(row.profile, Profile::kDefault);
   EXPECT_TRUE(row.tmpfs.empty());
+  EXPECT_EQ(row.runtime, kNativeRuntime);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));
