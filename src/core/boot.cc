@@ -59,11 +59,8 @@ bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKi
 
 }  // namespace
 
-Boots::Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission,
-             Proxies& proxies, Profiles profiles, Jobs& jobs)
+Boots::Boots(std::shared_ptr<Registry> registry, Proxies& proxies, Profiles profiles, Jobs& jobs)
     : registry_(std::move(registry)),
-      runtime_(runtime),
-      admission_(admission),
       proxies_(proxies),
       profiles_(std::move(profiles)),
       jobs_(jobs),
@@ -82,6 +79,7 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
                                            Event::Deadline deadline, const std::string& by) {
   if (jobs_.closing) return shutting_down();
   if (jobs_.draining) return host_draining();
+  CAY_CHECK(entry->check_runtime());
   CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
   if (!is_first(kind)) {
     CAY_CHECK(profiles_.check_allowed(entry->row.profile));
@@ -139,7 +137,7 @@ asio::awaitable<void> Boots::end(Event::Deadline deadline) {
 
 std::optional<Error> Boots::waits_for(const Entry& entry) const {
   if (!entry.boot || entry.boot->in_runtime) return std::nullopt;
-  return admission_.obstacle(entry.boot->limits);
+  return entry.host->admission.obstacle(entry.boot->limits);
 }
 
 Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
@@ -199,14 +197,15 @@ Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry>
 Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
                                                   std::shared_ptr<Boot> boot,
                                                   Event::Deadline deadline) {
+  Admission& admission = entry->host->admission;
   const auto order =
       is_first(boot->kind) ? Admission::Order::kInTurn : Admission::Order::kBeforeNew;
-  CAY_CO_TRY(auto room, co_await admission_.room(entry->row.tenant, boot->limits, order, deadline));
+  CAY_CO_TRY(auto room, co_await admission.room(entry->row.tenant, boot->limits, order, deadline));
   entry->room = std::move(room);
   entry->given = boot->limits;
   CAY_CO_CHECK(in_force_.over(entry->row.id));  // of an earlier life
   CAY_CO_CHECK(keep_in_force(*entry, entry->row.limits));
-  CAY_CO_TRY(auto place, co_await admission_.place(deadline));
+  CAY_CO_TRY(auto place, co_await admission.place(deadline));
   boot->in_runtime = true;
   entry->death.reset();  // an earlier report was of an earlier life
   if (std::chrono::steady_clock::now() >= deadline) co_return boot_timeout(entry->row.name);
@@ -229,7 +228,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   policy::Choice told{entry->row.policy, entry->row.rules};
   spec.policy = told.policy;
   spec.rules = told.rules;
-  auto live = co_await runtime_.boot(std::move(spec));
+  auto live = co_await entry->host->runtime.boot(std::move(spec));
   if (!live) co_return live;
   CAY_CO_CHECK(co_await SandboxTrust::put(*live, std::move(granted.certificate)));
   while (proxy != entry->row.proxy) {  // they were changed meanwhile, in what was not up yet
@@ -249,7 +248,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
 Task<void> Boots::go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told) {
   while (told.policy != entry->row.policy || told.rules != entry->row.rules) {
     told = {entry->row.policy, entry->row.rules};
-    CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, told.policy, told.rules));
+    CAY_CO_CHECK(co_await entry->host->runtime.set_policy(entry->row.id, told.policy, told.rules));
   }
   co_return Result<void>();
 }
@@ -278,9 +277,9 @@ asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr
   }
   Result<void> cleaned;
   if (never_ran) {
-    cleaned = co_await runtime_.destroy(entry->row.id);
+    cleaned = co_await entry->host->runtime.destroy(entry->row.id);
   } else {
-    cleaned = co_await runtime_.stop(entry->row.id);
+    cleaned = co_await entry->host->runtime.stop(entry->row.id);
   }
   entry->room.reset();
   if (entry->removal) co_return;  // the removal waits for its turn and does the rest

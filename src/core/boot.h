@@ -54,13 +54,12 @@ struct Boot {
 
 class Boots {
  public:
-  Boots(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission,
-        Proxies& proxies, Profiles profiles, Jobs& jobs);
+  Boots(std::shared_ptr<Registry> registry, Proxies& proxies, Profiles profiles, Jobs& jobs);
 
   // Begins a job that boots the sandbox, whose row is (or becomes) kProvisioning. The entry has no
-  // boot, stop or removal under way. Fails kPermissionDenied (profile_not_allowed) if the sandbox
-  // ran before and the operator no longer allows its profile. `by` is the key that requested it,
-  // for the event.
+  // boot, stop or removal under way. Fails runtime_not_configured, and kPermissionDenied
+  // (profile_not_allowed) if the sandbox ran before and the operator no longer allows its profile.
+  // `by` is the key that requested it, for the event.
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind,
                                       Event::Deadline deadline, const std::string& by = {});
 
@@ -95,8 +94,6 @@ class Boots {
   asio::awaitable<void> clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why);
 
   std::shared_ptr<Registry> registry_;
-  Runtime& runtime_;
-  Admission& admission_;
   Proxies& proxies_;
   const Profiles profiles_;
   Jobs& jobs_;

@@ -35,9 +35,8 @@ Task<void> attach(std::shared_ptr<Entry> entry, LiveSandbox::CommandHandlers han
 
 }  // namespace
 
-CommandLog::CommandLog(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
+CommandLog::CommandLog(std::shared_ptr<Registry> registry, Jobs& jobs)
     : registry_(std::move(registry)),
-      runtime_(runtime),
       jobs_(jobs),
       notes_(*registry_, jobs),
       wake_(std::make_shared<Event>(jobs.loop())) {}
@@ -57,7 +56,7 @@ Result<void> CommandLog::open() {
     if (entry->live) {
       listen(entry);
       jobs_.spawn(catch_up(entry));
-    } else if (open_.contains(entry->row.id) || entry->ended_unseen) {
+    } else if (entry->host != nullptr && (open_.contains(entry->row.id) || entry->ended_unseen)) {
       jobs_.spawn(settle(entry));
     }
   }
@@ -240,7 +239,7 @@ Task<void> CommandLog::settle(std::shared_ptr<Entry> entry) {
   if (const auto box = open_.find(entry->row.id); box != open_.end()) {
     for (const auto& [id, command] : box->second) open_before.insert(id);
   }
-  auto found = co_await runtime_.stopped_commands(entry->row.id);
+  auto found = co_await entry->host->runtime.stopped_commands(entry->row.id);
   if (!found) co_return std::move(found).error();
   if (!entry->erased && !entry->live) compare(*entry, open_before, *found);
   co_return Result<void>();

@@ -18,7 +18,7 @@ namespace cay::core {
 
 class CommandLog {
  public:
-  CommandLog(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs);
+  CommandLog(std::shared_ptr<Registry> registry, Jobs& jobs);
 
   // After the restart brought rows and what lives together.
   Result<void> open();
@@ -62,7 +62,6 @@ class CommandLog {
                               std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing);
 
   std::shared_ptr<Registry> registry_;
-  Runtime& runtime_;
   Jobs& jobs_;
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
   KeeperNotes notes_;

@@ -110,8 +110,7 @@ Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trac
 Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,
                                   OutputOffsets from) {
   CAY_CO_CHECK(check_command_id(id));
-  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
-  const SandboxId sandbox = entry->row.id;
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
   if (!at_rest(*entry)) {
     auto held = co_await wake_.live(entry, who);
     if (held) {
@@ -123,7 +122,7 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,
       co_return std::move(held).error();
     }  // else: another wake failed, or it was stopped meanwhile. The spools can be read.
   }
-  auto reader = co_await runtime_.stopped_reader(sandbox, id, from);
+  auto reader = co_await entry->host->runtime.stopped_reader(entry->row.id, id, from);
   if (!reader && reader.error().code == Code::kNotFound) co_return unknown_command(id);
   co_return reader;
 }
@@ -148,10 +147,10 @@ Task<void> CommandVerbs::close_stdin(Principal who, std::string ref, CommandId i
 Task<void> CommandVerbs::kill(Principal who, std::string ref, CommandId id, int signal) {
   CAY_CO_CHECK(check_command_id(id));
   CAY_CO_CHECK(check_signal(signal));
-  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
   if (at_rest(*entry)) {
     // Nothing runs: waking it would not help, and a command that has ended is as killed as it gets.
-    CAY_CO_TRY(const Command ended, co_await from_spools(entry->row.id, std::move(id)));
+    CAY_CO_TRY(const Command ended, co_await from_spools(entry, std::move(id)));
     co_return Result<void>();
   }
   CAY_CO_TRY(const Held held, co_await wake_.live(std::move(entry), std::move(who)));
@@ -169,8 +168,7 @@ Task<void> CommandVerbs::resize(Principal who, std::string ref, CommandId id, Pt
 
 Task<Command> CommandVerbs::get(Principal who, std::string ref, CommandId id) {
   CAY_CO_CHECK(check_command_id(id));
-  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
-  const SandboxId sandbox = entry->row.id;
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
   if (!at_rest(*entry)) {
     auto held = co_await wake_.live(entry, who);
     if (held) {
@@ -180,12 +178,12 @@ Task<Command> CommandVerbs::get(Principal who, std::string ref, CommandId id) {
       co_return std::move(held).error();
     }
   }
-  auto command = co_await from_spools(sandbox, std::move(id));
+  auto command = co_await from_spools(std::move(entry), std::move(id));
   co_return command;
 }
 
-Task<Command> CommandVerbs::from_spools(SandboxId sandbox, CommandId id) {
-  auto kept = co_await runtime_.stopped_reader(std::move(sandbox), id, {});
+Task<Command> CommandVerbs::from_spools(std::shared_ptr<Entry> entry, CommandId id) {
+  auto kept = co_await entry->host->runtime.stopped_reader(entry->row.id, id, {});
   if (!kept && kept.error().code == Code::kNotFound) co_return unknown_command(id);
   CAY_CO_TRY(const auto reader, std::move(kept));
   co_return reader->command();
@@ -202,7 +200,7 @@ Task<std::vector<Command>> CommandVerbs::list(Principal who, std::string ref) {
 }
 
 Task<std::vector<Command>> CommandVerbs::list_unsorted(Principal who, std::string ref) {
-  CAY_CO_TRY(auto entry, wake_.registry().find(who, ref));
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
   if (!at_rest(*entry)) {
     auto held = co_await wake_.live(entry, who);
     if (held) {
@@ -211,7 +209,7 @@ Task<std::vector<Command>> CommandVerbs::list_unsorted(Principal who, std::strin
     }
     if (!at_rest(*entry)) co_return std::move(held).error();
   }
-  auto stopped = co_await runtime_.stopped_commands(entry->row.id);
+  auto stopped = co_await entry->host->runtime.stopped_commands(entry->row.id);
   co_return stopped;
 }
 

@@ -10,8 +10,8 @@ namespace cay::core {
 
 class CommandVerbs : public Commands {
  public:
-  CommandVerbs(Wake& wake, Runtime& runtime, Jobs& jobs, CommandLog& log, const Tracer& tracer)
-      : wake_(wake), runtime_(runtime), jobs_(jobs), log_(log), tracer_(tracer) {}
+  CommandVerbs(Wake& wake, Jobs& jobs, CommandLog& log, const Tracer& tracer)
+      : wake_(wake), jobs_(jobs), log_(log), tracer_(tracer) {}
 
   Task<void> wake(Principal who, std::string ref) override;
   Task<Command> start(Principal who, std::string ref, CommandSpec spec) override;
@@ -32,10 +32,9 @@ class CommandVerbs : public Commands {
   Task<Command> start_job(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<Reader> run_job(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<std::vector<Command>> list_unsorted(Principal who, std::string ref);
-  Task<Command> from_spools(SandboxId sandbox, CommandId id);
+  Task<Command> from_spools(std::shared_ptr<Entry> entry, CommandId id);
 
   Wake& wake_;
-  Runtime& runtime_;
   Jobs& jobs_;
   CommandLog& log_;
   const Tracer& tracer_;

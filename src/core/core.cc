@@ -17,35 +17,34 @@ std::uint64_t most_of_answers(const CoreConfig& config) {
 
 }  // namespace
 
-Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock,
-           CoreConfig config)
-    : runtime_(runtime),
-      defaults_(std::move(config.defaults)),
+Core::Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
+           Clock& clock, CoreConfig config)
+    : defaults_(std::move(config.defaults)),
       timing_(config.timing),
       tracer_(clock),
-      registry_(std::make_shared<Registry>(loop, store, clock)),
-      jobs_(loop, std::move(config.warn)),
-      room_{config.capacity.free_disk_bytes, config.host.disk_reserve_bytes},
       answers_(most_of_answers(config)),
-      admission_(loop, config.host, std::move(config.capacity), config.timing.overtake_limit),
+      runtimes_(loop, std::move(runtimes), config.host, std::move(config.capacity),
+                config.timing.overtake_limit),
+      registry_(std::make_shared<Registry>(loop, runtimes_, store, clock)),
+      jobs_(loop, std::move(config.warn)),
       proxies_(registry_, config.vault, jobs_),
-      boots_(registry_, runtime, admission_, proxies_, defaults_.profiles, jobs_),
-      lifecycle_(registry_, runtime, jobs_),
+      boots_(registry_, proxies_, defaults_.profiles, jobs_),
+      lifecycle_(registry_, jobs_),
       pauses_(registry_, jobs_),
       wake_(registry_, boots_, config.timing),
       timers_(registry_, lifecycle_, jobs_),
-      restart_(registry_, runtime, admission_, boots_, lifecycle_, pauses_, jobs_,
-               timing_.boot_limit, std::move(config.init_life)),
-      command_log_(registry_, runtime, jobs_),
+      restart_(registry_, runtimes_, boots_, lifecycle_, pauses_, jobs_, timing_.boot_limit,
+               std::move(config.init_life)),
+      command_log_(registry_, jobs_),
       events_(registry_),
-      meter_(registry_, admission_, jobs_),
+      meter_(registry_, runtimes_, jobs_),
       snapshots_(registry_),
-      sandboxes_(registry_, boots_, lifecycle_, pauses_, admission_, jobs_, proxies_, runtime,
-                 snapshots_, defaults_, timing_),
-      inspection_(registry_, runtime, jobs_, proxies_, rule_work_, defaults_),
+      sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
+                 defaults_, timing_),
+      inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
       policies_(registry_, proxies_, rule_work_, defaults_),
-      commands_(wake_, runtime, jobs_, command_log_, tracer_),
-      files_(wake_, room_),
+      commands_(wake_, jobs_, command_log_, tracer_),
+      files_(wake_),
       tunnels_(wake_),
       links_(registry_),
       secrets_(registry_, proxies_, jobs_),
@@ -54,9 +53,7 @@ Core::Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& cl
 }
 
 Task<void> Core::open(std::function<void(std::string)> progress) {
-  CAY_CO_TRY(const SnapshotInfo snapshot, co_await runtime_.prepare_default_snapshot(progress));
-  CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
-  snapshots_.use_default(snapshot.id);
+  CAY_CO_CHECK(co_await prepare_snapshots(progress));
   CAY_CO_CHECK(command_log_.look_back());
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
   registry_->on_state = [this,
@@ -82,9 +79,11 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_CHECK(proxies_.open());
   CAY_CO_CHECK(command_log_.open());
   CAY_CO_CHECK(meter_.open());
-  runtime_.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
-    if (!alive.expired()) lifecycle_.died(death);
-  });
+  for (const RuntimeHost& host : runtimes_.all()) {
+    host.runtime.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
+      if (!alive.expired()) lifecycle_.died(death);
+    });
+  }
   registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) timers_.poke();
   };
@@ -93,6 +92,26 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   jobs_.spawn(command_log_.run());
   jobs_.spawn(meter_.run());
   co_return Result<void>();
+}
+
+// A runtime beside the first has its snapshot under its own name.
+Task<void> Core::prepare_snapshots(std::function<void(std::string)> progress) {
+  for (const RuntimeHost& host : runtimes_.all()) {
+    const bool is_first = &host == &runtimes_.first();
+    auto prepared = co_await host.runtime.prepare_default_snapshot(progress);
+    if (!prepared && !is_first)
+      co_return std::move(prepared).error().while_doing("runtime " + host.name);
+    CAY_CO_TRY(SnapshotInfo snapshot, std::move(prepared));
+    snapshot.runtime = host.name;
+    if (!is_first) snapshot.name = host.name;
+    CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
+    if (is_first) snapshots_.use_default(snapshot.id);
+  }
+  co_return Result<void>();
+}
+
+void Core::part() {
+  for (const RuntimeHost& host : runtimes_.all()) host.runtime.part();
 }
 
 Task<void> Core::close(bool stop_sandboxes) {
@@ -129,7 +148,14 @@ Task<void> Core::close(bool stop_sandboxes) {
 
 std::unique_ptr<Cay> make_core(asio::any_io_executor loop, Runtime& runtime, Store& store,
                                Clock& clock, CoreConfig config) {
-  return std::make_unique<Core>(std::move(loop), runtime, store, clock, std::move(config));
+  return make_core(std::move(loop), {{std::string(kNativeRuntime), runtime}}, store, clock,
+                   std::move(config));
+}
+
+std::unique_ptr<Cay> make_core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes,
+                               Store& store, Clock& clock, CoreConfig config) {
+  return std::make_unique<Core>(std::move(loop), std::move(runtimes), store, clock,
+                                std::move(config));
 }
 
 }  // namespace cay::core

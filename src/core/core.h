@@ -17,6 +17,7 @@
 #include "core/pause.h"
 #include "core/policies.h"
 #include "core/restart.h"
+#include "core/runtimes.h"
 #include "core/sandboxes.h"
 #include "core/secrets.h"
 #include "core/snapshots.h"
@@ -27,7 +28,8 @@ namespace cay::core {
 
 class Core : public Cay {
  public:
-  Core(asio::any_io_executor loop, Runtime& runtime, Store& store, Clock& clock, CoreConfig config);
+  Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store, Clock& clock,
+       CoreConfig config);
 
   Sandboxes& sandboxes() override { return sandboxes_; }
   Inspection& inspection() override { return inspection_; }
@@ -47,7 +49,7 @@ class Core : public Cay {
   std::vector<Check> readiness() override;
   Task<std::vector<Feature>> features() override;
   Task<void> open(std::function<void(std::string)> progress) override;
-  void part() override { runtime_.part(); }
+  void part() override;
   Task<void> close(bool stop_sandboxes) override;
 
   Timers& timers() { return timers_; }
@@ -55,20 +57,19 @@ class Core : public Cay {
 
  private:
   Task<void> stop_all();
+  Task<void> prepare_snapshots(std::function<void(std::string)> progress);
   void measure();
 
-  Runtime& runtime_;
   const Defaults defaults_;
   const Timing timing_;
   Metrics metrics_;
   Tracer tracer_;
   std::optional<Check> store_check_;  // of the last second
   std::chrono::steady_clock::time_point store_checked_{};
+  AnswerRoom answers_;
+  Runtimes runtimes_;
   std::shared_ptr<Registry> registry_;
   Jobs jobs_;
-  DiskRoom room_;
-  AnswerRoom answers_;
-  Admission admission_;
   Proxies proxies_;
   Boots boots_;
   Lifecycle lifecycle_;

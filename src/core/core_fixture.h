@@ -30,7 +30,9 @@ class CoreTest : public ::testing::Test {
   // A daemon's start. A second call is a restart: the old one vanishes as by SIGKILL, only its
   // store and what the runtime keeps alive remain.
   Result<void> open() {
-    core = std::make_unique<Core>(loop.get_executor(), runtime, store, clock, config);
+    std::vector<NamedRuntime> runtimes{{std::string(kNativeRuntime), runtime}};
+    if (second) runtimes.push_back({"second", *second, second_capacity});
+    core = std::make_unique<Core>(loop.get_executor(), std::move(runtimes), store, clock, config);
     return run(core->open(Progress()));
   }
 
@@ -76,6 +78,8 @@ class CoreTest : public ::testing::Test {
   asio::io_context loop;
   testing::ManualClock clock;
   testing::FakeRuntime runtime{loop.get_executor(), clock};
+  std::unique_ptr<testing::FakeRuntime> second;  // beside it, where a test makes one
+  std::optional<HostCapacity> second_capacity;
   testing::FakeStore store;
   CoreConfig config;
   std::vector<std::string> warnings;

@@ -32,8 +32,12 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
   const bool waits = options.wait_for_ready;
   auto span = tracer != nullptr ? tracer->begin(who, "sandbox create") : std::nullopt;
   const bool is_operator = who.is_operator();
+  const auto snapshot = snapshots_.find(asked.snapshot);
   auto made = co_await make(std::move(who), std::move(asked), options);
-  if (!made && is_operator) made = admission_.for_operator(std::move(made).error());
+  if (!made && is_operator && snapshot) {
+    if (const auto host = host_of(*snapshot))
+      made = (*host)->admission.for_operator(std::move(made).error());
+  }
   if (span) {
     if (made)
       span->attributes = {{"cay.sandbox.id", made->id.get()}, {"cay.sandbox.name", made->name}};
@@ -60,6 +64,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), {}));
   const std::vector<ProxyRule> before = spec.proxy;
   CAY_CO_TRY(const SnapshotInfo snapshot, snapshots_.find(spec.snapshot));
+  CAY_CO_CHECK(host_of(snapshot));
   if (spec.name.empty()) {
     CAY_CO_TRY(spec.name, free_name(who.tenant));
   } else {
@@ -69,9 +74,9 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   const auto deadline = deadline_in(options.wait_for_ready ? options.timeout : timing_.boot_limit);
   Grant slot;
   if (options.wait_for_ready) {
-    CAY_CO_TRY(slot, co_await admission_.slot(who.tenant, deadline));
+    CAY_CO_TRY(slot, co_await runtimes_.slots().slot(who.tenant, deadline));
   } else {
-    CAY_CO_TRY(slot, admission_.slot_now(who.tenant));
+    CAY_CO_TRY(slot, runtimes_.slots().slot_now(who.tenant));
   }
   // Since it queued. From here to the boot nobody else has a turn: a row that nothing starts would
   // hold its name and its slot.
@@ -99,6 +104,11 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   co_return registry_->shown(*entry);
 }
 
+Result<const RuntimeHost*> SandboxVerbs::host_of(const SnapshotInfo& snapshot) const {
+  if (const RuntimeHost* host = runtimes_.find(snapshot.runtime)) return host;
+  return runtime_not_configured("snapshot '" + snapshot.name + "'", snapshot.runtime);
+}
+
 Result<std::string> SandboxVerbs::free_name(const TenantId& tenant) {
   for (int i = 0; i < kNameTries; ++i) {
     std::string name = "sb-" + new_uuid().substr(0, kNameDigits);
@@ -117,6 +127,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
   row.state = SandboxState::kProvisioning;
   row.snapshot_name = snapshot.name;
   row.snapshot_id = snapshot.id;
+  row.runtime = snapshot.runtime;
   row.labels = std::move(spec.labels);
   row.limits = spec.limits;
   row.run = std::move(spec.run);

@@ -47,7 +47,7 @@ Task<DrainStatus> DrainVerbs::stop_all(Principal who) {
 Task<void> DrainVerbs::stop_everything() {
   std::vector<std::shared_ptr<Outcome<void>>> stops;
   for (const auto& entry : registry_->entries()) {
-    const bool runs = entry->runs() || entry->boot;
+    const bool runs = entry->host != nullptr && (entry->runs() || entry->boot);
     if (runs && !entry->removing()) stops.push_back(jobs_.begin<void>(stop_one(entry)));
   }
   Result<void> first;
@@ -77,6 +77,7 @@ Task<DrainStatus> DrainVerbs::count() {
   for (const auto& entry : registry_->entries()) {
     const bool runs = entry->runs() || entry->row.state == SandboxState::kProvisioning;
     if (runs) ++status.running_sandboxes;
+    if (runs && entry->host == nullptr) ++status.silent_sandboxes;
     if (entry->live) asked.push_back(jobs_.begin<SandboxStats>(ask(entry->live)));
   }
   for (std::size_t i = 0; i < asked.size(); ++i) {

@@ -31,6 +31,14 @@ inline Error name_in_use(const std::string& name) {
   return {Code::kAlreadyExists, "name_in_use",
           "a sandbox named '" + name + "' exists: choose another name or delete it", 0};
 }
+// `what` names the sandbox or snapshot.
+inline Error runtime_not_configured(const std::string& what, const std::string& runtime) {
+  return {Code::kUnavailable, "runtime_not_configured",
+          what + " belongs to the runtime '" + runtime +
+              "', and this daemon was started without it: configure it again, and restart the "
+              "daemon",
+          0};
+}
 // `why` includes the remedy, where there is one.
 inline Error not_ready(const std::string& name, const std::string& why) {
   return {Code::kNotReady, "sandbox_not_ready", "sandbox '" + name + "' is not ready: " + why, 0};

@@ -45,7 +45,7 @@ Task<FileInfo> FileVerbs::write(Principal who, std::string ref, std::string path
                                 WriteOptions options, std::unique_ptr<ByteSource> data) {
   CAY_CO_CHECK(check_mode(options.mode));
   CAY_CO_TRY(const Held held, co_await open(std::move(who), std::move(ref), path, options.as));
-  auto counted = counted_in(within_room(std::move(data), room_), held.entry);
+  auto counted = counted_in(within_room(std::move(data), held.entry->host->disk), held.entry);
   auto info = co_await held.live->write(std::move(path), std::move(options), std::move(counted));
   co_return info;
 }
@@ -109,7 +109,7 @@ Task<std::unique_ptr<TreeSource>> FileVerbs::read_tree(Principal who, std::strin
 Task<void> FileVerbs::write_tree(Principal who, std::string ref, std::string path, FileAs as,
                                  std::unique_ptr<TreeSource> tree) {
   CAY_CO_TRY(const Held held, co_await open(std::move(who), std::move(ref), path, as));
-  auto counted = counted_in(within_room(std::move(tree), room_), held.entry);
+  auto counted = counted_in(within_room(std::move(tree), held.entry->host->disk), held.entry);
   auto done = co_await held.live->write_tree(std::move(path), std::move(as), std::move(counted));
   co_return done;
 }

@@ -1,6 +1,6 @@
 // FileVerbs: core::Files over live sandboxes. Every call and every stream keeps its sandbox awake.
 #pragma once
-#include <utility>
+#include <memory>
 
 #include "core/disk_room.h"
 #include "core/verbs/files.h"
@@ -10,7 +10,7 @@ namespace cay::core {
 
 class FileVerbs : public Files {
  public:
-  FileVerbs(Wake& wake, DiskRoom room) : wake_(wake), room_(std::move(room)) {}
+  explicit FileVerbs(Wake& wake) : wake_(wake) {}
 
   Task<FileInfo> stat(Principal who, std::string ref, std::string path, FileAs as,
                       bool follow) override;
@@ -39,7 +39,6 @@ class FileVerbs : public Files {
   // Checks path and user, then wakes.
   Task<Held> open(Principal who, std::string ref, std::string path, FileAs as);
   Wake& wake_;
-  DiskRoom room_;
 };
 
 }  // namespace cay::core

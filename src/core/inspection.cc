@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kLookEvery{100};
 }  // namespace
 
 Task<SandboxStats> InspectionVerbs::stats(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   // Looking is not using: nothing is woken, and what does not run uses nothing.
   const auto live = entry->live;
   if (!live) co_return SandboxStats{};
@@ -25,20 +25,20 @@ Task<SandboxStats> InspectionVerbs::stats(Principal who, std::string ref) {
 
 Task<ProgramPage> InspectionVerbs::programs(Principal who, std::string ref, std::uint64_t offset,
                                             std::uint32_t limit) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   if (!entry->row.record_programs) {
     co_return Error{Code::kNotFound, "programs_not_recorded",
                     "sandbox '" + entry->row.name +
                         "' keeps no program record: create one with record_programs",
                     0};
   }
-  auto page = co_await runtime_.programs(entry->row.id, offset, limit);
+  auto page = co_await entry->host->runtime.programs(entry->row.id, offset, limit);
   co_return page;
 }
 
 Task<NetworkReport> InspectionVerbs::network(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
-  auto report = co_await runtime_.network(entry->row.id);
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
+  auto report = co_await entry->host->runtime.network(entry->row.id);
   if (report) {
     // What the gate told may be of an earlier start.
     const bool way_out = entry->live != nullptr && entry->row.network.state == NetworkState::kOn;
@@ -71,8 +71,8 @@ Task<DecidedPage> InspectionVerbs::decisions(Principal who, std::string ref, Dec
   const auto deadline = deadline_in(wait);
   for (;;) {
     // Each time: it may be gone meanwhile.
-    CAY_CO_TRY(const auto entry, registry_->find(who, ref));
-    auto page = co_await runtime_.decisions(entry->row.id, query);
+    CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
+    auto page = co_await entry->host->runtime.decisions(entry->row.id, query);
     if (!page || !page->items.empty() || page->missed > 0) co_return page;
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline || jobs_.closing) co_return page;

@@ -14,10 +14,9 @@ namespace cay::core {
 
 class InspectionVerbs : public Inspection {
  public:
-  InspectionVerbs(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs,
-                  const Proxies& proxies, RuleWork& rule_work, const Defaults& defaults)
+  InspectionVerbs(std::shared_ptr<Registry> registry, Jobs& jobs, const Proxies& proxies,
+                  RuleWork& rule_work, const Defaults& defaults)
       : registry_(std::move(registry)),
-        runtime_(runtime),
         jobs_(jobs),
         proxies_(proxies),
         rule_work_(rule_work),
@@ -32,7 +31,6 @@ class InspectionVerbs : public Inspection {
 
  private:
   std::shared_ptr<Registry> registry_;
-  Runtime& runtime_;
   Jobs& jobs_;
   const Proxies& proxies_;
   RuleWork& rule_work_;

@@ -24,6 +24,7 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
 
 Task<void> Lifecycle::stop(std::shared_ptr<Entry> entry, std::string_view why,
                            std::function<bool()> still) {
+  CAY_CO_CHECK(entry->check_runtime());
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
   if (entry->boot) {
     const BootKind kind = entry->boot->kind;
@@ -52,7 +53,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why,
     auto looked = co_await std::move(looking);
     if (!looked) jobs_.warn("usage of " + entry->row.name + ": " + looked.error().message);
   }
-  auto stopped = co_await runtime_.stop(entry->row.id);
+  auto stopped = co_await entry->host->runtime.stop(entry->row.id);
   entry->stopping = false;
   if (!stopped && entry->runs()) {
     note(begun_stops_.over(entry->row.id));
@@ -88,6 +89,7 @@ void Lifecycle::rest(Entry& entry, std::string why) {
 }
 
 Task<void> Lifecycle::remove(std::shared_ptr<Entry> entry, std::string_view why, std::string by) {
+  CAY_CO_CHECK(entry->check_runtime());
   auto removal = entry->removal;
   if (!removal) {
     if (entry->erased) co_return sandbox_not_found(entry->row.name);
@@ -116,7 +118,7 @@ Task<void> Lifecycle::remove_job(std::shared_ptr<Entry> entry) {
     if (!looked) jobs_.warn("usage of " + entry->row.name + ": " + looked.error().message);
   }
   entry->live.reset();
-  auto result = co_await runtime_.destroy(entry->row.id);
+  auto result = co_await entry->host->runtime.destroy(entry->row.id);
   const std::string why(why_removed(entry->row.reason));
   if (result && entry->row.reason != why) {  // the last event has the row's reason
     Sandbox next = entry->row;
@@ -166,7 +168,7 @@ void Lifecycle::died(const SandboxDeath& death) {
 Task<void> Lifecycle::sweep_up(std::shared_ptr<Entry> entry) {
   auto turn = co_await entry->turn.lock();
   if (entry->erased || entry->removing() || !entry->rests()) co_return Result<void>();
-  auto stopped = co_await runtime_.stop(entry->row.id);
+  auto stopped = co_await entry->host->runtime.stop(entry->row.id);
   co_return stopped;
 }
 

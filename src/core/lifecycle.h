@@ -17,16 +17,13 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
 
 class Lifecycle {
  public:
-  Lifecycle(std::shared_ptr<Registry> registry, Runtime& runtime, Jobs& jobs)
-      : registry_(std::move(registry)),
-        runtime_(runtime),
-        jobs_(jobs),
-        begun_stops_(registry_->store(), "stopping") {}
+  Lifecycle(std::shared_ptr<Registry> registry, Jobs& jobs)
+      : registry_(std::move(registry)), jobs_(jobs), begun_stops_(registry_->store(), "stopping") {}
 
   // Stops the sandbox: when this returns, nothing of it runs, and the disk stays. A start under way
   // is given up. `why` becomes the row's reason (kStoppedIdle...; empty: it was requested). `still`
   // is called once its turn has come, and false leaves it as it is (an idle stop that is no longer
-  // due).
+  // due). Fails runtime_not_configured, as remove() does.
   Task<void> stop(std::shared_ptr<Entry> entry, std::string_view why = {},
                   std::function<bool()> still = nullptr);
 
@@ -56,7 +53,6 @@ class Lifecycle {
   void rest(Entry& entry, std::string why);
 
   std::shared_ptr<Registry> registry_;
-  Runtime& runtime_;
   Jobs& jobs_;
   Begun begun_stops_;
 };

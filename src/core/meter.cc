@@ -20,9 +20,9 @@ std::uint64_t apart(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b
 
 }  // namespace
 
-Meter::Meter(std::shared_ptr<Registry> registry, Admission& admission, Jobs& jobs)
+Meter::Meter(std::shared_ptr<Registry> registry, const Runtimes& runtimes, Jobs& jobs)
     : registry_(std::move(registry)),
-      admission_(admission),
+      runtimes_(runtimes),
       jobs_(jobs),
       wake_(std::make_shared<Event>(jobs.loop())) {}
 
@@ -43,7 +43,7 @@ Result<void> Meter::open() {
       if (reading.row.looked_at == 0) reading.row.looked_at = entry->active_mark;
       reading.counts_time = entry->row.state == SandboxState::kReady;
       jobs_.spawn(look(entry));
-    } else if (reading.row.looked_at != 0) {
+    } else if (entry->host != nullptr && reading.row.looked_at != 0) {
       reading.row.looked_at = 0;  // it ended unseen: what came after the last look nobody can tell
       reading.unwritten = true;
     }
@@ -267,9 +267,9 @@ Task<UsageReport> Meter::report(Principal who, UsageQuery query) {
 
 Task<UsageSummary> Meter::summary(Principal who) {
   UsageSummary sum;
-  sum.cpu_limit_millicores = admission_.cpu_limit();
-  sum.memory_limit_bytes = admission_.memory_limit();
-  sum.sandboxes_limit = admission_.sandboxes_limit();
+  sum.cpu_limit_millicores = runtimes_.cpu_limit();
+  sum.memory_limit_bytes = runtimes_.memory_limit();
+  sum.sandboxes_limit = runtimes_.rooms().front().sandboxes_limit();
   for (const auto& entry : registry_->entries()) {
     if (entry->row.tenant != who.tenant) continue;
     if (entry->room) {

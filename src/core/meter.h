@@ -7,15 +7,15 @@
 #include <map>
 #include <memory>
 
-#include "core/admission.h"
 #include "core/registry.h"
+#include "core/runtimes.h"
 #include "core/verbs/usage.h"
 
 namespace cay::core {
 
 class Meter : public Usage {
  public:
-  Meter(std::shared_ptr<Registry> registry, Admission& admission, Jobs& jobs);
+  Meter(std::shared_ptr<Registry> registry, const Runtimes& runtimes, Jobs& jobs);
 
   // After the restart brought rows and what lives together.
   Result<void> open();
@@ -57,7 +57,7 @@ class Meter : public Usage {
   Result<void> write();
 
   std::shared_ptr<Registry> registry_;
-  Admission& admission_;
+  const Runtimes& runtimes_;
   Jobs& jobs_;
   std::map<SandboxId, Reading> readings_;
   std::uint64_t questions_ = 0;

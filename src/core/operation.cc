@@ -30,7 +30,13 @@ void Core::measure() {
       ++states[std::string(to_string(entry->row.state))];
     for (const auto& [state, count] : states)
       now.gauge("cay_sandboxes", "Sandboxes, by state.", {{"state", state}}, count);
-    const auto waiting = admission_.waiting();
+    Admission::Waiting waiting;
+    for (const Admission& room : runtimes_.rooms()) {
+      const auto one = room.waiting();
+      waiting.for_slot += one.for_slot;
+      waiting.for_room += one.for_room;
+      waiting.for_place += one.for_place;
+    }
     const char* help = "Creations and starts that wait, by what for.";
     now.gauge("cay_queue_length", help, {{"for", "sandbox_limit"}},
               static_cast<double>(waiting.for_slot));
@@ -39,7 +45,7 @@ void Core::measure() {
     now.gauge("cay_queue_length", help, {{"for", "boot"}}, static_cast<double>(waiting.for_place));
     now.gauge("cay_answer_bytes", "Bytes of answers that are being made, or not read yet.", {},
               static_cast<double>(answers_.held()));
-    const RuntimeHealth health = runtime_.health();
+    const RuntimeHealth health = runtimes_.first().runtime.health();
     now.gauge("cay_launcher_up", "Whether the launcher is connected.", {},
               health.reachable ? 1 : 0);
     now.gauge("cay_gate_up", "Whether the gate, the way out of sandboxes, serves.", {},
@@ -54,18 +60,39 @@ void Core::measure() {
 }
 
 Task<std::vector<Feature>> Core::features() {
-  auto found = co_await runtime_.features();
-  co_return found;
+  std::vector<Feature> all;
+  for (const RuntimeHost& host : runtimes_.all()) {
+    auto found = co_await host.runtime.features();
+    const bool is_first = &host == &runtimes_.first();
+    if (!found && is_first) co_return std::move(found).error();
+    if (!found) {
+      Feature gone;
+      gone.name = "runtime " + host.name;
+      gone.found = found.error().message;
+      gone.fallback = "its sandboxes cannot be reached";
+      all.push_back(std::move(gone));
+      continue;
+    }
+    for (Feature& one : *found) {
+      if (!is_first) one.name = host.name + ": " + one.name;
+      all.push_back(std::move(one));
+    }
+  }
+  co_return std::move(all);
 }
 
 std::vector<Cay::Check> Core::readiness() {
   std::vector<Check> out;
-  const RuntimeHealth health = runtime_.health();
-  out.push_back(
-      {"launcher", health.reachable,
-       health.reachable
-           ? ""
-           : "the launcher is not connected: sandboxes that run go on, none can be made or ended"});
+  for (const RuntimeHost& host : runtimes_.all()) {
+    const bool is_first = &host == &runtimes_.first();
+    const std::string maker = is_first ? "launcher" : "runtime " + host.name;
+    const bool up = host.runtime.health().reachable;
+    out.push_back({maker, up,
+                   up ? ""
+                      : "the " + maker +
+                            " is not connected: sandboxes that run go on, none can be made or "
+                            "ended"});
+  }
   const auto now = std::chrono::steady_clock::now();
   if (!store_check_ || now - store_checked_ >= kStoreCheckEvery) {
     const auto written = registry_->store().check();

@@ -21,6 +21,12 @@ Result<std::shared_ptr<Entry>> Registry::find(const Principal& who, const std::s
   return entry;
 }
 
+Result<std::shared_ptr<Entry>> Registry::find_served(const Principal& who, const std::string& ref) {
+  CAY_TRY(auto entry, find(who, ref));
+  CAY_CHECK(entry->check_runtime());
+  return entry;
+}
+
 std::shared_ptr<Entry> Registry::by_id(const SandboxId& id) const {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : found->second;
@@ -39,7 +45,8 @@ Result<std::shared_ptr<Entry>> Registry::insert(Sandbox row) {
 }
 
 std::shared_ptr<Entry> Registry::load(Sandbox row) {
-  auto entry = std::make_shared<Entry>(loop_, std::move(row));
+  const RuntimeHost* host = runtimes_.find(row.runtime);
+  auto entry = std::make_shared<Entry>(loop_, std::move(row), host);
   entry->last_active = entry->row.last_active_at;
   entry->active_mark = entry->row.marks.active;
   entries_[entry->row.id] = entry;
@@ -113,6 +120,7 @@ void Registry::note_start(Sandbox& row) {
 Sandbox Registry::shown(const Entry& entry) const {
   Sandbox out = entry.row;
   out.last_active_at = entry.last_active;
+  if (const auto served = entry.check_runtime(); !served) out.reason = served.error().message;
   return out;
 }
 

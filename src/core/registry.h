@@ -15,15 +15,18 @@
 #include "core/jobs.h"
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
+#include "core/runtimes.h"
 #include "core/timeline.h"
 #include "model/principal.h"
 
 namespace cay::core {
 
 struct Entry {
-  Entry(asio::any_io_executor loop, Sandbox first) : row(std::move(first)), turn(std::move(loop)) {}
+  Entry(asio::any_io_executor loop, Sandbox first, const RuntimeHost* at)
+      : row(std::move(first)), host(at), turn(std::move(loop)) {}
 
   Sandbox row;
+  const RuntimeHost* const host;      // of its runtime; null: the daemon was started without it
   std::shared_ptr<LiveSandbox> live;  // while kReady or kPaused
   Mutex turn;  // held by what changes its state: one boot, stop or removal at a time
   std::shared_ptr<Boot> boot;              // under way
@@ -57,17 +60,28 @@ struct Entry {
   bool rests() const {
     return row.state == SandboxState::kStopped || row.state == SandboxState::kFailed;
   }
+  // Fails kUnavailable (runtime_not_configured).
+  Result<void> check_runtime() const {
+    if (host != nullptr) return {};
+    return runtime_not_configured("sandbox '" + row.name + "'", row.runtime);
+  }
   bool removing() const { return removal != nullptr || row.state == SandboxState::kDeleting; }
 };
 
 class Registry {
  public:
-  Registry(asio::any_io_executor loop, Store& store, Clock& clock)
-      : loop_(std::move(loop)), store_(store), clock_(clock), time_(clock, store) {}
+  Registry(asio::any_io_executor loop, const Runtimes& runtimes, Store& store, Clock& clock)
+      : loop_(std::move(loop)),
+        runtimes_(runtimes),
+        store_(store),
+        clock_(clock),
+        time_(clock, store) {}
 
   // By id or name, inside the caller's tenant, and no other than the one that their key is for;
   // kNotFound (sandbox_not_found).
   Result<std::shared_ptr<Entry>> find(const Principal& who, const std::string& ref);
+  // The same, and fails kUnavailable (runtime_not_configured).
+  Result<std::shared_ptr<Entry>> find_served(const Principal& who, const std::string& ref);
   std::shared_ptr<Entry> by_id(const SandboxId& id) const;  // null if there is none
   std::vector<std::shared_ptr<Entry>> entries() const;
 
@@ -114,6 +128,7 @@ class Registry {
     if (before != entry.row.state && on_state) on_state(by_id(entry.row.id));
   }
   asio::any_io_executor loop_;
+  const Runtimes& runtimes_;
   Store& store_;
   Clock& clock_;
   Timeline time_;

@@ -16,6 +16,11 @@ constexpr const char* kInitLife = "init_life";  // CoreConfig's then
 constexpr Millis kSilenceLimit{300};
 constexpr LifeMillis kGrace = 60'000;  // for clients to come back after a restart before idle stops
 
+// The key of a fact about the host that a runtime is on.
+std::string key_of(const std::string& fact, const RuntimeHost& host) {
+  return host.name == kNativeRuntime ? fact : fact + ":" + host.name;
+}
+
 // Sends its keeper a polite request, over the connection that `live` keeps.
 Task<void> with_line(std::shared_ptr<LiveSandbox> live, Task<void> work) {
   auto done = co_await std::move(work);
@@ -35,17 +40,34 @@ Error store_is_new(const std::vector<SandboxId>& disks) {
 
 }  // namespace
 
+// What `host` has. `is_new`: no daemon has ever begun on this store. Then disks that are here
+// belong to another store, which is lost, and are kept.
+Task<Restart::Found> Restart::look_at(const RuntimeHost& host, bool is_new,
+                                      std::vector<SandboxId> known) {
+  Runtime& runtime = host.runtime;
+  CAY_CO_TRY(const auto booted, registry_->store().get_meta(key_of(kBootId, host)));
+  if (!booted && is_new) {
+    CAY_CO_TRY(const auto strangers, co_await runtime.with_disk());
+    if (!strangers.empty()) co_return store_is_new(strangers);
+  }
+  Found out;
+  out.host_restarted = booted && *booted != runtime.host_boot_id();
+  CAY_CO_TRY(auto adopted, co_await runtime.adopt(std::move(known)));
+  CAY_CO_TRY(const auto init_then, registry_->store().get_meta(kInitLife));
+  const bool init_ended = init_then && !init_life_.empty() && *init_then != init_life_;
+  // One that lives shows that this daemon alone was put into another namespace.
+  out.ended_together = out.host_restarted || (init_ended && adopted.empty());
+  for (auto& [id, live] : adopted) out.alive[id] = std::move(live);
+  if (out.host_restarted) {
+    CAY_CO_TRY(const auto disks, co_await runtime.with_disk());
+    out.disks.insert(disks.begin(), disks.end());
+  }
+  co_return std::move(out);
+}
+
 Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_TRY(auto rows, registry_->store().all());
   std::vector<SandboxId> known;
-  CAY_CO_TRY(const auto booted, registry_->store().get_meta(kBootId));
-  // No daemon has ever begun on this store: then the disks here are of one that is lost, and are
-  // not thrown away for that.
-  if (!booted && rows.empty()) {
-    CAY_CO_TRY(const auto strangers, co_await runtime_.with_disk());
-    if (!strangers.empty()) co_return store_is_new(strangers);
-  }
-  host_restarted_ = booted && *booted != runtime_.host_boot_id();
   LifeMillis latest = 0;
   for (const auto& row : rows) {
     known.push_back(row.id);
@@ -54,17 +76,9 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   CAY_CO_CHECK(registry_->time().open(latest));
   CAY_CO_TRY(stopping_, lifecycle_.begun_stops().open());
   CAY_CO_TRY(creating_, boots_.open(rows));
-  CAY_CO_TRY(auto found, co_await runtime_.adopt(known));
-  CAY_CO_TRY(const auto init_then, registry_->store().get_meta(kInitLife));
-  const bool init_ended = init_then && !init_life_.empty() && *init_then != init_life_;
-  // One that lives shows that this daemon alone was put into another namespace.
-  ended_together_ = host_restarted_ || (init_ended && found.empty());
-  std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
-  for (auto& [id, live] : found) alive[id] = std::move(live);
-
-  if (host_restarted_) {
-    CAY_CO_TRY(const auto disks, co_await runtime_.with_disk());
-    disks_.insert(disks.begin(), disks.end());
+  const bool is_new = rows.empty();
+  for (const RuntimeHost& host : runtimes_.all()) {
+    CAY_CO_TRY(found_[host.name], co_await look_at(host, is_new, known));
   }
   std::vector<std::shared_ptr<Entry>> entries;
   for (const auto& [id, why] : stopping_) {
@@ -81,14 +95,21 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   }
   for (auto& row : rows) {
     auto entry = registry_->load(std::move(row));
-    entry->slot = admission_.slot_of_existing(entry->row.tenant);
+    entry->slot = runtimes_.slots().slot_of_existing(entry->row.tenant);
     entries.push_back(std::move(entry));
   }
+  std::set<std::string> missing;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
-    auto live = std::exchange(alive[entry->row.id], nullptr);
+    if (entry->host == nullptr) {  // the row stays as it is, until its runtime is back
+      missing.insert(entry->row.runtime);
+      continue;
+    }
+    auto live = std::exchange(found_[entry->row.runtime].alive[entry->row.id], nullptr);
     settle(entry, std::move(live));
   }
+  for (const std::string& name : missing)
+    jobs_.warn("sandboxes of the runtime " + name + " cannot be reached: it is not configured");
   const auto patience = deadline_in(kSilenceLimit);
   for (std::size_t i = 0; i < asked_.size(); ++i) {
     const auto outcome = asked_[i];
@@ -96,22 +117,9 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     if (over && !outcome->result) jobs_.warn(outcome->result.error().message);
   }
   asked_.clear();
-  std::vector<SandboxId> unowned;
-  for (const auto& [id, live] : alive) {
-    if (live) unowned.push_back(id);
-  }
-  for (std::size_t i = 0; i < unowned.size(); ++i) {
-    auto ending = runtime_.destroy(unowned[i]);
-    const auto destroyed = co_await with_deadline(std::move(ending), kSilenceLimit, "its removal");
-    if (!destroyed)
-      jobs_.warn("sandbox " + unowned[i].get() +
-                 " has no row and stays: " + destroyed.error().message);
-  }
+  CAY_CO_CHECK(co_await destroy_unowned());
   // Last: until every row is settled, a daemon that is killed here must find the same difference.
-  CAY_CO_CHECK(registry_->store().put_meta(kBootId, runtime_.host_boot_id()));
-  if (!init_life_.empty()) {
-    CAY_CO_CHECK(registry_->store().put_meta(kInitLife, init_life_));
-  }
+  CAY_CO_CHECK(note_hosts());
   if (progress && !entries.empty()) {
     const auto lives = std::count_if(entries.begin(), entries.end(),
                                      [](const auto& entry) { return entry->live != nullptr; });
@@ -119,6 +127,38 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
              " sandboxes");
   }
   co_return Result<void>();
+}
+
+// What lives in a runtime and has no row. One whose row names another runtime stays.
+Task<void> Restart::destroy_unowned() {
+  for (const RuntimeHost& host : runtimes_.all()) {
+    std::vector<SandboxId> unowned;
+    for (const auto& [id, live] : found_[host.name].alive) {
+      if (live) unowned.push_back(id);
+    }
+    for (std::size_t i = 0; i < unowned.size(); ++i) {
+      if (const auto entry = registry_->by_id(unowned[i])) {
+        jobs_.warn("sandbox " + entry->row.name + " runs in the runtime " + host.name +
+                   " and belongs to " + entry->row.runtime + ": it is left alone");
+        continue;
+      }
+      auto ending = host.runtime.destroy(unowned[i]);
+      const auto destroyed =
+          co_await with_deadline(std::move(ending), kSilenceLimit, "its removal");
+      if (!destroyed)
+        jobs_.warn("sandbox " + unowned[i].get() +
+                   " has no row and stays: " + destroyed.error().message);
+    }
+  }
+  co_return Result<void>();
+}
+
+Result<void> Restart::note_hosts() {
+  for (const RuntimeHost& host : runtimes_.all()) {
+    CAY_CHECK(registry_->store().put_meta(key_of(kBootId, host), host.runtime.host_boot_id()));
+  }
+  if (init_life_.empty()) return {};
+  return registry_->store().put_meta(kInitLife, init_life_);
 }
 
 // Begins what takes long under the sandbox's turn: one that does not end holds up neither the
@@ -129,17 +169,18 @@ void Restart::settle(const std::shared_ptr<Entry>& entry,
   const auto remove = [&](std::string_view why) {
     asked_.push_back(jobs_.begin<void>(lifecycle_.remove(entry, why)));
   };
+  const Found& found = found_[entry->row.runtime];
   const auto begun = stopping_.find(entry->row.id);
   const bool stopping = begun != stopping_.end();
   // Nothing of it runs, and it did not fail.
   const auto why_rests = [&] {
-    return stopping ? begun->second : std::string(ended_together_ ? kStoppedByHost : "");
+    return stopping ? begun->second : std::string(found.ended_together ? kStoppedByHost : "");
   };
   if (stopping && !(live && entry->runs())) {
     const auto told = lifecycle_.begun_stops().over(entry->row.id);
     if (!told) jobs_.warn("a stop that is over is still on record: " + told.error().message);
   }
-  if (!live && lost_its_disk(entry->row)) {
+  if (!live && lost_its_disk(entry->row, found)) {
     fail(*entry, "the host went down before its disk was written: what was in it is lost");
     return sweep_up();
   }
@@ -150,7 +191,7 @@ void Restart::settle(const std::shared_ptr<Entry>& entry,
         adopt(entry, live);
         if (stopping) return asked_.push_back(jobs_.begin<void>(lifecycle_.take_up_stop(entry)));
       } else {
-        if (ended_together_ || stopping) {
+        if (found.ended_together || stopping) {
           rest(*entry, why_rests());
         } else {
           fail(*entry, "its keeper was lost while the daemon was away");
@@ -182,8 +223,8 @@ void Restart::settle(const std::shared_ptr<Entry>& entry,
 }
 
 // A host that loses its power may keep the row and forget the disk, which is written later.
-bool Restart::lost_its_disk(const Sandbox& row) const {
-  if (!host_restarted_ || disks_.contains(row.id)) return false;
+bool Restart::lost_its_disk(const Sandbox& row, const Found& found) {
+  if (!found.host_restarted || found.disks.contains(row.id)) return false;
   const bool never_ran = row.state == SandboxState::kProvisioning && !row.stopped_at;
   return !never_ran && row.state != SandboxState::kFailed && row.state != SandboxState::kDeleting;
 }
@@ -191,7 +232,7 @@ bool Restart::lost_its_disk(const Sandbox& row) const {
 void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   entry->live = live;
   entry->given = boots_.in_force(entry->row);
-  entry->room = admission_.room_of_existing(entry->row.tenant, entry->given);
+  entry->room = entry->host->admission.room_of_existing(entry->row.tenant, entry->given);
   // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie
   // in the future.
   entry->awake_until = registry_->time().now() + kGrace;
@@ -208,8 +249,9 @@ Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
   {
     auto turn = co_await entry->turn.lock();
     if (entry->erased || entry->removing()) co_return Result<void>();
-    const auto destroyed = co_await runtime_.destroy(entry->row.id);  // what was made of it
-    if (!destroyed && jobs_.closing) co_return Result<void>();        // the next daemon tries it
+    const auto destroyed =
+        co_await entry->host->runtime.destroy(entry->row.id);   // what was made of it
+    if (!destroyed && jobs_.closing) co_return Result<void>();  // the next daemon tries it
     if (!destroyed && !entry->erased && !entry->removing()) {
       fail(*entry, "its creation was cut short, and what was made of it could not be removed: " +
                        destroyed.error().message);
@@ -226,10 +268,11 @@ Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
 
 // The daemon may have ended between a policy's record and its being gone by.
 Task<void> Restart::renew_policy(std::shared_ptr<Entry> entry) {
-  const auto told = co_await runtime_.network(entry->row.id);
+  const auto told = co_await entry->host->runtime.network(entry->row.id);
   if (told && told->policy == entry->row.policy && told->rules == entry->row.rules)
     co_return Result<void>();
-  auto set = co_await runtime_.set_policy(entry->row.id, entry->row.policy, entry->row.rules);
+  auto set =
+      co_await entry->host->runtime.set_policy(entry->row.id, entry->row.policy, entry->row.rules);
   co_return set;
 }
 

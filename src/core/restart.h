@@ -12,17 +12,17 @@
 #include "core/lifecycle.h"
 #include "core/pause.h"
 #include "core/registry.h"
+#include "core/runtimes.h"
 
 namespace cay::core {
 
 class Restart {
  public:
-  Restart(std::shared_ptr<Registry> registry, Runtime& runtime, Admission& admission, Boots& boots,
+  Restart(std::shared_ptr<Registry> registry, Runtimes& runtimes, Boots& boots,
           Lifecycle& lifecycle, Pauses& pauses, Jobs& jobs, std::chrono::milliseconds boot_limit,
           std::string init_life)
       : registry_(std::move(registry)),
-        runtime_(runtime),
-        admission_(admission),
+        runtimes_(runtimes),
         boots_(boots),
         lifecycle_(lifecycle),
         pauses_(pauses),
@@ -30,14 +30,25 @@ class Restart {
         boot_limit_(boot_limit),
         init_life_(std::move(init_life)) {}
 
-  // Loads every row, adopts what lives, marks what died with the reason, and removes what nobody
-  // owns. Fails if the store cannot be read or the runtime cannot be queried. One sandbox's trouble
-  // is logged.
+  // Loads every row, and for each runtime adopts what lives, marks what died with the reason, and
+  // removes what nobody owns. Fails if the store cannot be read or the runtime cannot be queried.
+  // One sandbox's trouble is logged.
   Task<void> run(std::function<void(std::string)> progress);
 
  private:
+  // What one runtime has of the sandboxes that were there when the last daemon ended.
+  struct Found {
+    std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
+    bool host_restarted = false;
+    // Everything that ran ended: with the host, or with the container that Cay runs in.
+    bool ended_together = false;
+    std::set<SandboxId> disks;  // after a restart of the host: those that outlived it
+  };
+  Task<Found> look_at(const RuntimeHost& host, bool is_new, std::vector<SandboxId> known);
+  Task<void> destroy_unowned();
+  Result<void> note_hosts();
   void settle(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live);
-  bool lost_its_disk(const Sandbox& row) const;
+  static bool lost_its_disk(const Sandbox& row, const Found& found);
   void adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live);
   void adopted(Entry& entry, bool paused);
   Task<void> make_anew(std::shared_ptr<Entry> entry);
@@ -46,8 +57,7 @@ class Restart {
   void rest(Entry& entry, std::string why);
 
   std::shared_ptr<Registry> registry_;
-  Runtime& runtime_;
-  Admission& admission_;
+  Runtimes& runtimes_;
   Boots& boots_;
   Lifecycle& lifecycle_;
   Pauses& pauses_;
@@ -55,13 +65,10 @@ class Restart {
   const std::chrono::milliseconds boot_limit_;
   const std::string init_life_;
   std::vector<std::shared_ptr<Outcome<void>>>
-      asked_;  // all at once: one that is silent holds up none
-  bool host_restarted_ = false;
-  bool ended_together_ =
-      false;  // everything that ran: with the host, or with the container that Cay runs in
+      asked_;                                  // all at once: one that is silent holds up none
+  std::map<std::string, Found> found_;         // by the runtime's name
   std::map<SandboxId, std::string> stopping_;  // by the last daemon, which did not see their end
   std::map<SandboxId, std::string> creating_;  // answered for by the last daemon, and not made
-  std::set<SandboxId> disks_;  // after a restart of the host: those that outlived it
 };
 
 }  // namespace cay::core

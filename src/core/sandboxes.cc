@@ -21,7 +21,7 @@ Task<SandboxPage> SandboxVerbs::list(Principal who, SandboxQuery query) {
 
 Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch patch) {
   CAY_CO_CHECK(check(patch, defaults_));
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   if (patch.run && patch.run->workdir && entry->live) {
     const auto live = entry->live;
     auto run = layered(entry->row.run, *patch.run);
@@ -63,7 +63,8 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.policy && has_a_way_out) {
     const Entry::Told next_told{entry->live, entry->row.policy, entry->row.rules};
     entry->told = {};
-    CAY_CO_CHECK(co_await runtime_.set_policy(entry->row.id, next_told.policy, next_told.rules));
+    CAY_CO_CHECK(
+        co_await entry->host->runtime.set_policy(entry->row.id, next_told.policy, next_told.rules));
     if (entry->row.policy == next_told.policy && entry->row.rules == next_told.rules)
       entry->told = next_told;
   }
@@ -71,7 +72,7 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
 }
 
 Task<Sandbox> SandboxVerbs::start(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   const auto patience = deadline_in(timing_.wake_wait);
   while (entry->stopping) {
     const bool ended = co_await stop_ends(entry, patience);
@@ -99,13 +100,13 @@ Task<void> SandboxVerbs::stop(Principal who, std::string ref) {
 }
 
 Task<Sandbox> SandboxVerbs::pause(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   CAY_CO_CHECK(co_await pauses_.pause(entry));
   co_return registry_->shown(*entry);
 }
 
 Task<Sandbox> SandboxVerbs::resume(Principal who, std::string ref) {
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   CAY_CO_CHECK(co_await pauses_.resume(entry));
   co_return registry_->shown(*entry);
 }

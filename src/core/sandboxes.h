@@ -18,16 +18,15 @@ namespace cay::core {
 class SandboxVerbs : public Sandboxes {
  public:
   SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle,
-               Pauses& pauses, Admission& admission, Jobs& jobs, Proxies& proxies, Runtime& runtime,
+               Pauses& pauses, Runtimes& runtimes, Jobs& jobs, Proxies& proxies,
                const SnapshotVerbs& snapshots, const Defaults& defaults, Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
         pauses_(pauses),
-        admission_(admission),
+        runtimes_(runtimes),
         jobs_(jobs),
         proxies_(proxies),
-        runtime_(runtime),
         snapshots_(snapshots),
         defaults_(defaults),
         timing_(timing) {}
@@ -50,16 +49,17 @@ class SandboxVerbs : public Sandboxes {
  private:
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);
   Result<std::string> free_name(const TenantId& tenant);
+  // Of the snapshot's runtime.
+  Result<const RuntimeHost*> host_of(const SnapshotInfo& snapshot) const;
   Sandbox row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const;
 
   std::shared_ptr<Registry> registry_;
   Boots& boots_;
   Lifecycle& lifecycle_;
   Pauses& pauses_;
-  Admission& admission_;
+  Runtimes& runtimes_;
   Jobs& jobs_;
   Proxies& proxies_;
-  Runtime& runtime_;
   const SnapshotVerbs& snapshots_;
   const Defaults& defaults_;
   Timing timing_;

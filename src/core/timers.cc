@@ -40,7 +40,7 @@ std::optional<Deletion> deletion_of(const Entry& entry, std::optional<LifeMillis
 
 bool owes(const Entry& entry) {
   return entry.unsaved || entry.holds > 0 ||
-         (entry.row.state == SandboxState::kDeleting && !entry.removal);
+         (entry.host != nullptr && entry.row.state == SandboxState::kDeleting && !entry.removal);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void Timers::sweep() {
     if (owed_turn) {
       if (entry->unsaved) registry_->rewrite(*entry);
       if (entry->holds > 0) registry_->touch(*entry);
-      if (entry->row.state == SandboxState::kDeleting && !entry->removal)
+      if (entry->host != nullptr && entry->row.state == SandboxState::kDeleting && !entry->removal)
         begin(entry, removal(entry, {}));
     }
     sweep(entry, now);
@@ -86,6 +86,7 @@ void Timers::sweep() {
 }
 
 void Timers::sweep(const std::shared_ptr<Entry>& entry, LifeMillis now) {
+  if (entry->host == nullptr) return;  // nothing can be done about it
   if (entry->removing() || entry->boot || now < entry->timer_retry_at) return;
   const auto idle = idle_at(*entry);
   const auto gone = deletion_of(*entry, registry_->time().deletes_from());
@@ -150,7 +151,7 @@ std::optional<LifeMillis> Timers::due_at(const Entry& entry, LifeMillis now) con
   const auto not_before_retry = [&](std::optional<LifeMillis> at) {
     return at ? std::optional(std::max(*at, entry.timer_retry_at)) : at;
   };
-  if (!entry.removing() && !entry.boot && !entry.timed) {
+  if (entry.host != nullptr && !entry.removing() && !entry.boot && !entry.timed) {
     sooner(not_before_retry(idle_at(entry)));
     if (const auto gone = deletion_of(entry, registry_->time().deletes_from()))
       sooner(not_before_retry(gone->at));

@@ -12,6 +12,7 @@ Task<Held> Wake::live(Principal who, std::string ref) {
 }
 
 Task<Held> Wake::live(std::shared_ptr<Entry> entry, Principal who) {
+  CAY_CO_CHECK(entry->check_runtime());
   const bool may_wake = who.may_wake();
   Held held;
   held.entry = entry;

@@ -9,7 +9,6 @@
 
 #include "archive/tar_parser.h"
 #include "base/assert.h"
-#include "core/ports/runtime.h"
 #include "tests/fuzz/pieces.h"
 #include "tests/fuzz/tar_sums.h"
 

@@ -53,6 +53,8 @@ class FakeRuntime : public Runtime {
   std::shared_ptr<FakeLiveSandbox> put_alive(const SandboxId& id);
   FakeLiveSandbox& box(const SandboxId& id) { return *alive.at(id); }
   FakeLiveSandbox& only_box();
+  // The disk of a sandbox, made if there is none.
+  FakeDisk& disk_of(const SandboxId& id);
 
   std::map<SandboxId, std::shared_ptr<FakeLiveSandbox>> alive;
   std::map<SandboxId, FakeDisk> disks;
@@ -82,7 +84,6 @@ class FakeRuntime : public Runtime {
   Task<std::vector<Feature>> features() override;
 
  private:
-  FakeDisk& disk_of(const SandboxId& id);
   asio::any_io_executor loop_;
   Clock& clock_;
   Event boots_released_;
