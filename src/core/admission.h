@@ -2,10 +2,10 @@
 // served; what cannot ever fit is refused at once. Grants give back what they hold when destroyed.
 //
 // Room on the host: tenants are served in turn. A first waiter that does not fit yet holds up its
-// own tenant alone. After overtake_limit the free room is kept for it, if its tenant stays within
-// its share with it (the host's room by the tenants that run or wait). It is kept from tenants that
-// would exceed theirs. So a tenant within its share waits for no other tenant's waiter, and is
-// served once the others are down to theirs. Less than one share lies idle for a waiter.
+// own tenant alone. After overtake_limit the free room is kept for that waiter, if its tenant stays
+// within its share with it: the host's room, divided by the tenants that run or wait. The room is
+// kept from tenants that would exceed their share. So a tenant within its share waits for no other
+// tenant's waiter, and is served once the others are down to theirs. Less than one share lies idle.
 #pragma once
 #include <functional>
 #include <memory>

@@ -54,7 +54,7 @@ class Cay {
     std::string detail;  // what is wrong, and what to do
   };
   virtual std::vector<Check> readiness() = 0;
-  // What the runtimes found on this host, for doctor.
+  // Returns what each runtime found on its host, for doctor.
   virtual Task<std::vector<Feature>> features() = 0;
 
   // Prepares the default snapshot, adopts what lives, marks what died, removes what nobody owns.

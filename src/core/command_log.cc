@@ -289,7 +289,7 @@ Task<void> CommandLog::flush_job(CommandLog* log, std::shared_ptr<Registry> regi
   if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
   *ours = false;
   auto flushed = registry->store().flush_events();
-  if (flushed) log->notes_.confirm_all();  // `ours` says that it is there
+  if (flushed) log->notes_.confirm_all();  // `ours` shows that the log still exists
   co_return flushed;
 }
 

@@ -40,7 +40,7 @@ Task<NetworkReport> InspectionVerbs::network(Principal who, std::string ref) {
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   auto report = co_await entry->host->runtime.network(entry->row.id);
   if (report) {
-    // What the gate told may be of an earlier start.
+    // The gate's report may be of an earlier start.
     const bool way_out = entry->live != nullptr && entry->row.network.state == NetworkState::kOn;
     const auto told_by = entry->told.by.lock();
     if (told_by != nullptr && told_by == entry->live) {

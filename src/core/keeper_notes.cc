@@ -31,7 +31,7 @@ Task<void> KeeperNotes::confirm(std::shared_ptr<LiveSandbox> live, NoteMark thro
   auto telling = live->noted(through);
   auto told = co_await with_deadline(std::move(telling), kConfirmLimit,
                                      "telling a keeper what is on record");
-  static_cast<void>(told);  // else it tells its notes again, and is told then
+  static_cast<void>(told);  // if that failed, the keeper sends its notes again
   co_return Result<void>();
 }
 

@@ -44,7 +44,7 @@ Result<void> Meter::open() {
       reading.counts_time = entry->row.state == SandboxState::kReady;
       jobs_.spawn(look(entry));
     } else if (entry->host != nullptr && reading.row.looked_at != 0) {
-      reading.row.looked_at = 0;  // it ended unseen: what came after the last look nobody can tell
+      reading.row.looked_at = 0;  // it ended unseen: its use after the last look is lost
       reading.unwritten = true;
     }
   }

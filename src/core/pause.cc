@@ -7,7 +7,7 @@ namespace cay::core {
 namespace {
 
 constexpr Millis kAnswerLimit{
-    2'000};  // of one question; till it is answered what the row says stands
+    2'000};  // of one question; until the answer the row's state stands
 constexpr Millis kAskAgain{1'000};
 
 }  // namespace
@@ -43,7 +43,7 @@ Task<void> Pauses::change(std::shared_ptr<Entry> entry, To to) {
     co_return std::move(done).error().while_doing(to == To::kPaused
                                                       ? "pause sandbox " + entry->row.name
                                                       : "resume sandbox " + entry->row.name);
-  // It may have died meanwhile: what was told of that stands.
+  // It may have died meanwhile. Then the state that was recorded stands.
   if (!entry->runs()) {
     const std::string& name = entry->row.name;
     co_return not_ready(name, "it ended meanwhile: " + entry->row.reason + "; " + start_it(name));

@@ -40,8 +40,8 @@ Error store_is_new(const std::vector<SandboxId>& disks) {
 
 }  // namespace
 
-// What `host` has. `is_new`: no daemon has ever begun on this store. Then disks that are here
-// belong to another store, which is lost, and are kept.
+// Adopts what lives in `host`, and compares it with the last daemon's. `is_new`: no daemon has ever
+// begun on this store. Then disks that are here belong to another store, which is lost, and stay.
 Task<Restart::Found> Restart::look_at(const RuntimeHost& host, bool is_new,
                                       std::vector<SandboxId> known) {
   Runtime& runtime = host.runtime;
@@ -129,7 +129,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   co_return Result<void>();
 }
 
-// What lives in a runtime and has no row. One whose row names another runtime stays.
+// Destroys sandboxes that live and have no row. One whose row names another runtime stays.
 Task<void> Restart::destroy_unowned() {
   for (const RuntimeHost& host : runtimes_.all()) {
     std::vector<SandboxId> unowned;

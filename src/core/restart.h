@@ -36,7 +36,7 @@ class Restart {
   Task<void> run(std::function<void(std::string)> progress);
 
  private:
-  // What one runtime has of the sandboxes that were there when the last daemon ended.
+  // The state of one runtime's sandboxes at the start of this daemon.
   struct Found {
     std::map<SandboxId, std::shared_ptr<LiveSandbox>> alive;
     bool host_restarted = false;

@@ -18,7 +18,7 @@ namespace cay::core {
 struct NamedRuntime {
   std::string name;
   Runtime& runtime;
-  // What the runtime has for sandboxes. Absent: it runs them on this host, and shares its capacity.
+  // The room for its sandboxes. Absent: it runs them on this host, and shares its capacity.
   std::optional<HostCapacity> capacity{};
 };
 

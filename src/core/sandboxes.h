@@ -49,7 +49,7 @@ class SandboxVerbs : public Sandboxes {
  private:
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);
   Result<std::string> free_name(const TenantId& tenant);
-  // Of the snapshot's runtime.
+  // Fails runtime_not_configured.
   Result<const RuntimeHost*> host_of(const SnapshotInfo& snapshot) const;
   Sandbox row_of(const Principal& who, SandboxSpec spec, const SnapshotInfo& snapshot) const;
 

@@ -8,7 +8,7 @@ namespace cay::core {
 
 Task<std::vector<SnapshotInfo>> SnapshotVerbs::list(Principal) {
   CAY_CO_TRY(auto all, registry_->store().snapshots());
-  // Whoever looks for a name finds first what it means.
+  // The one that the name means comes first.
   const auto meant = std::ranges::find(all, default_, &SnapshotInfo::id);
   if (meant != all.end()) std::rotate(all.begin(), meant, meant + 1);
   co_return all;

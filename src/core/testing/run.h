@@ -1,5 +1,5 @@
 // run(loop, task): drives a loop until the task is done, and returns its result. drain(loop) runs
-// all ready handlers. start(loop, task) begins a task whose end the test looks at later.
+// all ready handlers. start(loop, task) begins a task, and the test looks at its end later.
 #pragma once
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
