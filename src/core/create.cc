@@ -1,5 +1,6 @@
 // create: a transaction. It yields a usable sandbox or leaves nothing: no row, process, mount or
 // file.
+#include "core/capable.h"
 #include "core/errors.h"
 #include "core/sandboxes.h"
 #include "core/validate.h"
@@ -64,7 +65,8 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), {}));
   const std::vector<ProxyRule> before = spec.proxy;
   CAY_CO_TRY(const SnapshotInfo snapshot, snapshots_.find(spec.snapshot));
-  CAY_CO_CHECK(host_of(snapshot));
+  CAY_CO_TRY(const RuntimeHost* const host, host_of(snapshot));
+  CAY_CO_CHECK(check_boot(host->runtime.capabilities(), spec, named_policy));
   if (spec.name.empty()) {
     CAY_CO_TRY(spec.name, free_name(who.tenant));
   } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/capable.h"
 #include "core/errors.h"
 
 namespace cay::core {
@@ -79,8 +80,11 @@ bool LinkVerbs::expired(const Link& link) const {
 
 Task<IssuedLink> LinkVerbs::issue(Principal who, std::string ref, LinkSpec spec) {
   CAY_CO_CHECK(check(spec));
-  CAY_CO_TRY(const auto entry, registry_->find(who, ref));
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");
+  if (spec.is_service()) {
+    CAY_CO_CHECK(check_tunnels(*entry));
+  }
   auto& of_one = links_[entry->row.id];
   if (of_one.size() >= kMost) {  // those that nobody can use any more make room
     std::vector<LinkId> old;

@@ -1,18 +1,20 @@
 #include "core/pause.h"
 
 #include "async/deadline.h"
+#include "core/capable.h"
 #include "core/errors.h"
 
 namespace cay::core {
 namespace {
 
-constexpr Millis kAnswerLimit{
-    2'000};  // of one question; until the answer the row's state stands
+constexpr Millis kAnswerLimit{2'000};  // of one question; until the answer the row's state stands
 constexpr Millis kAskAgain{1'000};
 
 }  // namespace
 
 Task<void> Pauses::pause(std::shared_ptr<Entry> entry) {
+  CAY_CO_CHECK(entry->check_runtime());
+  CAY_CO_CHECK(check_pause(*entry));
   auto done = co_await jobs_.finish<void>(change(std::move(entry), To::kPaused));
   co_return done;
 }

@@ -2,6 +2,7 @@
 
 #include "async/direct_write.h"
 #include "async/piped.h"
+#include "core/capable.h"
 #include "core/errors.h"
 
 namespace cay::core {
@@ -62,7 +63,9 @@ class HeldTunnel : public Tunnel, public PipedStream, public DirectWrite {
 Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref,
                                                 std::uint16_t port) {
   if (port == 0) co_return invalid("invalid_port", "a port is 1 to 65535");
-  CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
+  CAY_CO_CHECK(check_tunnels(*entry));
+  CAY_CO_TRY(Held held, co_await wake_.live(std::move(entry), std::move(who)));
   if (held.paused())
     co_return sandbox_paused(
         held.entry->row.name);  // the kernel would connect, and nobody would answer
@@ -73,7 +76,9 @@ Task<std::unique_ptr<Tunnel>> TunnelVerbs::open(Principal who, std::string ref,
 }
 
 Task<std::shared_ptr<void>> TunnelVerbs::hold(Principal who, std::string ref) {
-  CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
+  CAY_CO_CHECK(check_tunnels(*entry));
+  CAY_CO_TRY(Held held, co_await wake_.live(std::move(entry), std::move(who)));
   if (held.paused()) co_return sandbox_paused(held.entry->row.name);
   held.live.reset();  // it only has to stay awake: a stop lets its keeper go
   co_return std::shared_ptr<void>(std::make_shared<Held>(std::move(held)));

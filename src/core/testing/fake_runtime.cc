@@ -24,19 +24,11 @@ class Counted {
 }  // namespace
 
 FakeRuntime::FakeRuntime(asio::any_io_executor loop, Clock& clock)
-    : loop_(loop), clock_(clock), boots_released_(loop), stops_released_(loop) {
+    : FakeRecords(loop, clock), boots_released_(loop), stops_released_(loop) {
   default_snapshot.id = SnapshotId("00000000-0000-4000-8000-00000000d0d0");
   default_snapshot.name = "default";
   default_snapshot.status = "ready";
   default_snapshot.created_at = 1;
-}
-
-FakeDisk& FakeRuntime::disk_of(const SandboxId& id) {
-  FakeDisk& disk = disks[id];
-  const auto now = [clock = &clock_] { return clock->wall(); };
-  if (!disk.commands) disk.commands = std::make_shared<FakeCommands>(loop_, now);
-  if (!disk.files) disk.files = std::make_shared<FakeFiles>(now);
-  return disk;
 }
 
 void FakeRuntime::release_boots() {
@@ -153,54 +145,11 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> FakeRuntim
   co_return out;
 }
 
-Task<std::vector<Command>> FakeRuntime::stopped_commands(SandboxId id) {
-  if (record_error) co_return *record_error;
-  co_return disk_of(id).commands->list();
-}
-
-Task<std::unique_ptr<CommandReader>> FakeRuntime::stopped_reader(SandboxId id, CommandId command,
-                                                                 OutputOffsets from) {
-  if (record_error) co_return *record_error;
-  co_return disk_of(id).commands->attach(command, from);
-}
-
-Task<ProgramPage> FakeRuntime::programs(SandboxId, std::uint64_t offset, std::uint32_t limit) {
-  if (record_error) co_return *record_error;
-  ProgramPage page;
-  page.next_offset = offset;
-  for (; page.next_offset < recorded_programs.size() && page.items.size() < limit;
-       ++page.next_offset) {
-    page.items.push_back(recorded_programs[page.next_offset]);
-  }
-  co_return page;
-}
-
 Task<void> FakeRuntime::set_policy(SandboxId id, std::string policy, std::string rules) {
   policies[id] = {std::move(policy), std::move(rules)};
   if (policy_error) co_return *policy_error;
   in_force[id] = policies[id];
   co_return Result<void>();
-}
-
-Task<NetworkReport> FakeRuntime::network(SandboxId) {
-  if (record_error) co_return *record_error;
-  co_return network_report;
-}
-
-Task<DecidedPage> FakeRuntime::decisions(SandboxId, DecidedQuery query) {
-  if (record_error) co_return *record_error;
-  DecidedPage page;
-  page.mark = decided.size() + 1;
-  page.last = decided.empty() ? 0 : decided.back().number;
-  page.next_after = query.from_now ? page.last : query.from_oldest ? 0 : query.after;
-  for (const Decided& one : decided) {
-    if (one.number <= page.next_after || page.items.size() >= query.limit ||
-        query.seen == page.mark)
-      continue;
-    page.items.push_back(one);
-  }
-  if (!page.items.empty()) page.next_after = page.items.back().number;
-  co_return page;
 }
 
 Task<SnapshotInfo> FakeRuntime::prepare_default_snapshot(

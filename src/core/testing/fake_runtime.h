@@ -11,11 +11,11 @@
 
 #include "async/event.h"
 #include "core/ports/runtime.h"
-#include "core/testing/fake_live_sandbox.h"
+#include "core/testing/fake_records.h"
 
 namespace cay::core::testing {
 
-class FakeRuntime : public Runtime {
+class FakeRuntime : public FakeRecords {
  public:
   explicit FakeRuntime(asio::any_io_executor loop, Clock& clock = system_clock());
 
@@ -29,15 +29,11 @@ class FakeRuntime : public Runtime {
   std::optional<Error> stop_error;
   std::optional<Error> destroy_error;
   std::optional<Error> prepare_error;
-  std::optional<Error>
-      record_error;                // what is kept of sandboxes on this host's disk cannot be read
-  std::string no_network;          // why no sandbox can have a way out; empty: they can
-  std::string boot_id = "boot-a";  // another one: the host was restarted
-  SnapshotInfo default_snapshot;   // ready, with a fixed id
-  std::vector<ProgramEvent> recorded_programs;  // of every sandbox; an offset is an index
-  NetworkReport network_report;                 // of every sandbox
-  std::vector<Decided> decided;                 // of every sandbox
-  std::optional<Error> policy_error;            // what set_policy() fails with
+  std::string no_network;             // why no sandbox can have a way out; empty: they can
+  std::string boot_id = "boot-a";     // another one: the host was restarted
+  SnapshotInfo default_snapshot;      // ready, with a fixed id
+  Capabilities can;                   // what it reports; it does the rest all the same
+  std::optional<Error> policy_error;  // what set_policy() fails with
   std::map<SandboxId, std::pair<std::string, std::string>>
       policies;  // that were set, with their rules
   std::map<SandboxId, std::pair<std::string, std::string>>
@@ -53,11 +49,8 @@ class FakeRuntime : public Runtime {
   std::shared_ptr<FakeLiveSandbox> put_alive(const SandboxId& id);
   FakeLiveSandbox& box(const SandboxId& id) { return *alive.at(id); }
   FakeLiveSandbox& only_box();
-  // The disk of a sandbox, made if there is none.
-  FakeDisk& disk_of(const SandboxId& id);
 
   std::map<SandboxId, std::shared_ptr<FakeLiveSandbox>> alive;
-  std::map<SandboxId, FakeDisk> disks;
   std::vector<BootSpec> boots;  // every requested boot
   std::vector<SandboxId> stops;
   std::vector<SandboxId> destroys;
@@ -71,21 +64,14 @@ class FakeRuntime : public Runtime {
   Task<std::vector<SandboxId>> with_disk() override;
   Task<std::vector<std::pair<SandboxId, std::shared_ptr<LiveSandbox>>>> adopt(
       std::vector<SandboxId> known) override;
-  Task<std::vector<Command>> stopped_commands(SandboxId id) override;
-  Task<std::unique_ptr<CommandReader>> stopped_reader(SandboxId id, CommandId command,
-                                                      OutputOffsets from) override;
-  Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
   Task<void> set_policy(SandboxId id, std::string policy, std::string rules) override;
-  Task<NetworkReport> network(SandboxId id) override;
-  Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   void watch(std::function<void(SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return boot_id; }
   Task<std::vector<Feature>> features() override;
+  Capabilities capabilities() const override { return can; }
 
  private:
-  asio::any_io_executor loop_;
-  Clock& clock_;
   Event boots_released_;
   Event stops_released_;
   std::function<void(SandboxDeath)> on_death_;
