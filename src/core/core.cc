@@ -17,8 +17,8 @@ std::uint64_t most_of_answers(const CoreConfig& config) {
 
 }  // namespace
 
-Core::Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
-           Clock& clock, CoreConfig config)
+CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
+                     Clock& clock, CoreConfig config)
     : defaults_(std::move(config.defaults)),
       timing_(config.timing),
       tracer_(clock),
@@ -48,7 +48,11 @@ Core::Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store
       tunnels_(wake_),
       links_(registry_),
       secrets_(registry_, proxies_, jobs_),
-      drain_(registry_, lifecycle_, jobs_) {
+      drain_(registry_, lifecycle_, jobs_) {}
+
+Core::Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
+           Clock& clock, CoreConfig config)
+    : CoreParts(std::move(loop), std::move(runtimes), store, clock, std::move(config)) {
   measure();
 }
 

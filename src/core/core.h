@@ -1,5 +1,5 @@
-// Core: owns the parts and knows nothing else. make_core gives it as a Cay; tests may reach the
-// timers.
+// CoreParts owns the parts and hands out the families of verbs. Core opens, measures and closes
+// them. make_core() returns a Core as a Cay. Tests may reach the timers and the registry.
 #pragma once
 #include <memory>
 
@@ -26,10 +26,10 @@
 
 namespace cay::core {
 
-class Core : public Cay {
+class CoreParts : public Cay {
  public:
-  Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store, Clock& clock,
-       CoreConfig config);
+  CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
+            Clock& clock, CoreConfig config);
 
   Sandboxes& sandboxes() override { return sandboxes_; }
   Inspection& inspection() override { return inspection_; }
@@ -45,21 +45,11 @@ class Core : public Cay {
   Usage& usage() override { return meter_; }
   Metrics& metrics() override { return metrics_; }
   AnswerRoom& answers() override { return answers_; }
-  void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
-  std::vector<Check> readiness() override;
-  Task<std::vector<Feature>> features() override;
-  Task<void> open(std::function<void(std::string)> progress) override;
-  void part() override;
-  Task<void> close(bool stop_sandboxes) override;
 
   Timers& timers() { return timers_; }
   Registry& registry() { return *registry_; }
 
- private:
-  Task<void> stop_all();
-  Task<void> prepare_snapshots(std::function<void(std::string)> progress);
-  void measure();
-
+ protected:
   const Defaults defaults_;
   const Timing timing_;
   Metrics metrics_;
@@ -91,7 +81,25 @@ class Core : public Cay {
   LinkVerbs links_;
   SecretVerbs secrets_;
   DrainVerbs drain_;
-  // The runtime may report deaths for longer than the core lives.
+};
+
+class Core : public CoreParts {
+ public:
+  Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store, Clock& clock,
+       CoreConfig config);
+
+  void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
+  std::vector<Check> readiness() override;
+  Task<std::vector<Feature>> features() override;
+  Task<void> open(std::function<void(std::string)> progress) override;
+  void part() override;
+  Task<void> close(bool stop_sandboxes) override;
+
+ private:
+  Task<void> prepare_snapshots(std::function<void(std::string)> progress);
+  void measure();
+
+  // The runtimes may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
