@@ -30,6 +30,7 @@
 #include "audit_log.h"
 #include "broker_process.h"
 #include "command_line.h"
+#include "core/runtimes.h"
 #include "core/validate.h"
 #include "core/verbs/events.h"
 #include "core/verbs/links.h"
@@ -197,7 +198,8 @@ std::pair<std::string, std::uint16_t> listen_address(const Config& config) {
 class Daemon {
  public:
   Daemon(asio::io_context& loop, const Config& config, const PackageCheck& packages, DataDir data,
-         std::unique_ptr<core::Store> store, server::KeyRing keys, KeysSeen keys_seen)
+         std::unique_ptr<core::Store> store, server::KeyRing keys, KeysSeen keys_seen,
+         const MoreRuntimes& more)
       : loop_(loop),
         config_(config),
         packages_(packages),
@@ -220,7 +222,8 @@ class Daemon {
                [loop = loop.get_executor(), data = data_.path](SandboxId id) {
                  return runtime::tell_gate(loop, data, std::move(id));
                }),
-        core_(core::make_core(loop.get_executor(), runtime_, *store_, system_clock(),
+        more_(more ? more(loop.get_executor(), data_.path) : std::vector<OwnedRuntime>()),
+        core_(core::make_core(loop.get_executor(), runtimes(), *store_, system_clock(),
                               core_config())) {}
 
   asio::awaitable<void> run() {
@@ -253,6 +256,14 @@ class Daemon {
   int exit_code() const { return exit_code_; }
 
  private:
+  // The native one is the first: it makes sandboxes of the default snapshot.
+  std::vector<core::NamedRuntime> runtimes() {
+    std::vector<core::NamedRuntime> all;
+    all.push_back({std::string(kNativeRuntime), runtime_});
+    for (const OwnedRuntime& one : more_) all.push_back({one.name, *one.runtime});
+    return all;
+  }
+
   core::CoreConfig core_config() {
     core::CoreConfig core = config_.core;
     core.capacity = capacity_of_host(data_.path);
@@ -448,6 +459,7 @@ class Daemon {
   KeysSeen keys_seen_;
   runtime::NativeRuntime runtime_;
   vault::BrokerClient vault_;
+  const std::vector<OwnedRuntime> more_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
   std::unique_ptr<AuditLog> audit_;  // null: the operator wants none
@@ -523,7 +535,7 @@ std::optional<Error> check_default_policy(const core::Defaults& defaults) {
 
 }  // namespace
 
-int serve(const Config& given) {
+int serve(const Config& given, const MoreRuntimes& more) {
   auto logger = spdlog::stderr_color_st("cay");
   logger->set_level(spdlog::level::from_str(given.log_level));
   spdlog::set_default_logger(logger);
@@ -566,7 +578,7 @@ int serve(const Config& given) {
 
   asio::io_context loop(1);
   Daemon daemon(loop, config, packages, *std::move(data), *std::move(store), *std::move(keys),
-                keys_seen);
+                keys_seen, more);
   spawn(loop.get_executor(), "daemon", daemon.run());
   spawn(loop.get_executor(), "key reload", daemon.reload_on_hangup());
   const auto mind = [&](UniqueFd& watch, const char* name, const char* loss) {
