@@ -52,8 +52,8 @@ Task<core::Feature> PackageCheck::look() const {
     const bool is_new = found.try_emplace(source.host).second;
     if (is_new && !lookup->is_late) {
       boost::system::error_code error;
-      const auto token = asio::redirect_error(asio::use_awaitable, error);
-      const auto results = co_await lookup->resolver.async_resolve(source.host, "", token);
+      const auto results = co_await lookup->resolver.async_resolve(
+          source.host, "", asio::redirect_error(asio::use_awaitable, error));
       if (!error) {
         for (const auto& one : results)
           found[source.host].push_back(address_of(one.endpoint().address()));

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "base/sha256.h"
 #include "codec/base64.h"
 #include "http/target.h"
-#include "launcher/sha256.h"
 
 namespace cay::app {
 namespace {
@@ -117,8 +117,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
 }
 
 gate::ProxySettings without_password(gate::ProxySettings settings) {
-  if (!settings.authorization.empty())
-    settings.authorization = launcher::sha256_hex(settings.authorization);
+  if (!settings.authorization.empty()) settings.authorization = sha256_hex(settings.authorization);
   return settings;
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kMostNamed = 4;                // for people
 constexpr std::size_t kMostRules = 300;              // bytes of rules in the command to copy
 constexpr auto kPatience = std::chrono::seconds(2);  // the command's own end is what is waited for
 
-struct Line {
+struct RefusedLine {
   std::string host, port, reason, rule, needs, preset, address;
   json::value port_number;
   bool is_policys() const {
@@ -40,8 +40,8 @@ struct Line {
   }
 };
 
-std::vector<Line> lines_within(const json::object& report, const Window& window) {
-  std::vector<Line> out;
+std::vector<RefusedLine> lines_within(const json::object& report, const Window& window) {
+  std::vector<RefusedLine> out;
   const auto* items = report.if_contains("items");
   if (items == nullptr || !items->is_array()) return out;
   // The daemon reports a repeated refusal as one line, with the first time and the last.
@@ -55,32 +55,33 @@ std::vector<Line> lines_within(const json::object& report, const Window& window)
         (!is_within(text_of(one, "last_at")) && !is_within(text_of(one, "first_at"))))
       continue;
     const auto* port = one.if_contains("port");
-    Line line{.host = text_of(one, "host"),
-              .port = text_of(one, "port"),
-              .reason = text_of(one, "reason"),
-              .rule = text_of(one, "rule"),
-              .needs = text_of(one, "needs"),
-              .preset = text_of(one, "preset"),
-              .address = text_of(one, "address"),
-              .port_number = port == nullptr ? json::value(0) : *port};
+    RefusedLine line{.host = text_of(one, "host"),
+                     .port = text_of(one, "port"),
+                     .reason = text_of(one, "reason"),
+                     .rule = text_of(one, "rule"),
+                     .needs = text_of(one, "needs"),
+                     .preset = text_of(one, "preset"),
+                     .address = text_of(one, "address"),
+                     .port_number = port == nullptr ? json::value(0) : *port};
     // The command is over. A line is mended if the policy allows it by now: then it needs nothing,
     // and nothing is in its way.
     if (!window.until.empty() && line.is_policys() && line.needs.empty() &&
         text_of(one, "in_the_way").empty())
       continue;
     // A line is of one reason: the latest is what holds.
-    std::erase_if(
-        out, [&](const Line& other) { return other.host == line.host && other.port == line.port; });
+    std::erase_if(out, [&](const RefusedLine& other) {
+      return other.host == line.host && other.port == line.port;
+    });
     out.push_back(std::move(line));
   }
   return out;
 }
 
 // A name that was refused to be looked up, and then at a port, is one.
-std::vector<Line> by_host(std::vector<Line> lines) {
-  const std::vector<Line> all = lines;
-  std::erase_if(lines, [&](const Line& one) {
-    return one.port != "0" && std::ranges::any_of(all, [&](const Line& other) {
+std::vector<RefusedLine> by_host(std::vector<RefusedLine> lines) {
+  const std::vector<RefusedLine> all = lines;
+  std::erase_if(lines, [&](const RefusedLine& one) {
+    return one.port != "0" && std::ranges::any_of(all, [&](const RefusedLine& other) {
              return other.port == "0" && other.host == one.host &&
                     other.is_policys() == one.is_policys();
            });
@@ -96,9 +97,9 @@ bool is_preset_name(const std::string& rule) {
 
 // Returns the rule for each line that is named. A preset goes before the host alone: it has the
 // hosts that follow.
-std::vector<std::string> needs_of(const std::vector<Line>& lines) {
+std::vector<std::string> needs_of(const std::vector<RefusedLine>& lines) {
   std::vector<std::string> out;
-  for (const Line& line : lines | std::views::take(kMostNamed)) {
+  for (const RefusedLine& line : lines | std::views::take(kMostNamed)) {
     const std::string& rule = line.preset.empty() ? line.needs : line.preset;
     if (!rule.empty() && std::ranges::find(out, rule) == out.end()) out.push_back(rule);
   }
@@ -137,7 +138,7 @@ std::string to_allow(const json::object& report, const std::vector<std::string>&
   return out;
 }
 
-std::string note_of_policy(const json::object& report, const std::vector<Line>& lines,
+std::string note_of_policy(const json::object& report, const std::vector<RefusedLine>& lines,
                            const WhereItRan& where, const char* when) {
   std::string out = std::string(when) + " its policy refused ";
   const std::size_t named = std::min(lines.size(), kMostNamed);
@@ -155,9 +156,9 @@ std::string note_of_policy(const json::object& report, const std::vector<Line>& 
 }
 
 // One alone, with its reason: there are as many as there are walls.
-std::string note_of_others(const std::vector<Line>& lines, const WhereItRan& where,
+std::string note_of_others(const std::vector<RefusedLine>& lines, const WhereItRan& where,
                            const char* when) {
-  const Line& last = lines.back();
+  const RefusedLine& last = lines.back();
   sdk::NetworkDecision line;
   line.address = last.address;
   line.reason = last.reason;
@@ -197,7 +198,7 @@ json::array refused_since(const json::object& report, const std::string& since) 
   if (lines.size() > kMostListed)
     lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(kMostListed));
   json::array out;
-  for (const Line& one : lines)
+  for (const RefusedLine& one : lines)
     out.emplace_back(json::object{{"host", one.host},
                                   {"port", one.port_number},
                                   {"reason", one.reason},
@@ -209,8 +210,8 @@ json::array refused_since(const json::object& report, const std::string& since) 
 
 std::string refusal_note(const json::object& report, const Window& window, const WhereItRan& where,
                          const char* when) {
-  std::vector<Line> policys, others;
-  for (Line& line : by_host(lines_within(report, window)))
+  std::vector<RefusedLine> policys, others;
+  for (RefusedLine& line : by_host(lines_within(report, window)))
     (line.is_policys() ? policys : others).push_back(std::move(line));
   std::string out;
   if (!policys.empty()) out = note_of_policy(report, policys, where, when);

@@ -19,12 +19,12 @@ namespace cay::client {
 namespace {
 
 using Tcp = asio::ip::tcp;
-using ErrorCode = boost::system::error_code;
+using SystemError = boost::system::error_code;
 
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr Millis kAcceptPause{100};
 
-Error cannot_listen(const sdk::ForwardOptions& options, const ErrorCode& failed) {
+Error cannot_listen(const sdk::ForwardOptions& options, const SystemError& failed) {
   const std::string where = options.address + ":" + std::to_string(options.local_port);
   if (failed == asio::error::address_in_use) {
     return Error{
@@ -61,7 +61,7 @@ class Relay {
   Task<void> pump_up() {
     std::array<char, kPiece> buffer;
     for (;;) {
-      ErrorCode failed;
+      SystemError failed;
       const auto got = co_await socket_.async_read_some(
           asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, failed));
       if (failed == asio::error::eof) break;
@@ -84,7 +84,7 @@ class Relay {
   Task<void> pump_down() {
     for (;;) {
       CAY_CO_TRY(const auto bytes, co_await tunnel_.read());
-      ErrorCode failed;
+      SystemError failed;
       if (bytes.empty()) {
         socket_.shutdown(Tcp::socket::shutdown_send, failed);
         co_return Result<void>();  // a local program that is gone is seen by the other direction
@@ -117,7 +117,7 @@ class Relay {
 Task<void> relay_unframed(Tcp::socket& socket, http::RawStream& tunnel) {
   tunnel.call_breaks(Error{Code::kCancelled, "connection_reset",
                            "the program inside broke the connection, or the daemon ended", 0});
-  ErrorCode ignored;
+  SystemError ignored;
   if (socket.remote_endpoint(ignored).address().is_loopback())
     http::without_pacing(socket.native_handle());
   auto channel = std::make_shared<http::Channel>(http::Transport(std::move(socket)));
@@ -133,7 +133,7 @@ Task<void> relay_unframed(Tcp::socket& socket, http::RawStream& tunnel) {
 
 // The local program sees a reset, never an end that looks like success.
 void break_off(Tcp::socket& socket) {
-  ErrorCode ignored;
+  SystemError ignored;
   socket.set_option(asio::socket_base::linger(true, 0), ignored);
   socket.close(ignored);
 }
@@ -180,7 +180,7 @@ Task<std::shared_ptr<Forwarder>> Forwarder::listen(Connection& connection, std::
   CAY_CO_TRY(ref, co_await id_of(connection, std::move(ref)));
   if (options.remote_port == 0)
     co_return Error{Code::kInvalidArgument, "invalid_port", "a port is 1 to 65535", 0};
-  ErrorCode failed;
+  SystemError failed;
   const auto address = asio::ip::make_address(options.address, failed);
   if (failed)
     co_return Error{Code::kInvalidArgument, "bad_address",
@@ -205,7 +205,7 @@ asio::awaitable<void> Forwarder::accept_all() {
       co_await closed_one_.wait();
     }
     Tcp::socket socket(connection_.executor());
-    ErrorCode failed;
+    SystemError failed;
     co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
     if (failed == asio::error::operation_aborted) co_return;
     if (failed) {  // out of descriptors, or the peer went already
@@ -219,7 +219,7 @@ asio::awaitable<void> Forwarder::accept_all() {
 }
 
 asio::awaitable<void> Forwarder::serve(Tcp::socket socket) {
-  ErrorCode ignored;
+  SystemError ignored;
   socket.set_option(Tcp::no_delay(true), ignored);
   auto tunnel = co_await open_patiently(connection_, ref_, options_.remote_port);
   Result<void> done;
@@ -242,7 +242,7 @@ asio::awaitable<void> Forwarder::serve(Tcp::socket socket) {
 }
 
 asio::awaitable<void> Forwarder::close() {
-  ErrorCode ignored;
+  SystemError ignored;
   acceptor_.close(ignored);
   work_.cancel();
   co_await work_.join();
