@@ -1,7 +1,8 @@
 """Checks that the sources still have the code that the escape suite and the fuzzers replace.
 
-The escape suite removes protections in a copy of the sources (escape/holes.py). Each fuzz target
-has a planted bug (fuzz/planted.py). Both name the code that they replace. This check needs no build.
+The escape suite removes protections in a copy of the sources (escape/holes.py). Each fuzz
+target has a planted bug (fuzz/planted.py). Both name the code that they replace. This check
+needs no build.
 """
 
 import pathlib

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 
+import class_sizes
 import decisions
 import plain_words
 
@@ -326,7 +327,9 @@ def self_check():
 
 
 if __name__ == "__main__":
-    self_complaints = self_check() + plain_words.self_check() + decisions.self_check()
+    self_complaints = (
+        self_check() + plain_words.self_check() + decisions.self_check() + class_sizes.self_check()
+    )
     if "--self" in sys.argv:
         sys.exit(self_complaints)
     complaints = (
@@ -338,6 +341,7 @@ if __name__ == "__main__":
         + check_format()
         + check_patches()
         + decisions.check(ROOT)
+        + class_sizes.check(ROOT)
         + plain_words.check_change()
     )
     print(f"lint: {complaints} complaints")

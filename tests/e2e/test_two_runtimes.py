@@ -40,12 +40,12 @@ def test_commands_run_where_the_sandbox_is(made):
     snapshot, box, http = made
     ended = run(http, box, "echo hello")
     assert (ended["state"], ended["exit_code"]) == ("exited", 0)
-    out = http.get(
-        f"/api/v1/sandboxes/{box}/commands/{ended['id']}/output", params={"stream": "stdout"}
-    ).text
+    id = ended["command_id"]
+    url = f"/api/v1/sandboxes/{box}/commands/{id}/output"
+    out = http.get(url, params={"stream": "stdout"}).text
     assert out == ("hello\n" if snapshot == "default" else "fake: echo hello\n")
     listed = http.get(f"/api/v1/sandboxes/{box}/commands").json()["items"]
-    assert [one["id"] for one in listed] == [ended["id"]]
+    assert [one["id"] for one in listed] == [id]
 
 
 def test_files_are_kept_over_a_stop(made):
