@@ -146,8 +146,8 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
 }
 
 // Writes an audit line. A line that cannot be written undoes nothing. A removal has its line before
-// it is done, as in the daemon: a kill between the two leaves a line too many and not a change
-// without one. A new key is printed after its line.
+// it is done, as in the daemon: after a kill in between there is a line too many. A new key is
+// printed after its line.
 void note(const std::string& dir, bool audit, const char* event, const std::string& name,
           codec::json::object what = {}) {
   if (!audit) return;

@@ -37,9 +37,9 @@ struct NetworkConfig {
   std::string pip, npm, apt, cargo, go;  // mirrors: URLs without user and password
 };
 
-// Checks the settings and fills in the host's own mirrors where they ask for it: pip's index, npm's
-// registry and apt's archives, as every user of the host may read them, without credentials. Fails
-// kInvalidArgument: bad_config.
+// Checks the settings, and fills in the host's own mirrors where they request it. The mirrors are
+// pip's index, npm's registry and apt's archives, as every user of the host may read them, without
+// credentials. Fails kInvalidArgument (bad_config).
 Result<NetworkConfig> settle_network(NetworkConfig config);
 
 // All policies that have names, with the operator's hosts and mirrors in them. kInvalidArgument:

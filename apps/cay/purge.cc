@@ -94,8 +94,9 @@ bool remove_group(const fs::path& group) {
   return ::rmdir(group.c_str()) == 0 || errno == ENOENT;
 }
 
-// Also kills processes that are in no v2 group of ours, such as a child of the launcher that is
-// about to end with it. v1 groups have no cgroup.kill, nor do v2 groups before Linux 5.14.
+// Also kills processes that are in no v2 group of Cay, such as a child of the launcher that is
+// about to end with it. The v1 groups have no cgroup.kill, and before Linux 5.14 the v2 groups have
+// none.
 void kill_group(const fs::path& group) {
   if (os::write_file(AT_FDCWD, group / "cgroup.kill", "1")) return;
   std::error_code failed;

@@ -1,5 +1,5 @@
-// The helpers of the daemon (gate, broker) share how they start: root is dropped, and this program
-// is started again with nothing but its settings and its directory.
+// RoleProcess: starts a helper of the daemon (gate, broker). Root is dropped first. The helper is
+// this program again, with its settings and its directory and nothing else.
 #pragma once
 #include <fcntl.h>
 

@@ -62,7 +62,8 @@ constexpr Millis kRightsLook{500};
 constexpr Millis kTraceLimit{2'000};
 constexpr std::uint32_t kMilliPerCpu = 1000;
 
-// What this host has for sandboxes; `disks` is where they lie.
+// Returns the memory, CPUs and disk that the host has for sandboxes. `disks` is the directory of
+// their disks.
 core::HostCapacity capacity_of_host(const std::string& disks) {
   core::HostCapacity capacity;
   const long pages = ::sysconf(_SC_PHYS_PAGES);
@@ -79,9 +80,8 @@ core::HostCapacity capacity_of_host(const std::string& disks) {
   return capacity;
 }
 
-// Whether programs of this machine find *.localhost: RFC 6761 says so, and of glibc's sources only
-// these do it. (To ask the resolver would be to wait for it, where it asks a name server that does
-// not answer.)
+// Returns true if programs of this machine can resolve *.localhost, as RFC 6761 demands. Only these
+// sources of glibc resolve it. A test by the resolver could wait for a silent name server.
 bool local_names_resolve() {
   std::ifstream settings("/etc/nsswitch.conf");
   for (std::string line; std::getline(settings, line);) {
@@ -131,7 +131,7 @@ Result<api::ServiceNames> service_names(const Config& config) {
   return out;
 }
 
-// Of DATA/keys, and of DATA/api-key.
+// The states of DATA/keys and of DATA/api-key.
 using KeysSeen = std::pair<server::FileState, server::FileState>;
 KeysSeen keys_seen_in(const std::string& data) {
   return {server::state_of(data + "/keys"), server::state_of(data + "/api-key")};
@@ -241,8 +241,8 @@ class Daemon {
     }
   }
 
-  // Whoever killed both of a pair of watchers: it is said before it is missed. `loss`: what
-  // follows.
+  // Logs that both of a pair of watchers were killed, before a user misses them. `loss` is the
+  // consequence.
   asio::awaitable<void> mind_watcher(UniqueFd watch, std::string name, std::string loss) {
     asio::posix::stream_descriptor pipe(loop_, watch.release());
     boost::system::error_code ignored;
@@ -367,8 +367,8 @@ class Daemon {
     }
   }
 
-  // What is open ends with the right by which it was opened. A file of keys is changed by another
-  // process, and time passes by itself: both are looked at as often as an end may be late.
+  // Ends open connections with the right that opened them. Another process changes the file of
+  // keys, and time passes by itself. So both are checked as often as an end may be late.
   asio::awaitable<void> end_lapsed_rights() {
     for (;;) {
       co_await sleep_for(kRightsLook);

@@ -202,7 +202,7 @@ class Client {
   Sandbox create(const CreateOptions& options = {}) const;
   SandboxInfo create_info(
       const CreateOptions& options) const;        // as create(), with all that is known
-  Sandbox sandbox(std::string id_or_name) const;  // a handle; asks nobody
+  Sandbox sandbox(std::string id_or_name) const;  // a handle; sends no request
   std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
   std::vector<Snapshot> snapshots() const;
   std::vector<Feature> doctor() const;

@@ -21,7 +21,7 @@ Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection
     spec["id"] = out->id_;
   }
   out->spec_ = std::move(spec);
-  CAY_CO_CHECK(co_await out->begin());  // the first refusal is told at once
+  CAY_CO_CHECK(co_await out->begin());  // reports the first refusal at once
   co_return std::move(out);
 }
 

@@ -1,6 +1,6 @@
 // CommandStream: one reader of one command over a WebSocket that is made again when it breaks.
-// Every byte of each stream comes once, in order; a start that is retried does not run twice (its
-// id is made here, and ids are get-or-create).
+// Every byte of each stream comes once, in order. A start that is repeated does not run twice,
+// because the client makes its id, and the daemon starts one command for each id.
 #pragma once
 #include <deque>
 #include <memory>
@@ -40,7 +40,7 @@ class CommandStream {
 
   // Finds out which sandbox is meant, and begins there.
   Task<void> begin();
-  // Opens the socket, says start or attach, and takes `started`.
+  // Opens the socket, sends start or attach, and waits for `started`.
   Task<void> connect();
   Task<void> connect_once();
   // Repeats a request that never reached the daemon until reconnect_for_s have passed.

@@ -44,7 +44,7 @@ TEST_F(CommandStreamTest, ComesBackAtTheNextByteOfEachStream) {
   log->sockets.emplace_back(
       std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), output_frame(2, 0, "e")});
   log->sockets.emplace_back(Error{Code::kUnavailable, "connect_failed", "the daemon restarts", 0});
-  // The reader was quicker than its offsets: "c" comes again and must not be told twice.
+  // The reader was quicker than its offsets: "c" comes again and must not be passed on twice.
   log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 2, "cdef"),
                                         output_frame(2, 1, "e"), text_frame(kEnd)});
   const auto got = box().run({"prog"});

@@ -87,7 +87,8 @@ struct TarPacker::State {
   }
 
   Result<void> add_file(const fs::path& path, const std::string& name) {
-    // O_NONBLOCK: a FIFO put there meanwhile must not hang us; fstat then tells.
+    // A FIFO may have taken the file's place. With O_NONBLOCK the open does not wait for its
+    // writer, and fstat reports the type.
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!fd) return Error::from_errno(errno, path.string());
     struct stat facts{};

@@ -18,8 +18,8 @@ class TarPacker {
   static Result<std::unique_ptr<TarPacker>> open(const std::filesystem::path& root);
   ~TarPacker();
 
-  // At least 64 KiB unless it is the last; "" at the end. A file that shrinks or cannot be read
-  // while it is packed is an Error: the archive would not be what was asked for.
+  // Returns at least 64 KiB unless it is the last piece, and "" at the end. Fails if a file shrinks
+  // or cannot be read while it is packed, since the archive would not be the requested one.
   Result<std::string> next();
   const sdk::CopyReport& report() const;
 
