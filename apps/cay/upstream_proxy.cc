@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint16_t kUsualPort = 80;  // of http://
 constexpr std::string_view kFromEnvironment = "environment";
 
-Error bad(const std::string& why) {
+Error bad_proxy(const std::string& why) {
   return {Code::kInvalidArgument, "bad_config", "network.upstream_proxy: " + why, 0};
 }
 
@@ -75,7 +75,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   std::string_view rest = url;
   if (const auto scheme = rest.find("://"); scheme != std::string_view::npos) {
     if (lowered(rest.substr(0, scheme)) != "http")
-      return bad("only http:// is spoken with a proxy");
+      return bad_proxy("only http:// is spoken with a proxy");
     rest.remove_prefix(scheme + 3);
   }
   rest = rest.substr(0, rest.find('/'));
@@ -83,7 +83,8 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (at != std::string_view::npos) {
     const auto header = basic(rest.substr(0, at));
     if (!header)
-      return bad("its user and password cannot be read; special characters are written as %XX");
+      return bad_proxy(
+          "its user and password cannot be read; special characters are written as %XX");
     to.authorization = *header;
     rest.remove_prefix(at + 1);
   }
@@ -91,7 +92,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (rest.starts_with('[')) {
     const auto end = rest.find(']');
     if (end == std::string_view::npos)
-      return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
+      return bad_proxy("it is no address: http://USER:PASSWORD@HOST:PORT");
     host = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
     if (rest.starts_with(':')) port = rest.substr(1);
@@ -106,7 +107,7 @@ Result<void> set_upstream_proxy(gate::ProxySettings& to, const std::string& sett
   if (host.empty() || !plain ||
       (!port.empty() &&
        (wrong != std::errc() || end != port.data() + port.size() || number == 0))) {
-    return bad("it is no address: http://USER:PASSWORD@HOST:PORT");
+    return bad_proxy("it is no address: http://USER:PASSWORD@HOST:PORT");
   }
   to.host = lowered(host);
   to.port = number;

@@ -1,5 +1,4 @@
 // ProtocolDetector: finds out whether a connection names its host where any protocol may pass.
-// protocol.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -41,13 +41,13 @@ struct Member {
   bool sparse = false;
 };
 
-la_ssize_t append(archive* /*tar*/, void* out, const void* bytes, std::size_t size) {
+la_ssize_t append(::archive* /*tar*/, void* out, const void* bytes, std::size_t size) {
   static_cast<Bytes*>(out)->append(static_cast<const char*>(bytes), size);
   return static_cast<la_ssize_t>(size);
 }
 
 Bytes archive_of(const std::vector<Member>& members,
-                 int (*format)(archive*) = archive_write_set_format_pax_restricted) {
+                 int (*format)(::archive*) = archive_write_set_format_pax_restricted) {
   Bytes out;
   auto* tar = archive_write_new();
   format(tar);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/common/answer.h"
+#include "core/verbs/sandboxes.h"
 
 namespace cay::api::testing {
 namespace {
