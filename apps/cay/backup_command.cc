@@ -141,7 +141,8 @@ class Backup {
     if (::faccessat(data_.get(), "vault/keyring", F_OK, AT_SYMLINK_NOFOLLOW) != 0) return;
     const bool file = ::faccessat(data_.get(), "vault/key", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     std::printf(
-        "%-24s sealed. To open them a restore needs %s, which is not in the backup: keep a copy elsewhere\n",
+        "%-24s sealed. To open them a restore needs %s, which is not in the backup: keep a copy "
+        "elsewhere\n",
         "secrets", file ? (options_.data + "/vault/key").c_str() : "the vault's passphrase");
   }
 
@@ -151,7 +152,8 @@ class Backup {
     if (options_.config.empty() || !load_config(options_.config, settings)) return;
     if (!settings.langsmith.key.empty()) {
       std::printf(
-          "%-24s hold langsmith.upstream_key in clear, and so does the backup: langsmith.upstream_key_file keeps it out\n",
+          "%-24s hold langsmith.upstream_key in clear, and so does the backup: "
+          "langsmith.upstream_key_file keeps it out\n",
           "settings");
     }
   }
@@ -304,15 +306,20 @@ class Backup {
 
 int backup_command(int argc, char** argv) {
   CLI::App app{
-      "Everything of a data directory in one file: records, keys, settings, disks, output, snapshots.",
+      "Everything of a data directory in one file: records, keys, settings, disks, output, "
+      "snapshots.",
       "cay backup"};
   app.footer(
-      "The daemon goes on meanwhile. A sandbox that runs is taken as of one moment, as after a power cut; `cay drain --stop`\n"
-      "before, and it is consistent to its programs, too. The file holds every file and the hashes of keys: keep it as you keep them.\n"
-      "Two keys are left out, so that it opens nothing by itself: the first API key (a restore makes a new one) and what opens secrets.\n"
+      "The daemon goes on meanwhile. A sandbox that runs is taken as of one moment, as after a "
+      "power cut; `cay drain --stop`\n"
+      "before, and it is consistent to its programs, too. The file holds every file and the hashes "
+      "of keys: keep it as you keep them.\n"
+      "Two keys are left out, so that it opens nothing by itself: the first API key (a restore "
+      "makes a new one) and what opens secrets.\n"
       "Examples:\n"
       "  sudo cay backup /srv/backup/cay-$(date +%F).tar.zst\n"
-      "  sudo cay backup --without-snapshots FILE      smaller; a restore takes them from this data directory (--snapshots-of)");
+      "  sudo cay backup --without-snapshots FILE      smaller; a restore takes them from this "
+      "data directory (--snapshots-of)");
   Options options;
   app.add_option("--config", options.config,
                  "settings to take along (default /etc/cay/cay.toml if it is there)");

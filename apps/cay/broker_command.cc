@@ -34,9 +34,11 @@ int broker_command(int argc, char** argv) {
   CLI::App app{"Keeps the key to secrets, and uses them for sandboxes. Needs no privilege.",
                "cay broker"};
   app.footer(
-      "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user `cay-broker`, or one that owns nothing.\n"
+      "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user "
+      "`cay-broker`, or one that owns nothing.\n"
       "Examples:\n"
-      "  cay broker --config /etc/cay/cay.toml --broker-user cay-broker --gate-user cay-gate --daemon-user cay     as the systemd unit does\n"
+      "  cay broker --config /etc/cay/cay.toml --broker-user cay-broker --gate-user cay-gate "
+      "--daemon-user cay     as the systemd unit does\n"
       "  cay broker --data DIR --stop                      what is open through it is reset");
   std::string dir, file, user, gate, daemon, serve;
   bool stop = false;

@@ -40,12 +40,12 @@ Result<void> make_dir(const std::string& path, const DaemonUser& user, mode_t mo
   const bool used =
       inside == Inside::kNo && ::faccessat(dir.get(), "instance", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
   if (used && found.st_uid != user.uid && root) {
-    return Error{
-        Code::kPermissionDenied, "bad_data_dir",
-        path + " is the data directory of a daemon of uid " + std::to_string(found.st_uid) +
-            ", not of " + user.name +
-            ": name that user (--run-as, or --daemon-uid of `cay launcher`), or choose another --data",
-        0};
+    return Error{Code::kPermissionDenied, "bad_data_dir",
+                 path + " is the data directory of a daemon of uid " +
+                     std::to_string(found.st_uid) + ", not of " + user.name +
+                     ": name that user (--run-as, or --daemon-uid of `cay launcher`), or choose "
+                     "another --data",
+                 0};
   }
   const bool may_take = root && (inside == Inside::kNo || found.st_uid == 0);
   if (found.st_uid != user.uid && !may_take) {
@@ -155,10 +155,10 @@ Result<DaemonUser> daemon_user(const std::string& wanted) {
   const std::string name = wanted.empty() ? "cay" : wanted;
   if (const passwd* entry = ::getpwnam(name.c_str()); entry != nullptr) {
     if (entry->pw_uid == 0)
-      return Error{
-          Code::kInvalidArgument, "run_as_root",
-          "the daemon does not run as root, for the launcher alone has its rights: name another user with --run-as, or none",
-          0};
+      return Error{Code::kInvalidArgument, "run_as_root",
+                   "the daemon does not run as root, for the launcher alone has its rights: name "
+                   "another user with --run-as, or none",
+                   0};
     // On many hosts root's group may write the sockets of container engines, so it is as good as
     // root.
     if (entry->pw_gid == 0) {
@@ -189,11 +189,11 @@ Result<DataDir> open_data_dir(const std::string& wanted, const DaemonUser& user)
   if (::realpath(path.c_str(), real) == nullptr) return Error::from_errno(errno, "resolve " + path);
   path = real;
   if (::geteuid() == 0 && user.uid != 0 && !reachable(path, user)) {
-    return Error{
-        Code::kPermissionDenied, "data_dir_unreachable",
-        "the daemon runs as " + user.name + " and cannot reach " + path +
-            " through its parents: use a path that others may pass (/var/lib/cay), or --run-as a user who can reach it",
-        0};
+    return Error{Code::kPermissionDenied, "data_dir_unreachable",
+                 "the daemon runs as " + user.name + " and cannot reach " + path +
+                     " through its parents: use a path that others may pass (/var/lib/cay), or "
+                     "--run-as a user who can reach it",
+                 0};
   }
   CAY_CHECK(make_dir(path + "/run", user, 0700, Inside::kYes));
   CAY_TRY(auto instance, instance_of(path, user));
@@ -234,12 +234,12 @@ Result<void> end_restore(const std::string& path) {
 Result<void> check_restored(const std::string& path) {
   if (::faccessat(AT_FDCWD, (path + "/" + kUnfinished).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0)
     return {};
-  return Error{
-      Code::kConflict, "restore_unfinished",
-      "a restore into " + path +
-          " was broken off, and a part of it is missing: remove it (sudo cay uninstall --purge --data " +
-          path + ") and restore the backup again",
-      0};
+  return Error{Code::kConflict, "restore_unfinished",
+               "a restore into " + path +
+                   " was broken off, and a part of it is missing: remove it (sudo cay uninstall "
+                   "--purge --data " +
+                   path + ") and restore the backup again",
+               0};
 }
 
 Result<void> become(const DaemonUser& user) {

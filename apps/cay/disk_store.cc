@@ -27,14 +27,14 @@ Result<DiskStore> DiskStore::open(const std::string& data) {
     // The launcher serves the daemon's user, whoever starts it.
     struct stat owner{};
     if (::stat(data.c_str(), &owner) != 0) return Error::from_errno(errno, "look at " + data);
-    return Error{
-        Code::kUnavailable, "launcher_not_running",
-        "the disks of " + data +
-            " are in a pool that its launcher mounts: start it first (systemctl start cay-launcher, or "
-            "cay launcher --data " +
-            data + " --daemon-uid " + std::to_string(owner.st_uid) + " --daemon-gid " +
-            std::to_string(owner.st_gid) + " --detach)",
-        0};
+    return Error{Code::kUnavailable, "launcher_not_running",
+                 "the disks of " + data +
+                     " are in a pool that its launcher mounts: start it first (systemctl start "
+                     "cay-launcher, or "
+                     "cay launcher --data " +
+                     data + " --daemon-uid " + std::to_string(owner.st_uid) + " --daemon-gid " +
+                     std::to_string(owner.st_gid) + " --detach)",
+                 0};
   } else {
     CAY_TRY(store.dir, os::open_dir(AT_FDCWD, data + "/store"));
   }

@@ -62,19 +62,19 @@ bool comes_down(std::string_view name) {
 }
 
 Error not_for(const TenantId& tenant) {
-  return {
-      Code::kPermissionDenied, "upstream_not_for_tenant",
-      "keys of the tenant '" + tenant.get() +
-          "' may not use [langsmith] upstream: whoever runs the daemon names it in upstream_tenants",
-      0};
+  return {Code::kPermissionDenied, "upstream_not_for_tenant",
+          "keys of the tenant '" + tenant.get() +
+              "' may not use [langsmith] upstream: whoever runs the daemon names it in "
+              "upstream_tenants",
+          0};
 }
 
 // A client that follows a redirect would send its key of Cay's there.
 Error is_redirect() {
-  return {
-      Code::kUnavailable, "upstream_redirects",
-      "[langsmith] upstream answered with a redirect, which is neither followed nor passed on: it would take a key to another host",
-      0};
+  return {Code::kUnavailable, "upstream_redirects",
+          "[langsmith] upstream answered with a redirect, which is neither followed nor passed on: "
+          "it would take a key to another host",
+          0};
 }
 
 std::optional<std::uint64_t> length_of(const http::RequestHead& head) {

@@ -33,13 +33,17 @@ Result<void> probe(const std::string& data, pid_t process, bool confined) {
 
 int gate_command(int argc, char** argv) {
   CLI::App app{
-      "The way out of sandboxes: their connections and names, as their policies allow. Needs no privilege.",
+      "The way out of sandboxes: their connections and names, as their policies allow. Needs no "
+      "privilege.",
       "cay gate"};
   app.footer(
-      "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user `cay-gate`, or one that owns nothing.\n"
+      "`cay serve` starts it itself, unless a unit does. Started by root it becomes the user "
+      "`cay-gate`, or one that owns nothing.\n"
       "Examples:\n"
-      "  cay gate --config /etc/cay/cay.toml --gate-user cay-gate --daemon-user cay     as the systemd unit does\n"
-      "  cay gate --data DIR --stop                                                     what is open through it is reset");
+      "  cay gate --config /etc/cay/cay.toml --gate-user cay-gate --daemon-user cay     as the "
+      "systemd unit does\n"
+      "  cay gate --data DIR --stop                                                     what is "
+      "open through it is reset");
   std::string dir, file, user, daemon, serve;
   bool stop = false;
   app.add_option("--config", file, "the daemon's settings")->check(CLI::ExistingFile);

@@ -173,10 +173,10 @@ Result<void> start_units() {
            "cay-gate.service", "cay.service"}) != 0 ||
       run({"systemctl", "restart", "cay-launcher.service", "cay-broker.service", "cay-gate.service",
            "cay.service"}) != 0) {
-    return Error{
-        Code::kInternal, "units_failed",
-        "the units did not start: see `systemctl status cay cay-launcher` and `journalctl -u cay -u cay-launcher`",
-        0};
+    return Error{Code::kInternal, "units_failed",
+                 "the units did not start: see `systemctl status cay cay-launcher` and `journalctl "
+                 "-u cay -u cay-launcher`",
+                 0};
   }
   return {};
 }
@@ -245,7 +245,8 @@ int install_command(int argc, char** argv) {
   CLI::App app{"This program as a service of the machine: user, units, settings, completion.",
                "cay install"};
   app.footer(
-      "For machines with systemd and without the Debian package. Settings that are there already are kept.\n"
+      "For machines with systemd and without the Debian package. Settings that are there already "
+      "are kept.\n"
       "Examples:\n"
       "  sudo cay install\n"
       "  cay install --root /srv/image        into a tree; nothing is started");
@@ -280,7 +281,8 @@ int install_command(int argc, char** argv) {
 
 int uninstall_command(int argc, char** argv) {
   CLI::App app{
-      "Takes away what `cay install` put there. Sandboxes are stopped; their state stays, unless --purge.",
+      "Takes away what `cay install` put there. Sandboxes are stopped; their state stays, unless "
+      "--purge.",
       "cay uninstall"};
   app.footer(
       "Examples:\n"

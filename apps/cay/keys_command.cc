@@ -52,10 +52,10 @@ class KeyBook {
     auto records = ring_.records();
     const auto found = std::ranges::find(records, name, &server::KeyRecord::name);
     if (found == records.end() && name == kOwn)
-      return Error{
-          Code::kInvalidArgument, "own_key",
-          "the key named 'default' is the data directory's own, and stays: `cay key rotate default` writes another one in its place",
-          0};
+      return Error{Code::kInvalidArgument, "own_key",
+                   "the key named 'default' is the data directory's own, and stays: `cay key "
+                   "rotate default` writes another one in its place",
+                   0};
     if (found == records.end())
       return Error{Code::kNotFound, "no_such_key",
                    "there is no key named '" + name + "': `cay key list` names them", 0};
@@ -129,10 +129,10 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   record.scope = *known;
   if (!wanted.sandbox.empty()) {
     if (!is_uuid(wanted.sandbox)) {
-      return Error{
-          Code::kInvalidArgument, "bad_key_scope",
-          "--sandbox takes a sandbox's id, as `cay ls --json` shows it: a name may be another sandbox's tomorrow",
-          0};
+      return Error{Code::kInvalidArgument, "bad_key_scope",
+                   "--sandbox takes a sandbox's id, as `cay ls --json` shows it: a name may be "
+                   "another sandbox's tomorrow",
+                   0};
     }
     record.only = SandboxId(wanted.sandbox);
   }
@@ -185,10 +185,10 @@ int rotate_own(const std::string& dir, bool audit, const std::string& grace,
   const auto until = moment(grace);
   if (!until) return say(until.error());
   if (*until || !expires.empty()) {
-    return say(Error{
-        Code::kInvalidArgument, "own_key",
-        "the data directory's own key has neither a grace nor an end: make one that has, with `cay key create NAME --scope admin --expires 30d`",
-        0});
+    return say(Error{Code::kInvalidArgument, "own_key",
+                     "the data directory's own key has neither a grace nor an end: make one that "
+                     "has, with `cay key create NAME --scope admin --expires 30d`",
+                     0});
   }
   auto book = KeyBook::open(dir);
   if (!book) return say(book.error());
@@ -202,7 +202,8 @@ int rotate_own(const std::string& dir, bool audit, const std::string& grace,
   std::printf("%s\n", key->c_str());
   std::fprintf(
       stderr,
-      "cay key: %s/api-key has it. A running daemon takes it at once, and refuses the old one and the links that it made; one that was given CAY_API_KEY goes on with that.\n",
+      "cay key: %s/api-key has it. A running daemon takes it at once, and refuses the old one and "
+      "the links that it made; one that was given CAY_API_KEY goes on with that.\n",
       dir.c_str());
   return 0;
 }
@@ -322,9 +323,11 @@ int key_command(int argc, char** argv) {
       "  sudo cay key create prometheus --scope monitor\n"
       "  sudo cay key create bot --sandbox 6f1c2a0e-8d54-4a43-9a55-0f6a8f0f3b11\n"
       "  sudo cay key rotate ci --grace 1d                 a new key; the old one opens for a day\n"
-      "  sudo cay key rotate ci                            the old one, and its links, open nothing from now on\n"
+      "  sudo cay key rotate ci                            the old one, and its links, open "
+      "nothing from now on\n"
       "  sudo cay key rotate default                       the data directory's own: DATA/api-key\n"
-      "  sudo cay keys                                     what there is; also cay key list, cay key ls\n"
+      "  sudo cay keys                                     what there is; also cay key list, cay "
+      "key ls\n"
       "  sudo cay key remove laptop                        also rm, revoke, delete");
   std::string config, dir, name, grace, renewed;
   NewKey wanted;
@@ -343,9 +346,9 @@ int key_command(int argc, char** argv) {
   make->add_option("--scope", wanted.scope,
                    "admin, create, read, use or monitor (default: create; with --sandbox: use)");
   make->add_option("--sandbox", wanted.sandbox, "the id of the one sandbox that it is for");
-  make->add_option(
-      "--expires", wanted.expires,
-      "it is let in for so long from now: 90, 10m, 12h, 30d; never or 0: until it is removed (default)");
+  make->add_option("--expires", wanted.expires,
+                   "it is let in for so long from now: 90, 10m, 12h, 30d; never or 0: until it is "
+                   "removed (default)");
   auto* renew = app.add_subcommand(
       "rotate", "print a new key in place of one, with the same name and rights");
   renew->add_option("name", name, "the key's name")->required();

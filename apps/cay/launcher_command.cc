@@ -34,7 +34,8 @@ int launcher_command(int argc, char** argv) {
       "  cay serve\n"
       "Examples:\n"
       "  sudo cay launcher --data DIR --stop      ends it; sandboxes live on\n"
-      "  cay launcher --config /etc/cay/cay.toml --daemon-user cay --cgroup-parent /cay.slice/cay-sandboxes.service\n"
+      "  cay launcher --config /etc/cay/cay.toml --daemon-user cay --cgroup-parent "
+      "/cay.slice/cay-sandboxes.service\n"
       "                                           as the systemd unit does");
   std::string dir, file, user, gate_name, parent;
   std::int64_t uid = -1, gid = -1;
@@ -47,9 +48,9 @@ int launcher_command(int argc, char** argv) {
                  "the user that the gate runs as, by name (default: the daemon's, but not root)");
   app.add_option("--cgroup-parent", parent,
                  "cgroup that sandboxes lie below (default: the root of each hierarchy)");
-  app.add_option(
-         "--daemon-uid", uid,
-         "the user that the daemon runs as (default: whose the data directory is, else who starts this)")
+  app.add_option("--daemon-uid", uid,
+                 "the user that the daemon runs as (default: whose the data directory is, else who "
+                 "starts this)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{0xfffffffe}));
   app.add_option("--daemon-gid", gid, "its group (default: that user's own)");
   app.add_flag("--stop", stop, "end the running launcher of this data directory");

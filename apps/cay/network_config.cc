@@ -91,7 +91,8 @@ Result<std::vector<policy::Definition>> definitions_of(const std::string& name,
   if (!own.order.empty()) lines.push_back(own.order);
   if (own.add.empty() == (own.rules.empty() && lines.empty()))
     return bad(
-        "give either rules, or add, which adds to a preset; a policy that lets nothing through is there already: off");
+        "give either rules, or add, which adds to a preset; a policy that lets nothing through is "
+        "there already: off");
   if (!own.add.empty() && (!lines.empty() || !own.rules.empty()))
     return bad("add stands alone: what it is added to has its own default and order");
   lines.insert(lines.end(), own.rules.begin(), own.rules.end());
@@ -204,9 +205,9 @@ Result<NetworkConfig> settle_network(NetworkConfig config) {
     config.cargo.erase(0, kSparse.size());  // as cargo writes it; it is always one
   for (const auto* mirror : {&config.pip, &config.npm, &config.apt, &config.cargo, &config.go}) {
     if (!mirror->empty() && !is_plain_url(*mirror)) {
-      return bad(
-          "mirrors: '" + shown_url(*mirror) +
-          "' must be http:// or https:// and hold no user, password or query: every sandbox reads it");
+      return bad("mirrors: '" + shown_url(*mirror) +
+                 "' must be http:// or https:// and hold no user, password or query: every sandbox "
+                 "reads it");
     }
   }
   if (config.import_mirrors) {
@@ -258,7 +259,8 @@ Result<policy::Catalogue> policies_of(const NetworkConfig& config) {
   // An empty list would mean what none does: every policy.
   if (config.policies.empty())
     return bad(
-        "network.policies: an empty list allows no policy at all: write [\"off\"] where no sandbox is to reach anything, or leave it out for off, packages and open");
+        "network.policies: an empty list allows no policy at all: write [\"off\"] where no sandbox "
+        "is to reach anything, or leave it out for off, packages and open");
   auto made = policy::Catalogue::make(all, config.policies);
   if (!made) return bad(made.error().message);
   for (const std::string& name : config.policies) {

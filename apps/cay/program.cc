@@ -26,10 +26,12 @@ int serve_command(int argc, char** argv, const MoreRuntimes& more) {
   cay::app::Config config;
   CLI::App app{"The daemon: makes sandboxes and serves them over HTTP.", "cay serve"};
   app.footer(
-      "Prints `cay: listening on http://ADDR` once it answers. SIGTERM ends it and leaves sandboxes alive.\n"
+      "Prints `cay: listening on http://ADDR` once it answers. SIGTERM ends it and leaves "
+      "sandboxes alive.\n"
       "Examples:\n"
       "  sudo cay serve                                  on 127.0.0.1:8787, state in /var/lib/cay\n"
-      "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay launcher`)\n"
+      "  cay serve --listen 127.0.0.1:0 --data ./state   a free port, your own state (needs `cay "
+      "launcher`)\n"
       "  sudo cay serve --config /etc/cay/cay.toml");
   std::string file, listen, data, run_as, public_url, service_domain, log_level, tls_cert, tls_key,
       policy;
@@ -49,15 +51,15 @@ int serve_command(int argc, char** argv, const MoreRuntimes& more) {
       ->allow_extra_args(false);
   app.add_option("--service-domain", service_domain,
                  "domain of services, one host each: ID--PORT.DOMAIN (default localhost)");
-  app.add_flag(
-      "--tls", tls,
-      "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, for clients to trust");
+  app.add_flag("--tls", tls,
+               "serve https; without --tls-cert with a certificate of our own, DATA/tls/cert.pem, "
+               "for clients to trust");
   app.add_option("--tls-cert", tls_cert,
                  "certificate chain to serve https with (PEM); read again when it changes");
   app.add_option("--tls-key", tls_key, "its key (PEM)");
-  app.add_option(
-      "--default-policy", policy,
-      "what sandboxes may reach that ask for nothing else: a policy (cay policy ls), or rules (default packages)");
+  app.add_option("--default-policy", policy,
+                 "what sandboxes may reach that ask for nothing else: a policy (cay policy ls), or "
+                 "rules (default packages)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");

@@ -46,11 +46,11 @@ Error not_a_backup(const std::string& why) {
 }
 
 Error needs_snapshots() {
-  return {
-      Code::kInvalidArgument, "needs_snapshots",
-      "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of DIR, the data directory that it was made of, wherever "
-      "it lies now",
-      0};
+  return {Code::kInvalidArgument, "needs_snapshots",
+          "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of "
+          "DIR, the data directory that it was made of, wherever "
+          "it lies now",
+          0};
 }
 
 struct Manifest {
@@ -415,13 +415,17 @@ int give_up(Error error, Target& target, const std::string& data) {
 int restore_command(int argc, char** argv) {
   CLI::App app{"A backup into a new data directory.", "cay restore"};
   app.footer(
-      "The directory must be new or empty, and no sandbox of what was there before may live. Sandboxes come back stopped, with their disks and the\n"
+      "The directory must be new or empty, and no sandbox of what was there before may live. "
+      "Sandboxes come back stopped, with their disks and the\n"
       "output of their commands; a command that ran when the backup was taken is lost.\n"
       "Examples:\n"
-      "  cay drain --stop && systemctl stop cay cay-gate cay-broker cay-launcher; mv /var/lib/cay ELSEWHERE\n"
-      "  sudo cay restore --vault-key ELSEWHERE/vault/key FILE && systemctl start cay    (all of them; without the key where a passphrase opens secrets)\n"
+      "  cay drain --stop && systemctl stop cay cay-gate cay-broker cay-launcher; mv /var/lib/cay "
+      "ELSEWHERE\n"
+      "  sudo cay restore --vault-key ELSEWHERE/vault/key FILE && systemctl start cay    (all of "
+      "them; without the key where a passphrase opens secrets)\n"
       "  sudo cay restore --data ./state --run-as alice FILE\n"
-      "  sudo cay restore --snapshots-of /var/lib/cay.old FILE    (of a backup that was made --without-snapshots)");
+      "  sudo cay restore --snapshots-of /var/lib/cay.old FILE    (of a backup that was made "
+      "--without-snapshots)");
   std::string file, dir, run_as, config, vault_key, snapshots_of;
   app.add_option(
       "--config", config,
@@ -433,9 +437,9 @@ int restore_command(int argc, char** argv) {
   app.add_option("--vault-key", vault_key,
                  "the file that opens the secrets: a copy of DATA/vault/key as it was then")
       ->check(CLI::ExistingFile);
-  app.add_option(
-         "--snapshots-of", snapshots_of,
-         "for a backup without snapshots: the data directory that has them, on the same file system")
+  app.add_option("--snapshots-of", snapshots_of,
+                 "for a backup without snapshots: the data directory that has them, on the same "
+                 "file system")
       ->check(CLI::ExistingDirectory);
   app.add_option("FILE", file, "what `cay backup` made")->required();
   if (const auto over = parse_words(app, argc, argv)) return *over;
@@ -456,25 +460,26 @@ int restore_command(int argc, char** argv) {
   if (!user) return say(user.error());
   if (const std::string left = abandoned(head->sandboxes); !left.empty()) {
     target->keep();
-    return say(
-        {Code::kConflict, "sandboxes_live",
-         "sandboxes of this backup still run, of " + left +
-             ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
-             "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay uninstall --purge --data " +
-             left + "` (nothing stays)",
-         0});
+    return say({Code::kConflict, "sandboxes_live",
+                "sandboxes of this backup still run, of " + left +
+                    ", which no launcher serves: nobody would ever end them. `cay drain --stop` "
+                    "before the daemon ends, `systemctl stop cay-sandboxes` (disks stay), or `cay "
+                    "uninstall --purge --data " +
+                    left + "` (nothing stays)",
+                0});
   }
   std::error_code unresolved;
   if (const std::string left =
           left_behind(std::filesystem::weakly_canonical(dir, unresolved).string());
       !left.empty()) {
     target->keep();
-    return say(
-        {Code::kConflict, "units_run",
-         left + " still serves what was at " + dir +
-             " before it was moved away, and would go on to: no way out for sandboxes, no secrets. End all "
-             "units first (`systemctl stop cay cay-gate cay-broker cay-launcher`; without units, what runs it), restore, then `systemctl start cay`",
-         0});
+    return say({Code::kConflict, "units_run",
+                left + " still serves what was at " + dir +
+                    " before it was moved away, and would go on to: no way out for sandboxes, no "
+                    "secrets. End all "
+                    "units first (`systemctl stop cay cay-gate cay-broker cay-launcher`; without "
+                    "units, what runs it), restore, then `systemctl start cay`",
+                0});
   }
   auto data = open_data_dir(dir, *user);
   if (!data) return say(data.error());
@@ -514,12 +519,14 @@ int restore_command(int argc, char** argv) {
               data->path.c_str());
   if (restore.has_new_key()) {
     std::printf(
-        "The first API key is a new one, in %s/api-key: the backup has none. Links that the one before it made are over.\n",
+        "The first API key is a new one, in %s/api-key: the backup has none. Links that the one "
+        "before it made are over.\n",
         data->path.c_str());
   }
   if (restore.has_secrets() && vault_key.empty()) {
     std::printf(
-        "Secrets are sealed: they open by the passphrase of the settings, or by the file that was DATA/vault/key (--vault-key FILE, or put it to\n"
+        "Secrets are sealed: they open by the passphrase of the settings, or by the file that was "
+        "DATA/vault/key (--vault-key FILE, or put it to\n"
         "%s/vault/key, mode 0600, with the owner of that directory).\n",
         data->path.c_str());
   }

@@ -102,10 +102,10 @@ Result<UniqueFd> watch_role(const Watched& watched) {
   const Role& role = watched.role;
   if (role_pid(role, watched.data) && role_identity(role, watched.data) != watched.identity &&
       !another_daemon_serves(watched.data)) {
-    std::fprintf(
-        stderr,
-        "cay: the %s goes by other settings, or is of another release: it is replaced, and what is open through it is reset\n",
-        role.word);
+    std::fprintf(stderr,
+                 "cay: the %s goes by other settings, or is of another release: it is replaced, "
+                 "and what is open through it is reset\n",
+                 role.word);
     CAY_CHECK(stop_role(role, watched.data));
   }
   if (!role_pid(role, watched.data)) {

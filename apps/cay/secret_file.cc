@@ -23,7 +23,8 @@ Result<std::string> read_secret_file(const std::string& setting, const std::stri
   if (!S_ISREG(info.st_mode)) return wrong("is no file");
   if ((info.st_mode & kOthers) != 0)
     return wrong(
-        "can be read or written by everybody: let only the daemon's user read it (chown root:cay, chmod 640)");
+        "can be read or written by everybody: let only the daemon's user read it (chown root:cay, "
+        "chmod 640)");
   std::array<char, 4096> piece{};
   const ssize_t got = ::read(fd.get(), piece.data(), piece.size());
   if (got < 0) return Error::from_errno(errno, "read " + path);

@@ -249,7 +249,8 @@ class Daemon {
     co_await pipe.async_wait(asio::posix::stream_descriptor::wait_error,
                              asio::redirect_error(asio::use_awaitable, ignored));
     spdlog::error(
-        "{} was killed: {}. Restart `cay serve` as whoever started it; sandboxes and commands go on meanwhile",
+        "{} was killed: {}. Restart `cay serve` as whoever started it; sandboxes and commands go "
+        "on meanwhile",
         name, loss);
   }
 
@@ -584,14 +585,14 @@ int serve(const Config& given, const MoreRuntimes& more) {
   const auto mind = [&](UniqueFd& watch, const char* name, const char* loss) {
     if (watch) spawn(loop.get_executor(), name, daemon.mind_watcher(std::move(watch), name, loss));
   };
-  mind(
-      watchers.launcher, "cay-watch",
-      "a launcher that dies from now on is not started again, and nothing can be made or ended then");
+  mind(watchers.launcher, "cay-watch",
+       "a launcher that dies from now on is not started again, and nothing can be made or ended "
+       "then");
   mind(watchers.gate, kGate.watcher,
        "a gate that dies from now on is not started again, and nothing gets out of sandboxes then");
-  mind(
-      watchers.broker, kBroker.watcher,
-      "a broker that dies from now on is not started again, and no secret can be used or changed then");
+  mind(watchers.broker, kBroker.watcher,
+       "a broker that dies from now on is not started again, and no secret can be used or changed "
+       "then");
   loop.run();
   return daemon.exit_code();
 }

@@ -69,10 +69,10 @@ Result<void> link_entries(int from, int to, const std::string& path, int depth) 
       CAY_CHECK(link_directory(from, to, name, below, depth));
     } else if (::linkat(from, name.c_str(), to, name.c_str(), 0) != 0) {
       if (errno != EXDEV) return failed("link", below);
-      return Error{
-          Code::kUnsupported, "other_file_system",
-          "snapshots can only be taken from a directory on the same file system: restore there, or make the backup with them",
-          0};
+      return Error{Code::kUnsupported, "other_file_system",
+                   "snapshots can only be taken from a directory on the same file system: restore "
+                   "there, or make the backup with them",
+                   0};
     }
   }
   return {};

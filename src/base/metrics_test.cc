@@ -10,10 +10,10 @@ TEST(MetricsTest, WritesTheTextFormat) {
   metrics.count("cay_a_total", "How many.", {{"state", "x\"\\\n"}});
   metrics.count("cay_a_total", "How many.", {{"state", "x\"\\\n"}}, 2);
   metrics.on_read([](Metrics& now) { now.gauge("cay_b", "What is.", {}, 1.5); });
-  EXPECT_EQ(
-      metrics.text(),
-      "# HELP cay_a_total How many.\n# TYPE cay_a_total counter\ncay_a_total{state=\"x\\\"\\\\\\n\"} 3\n"
-      "# HELP cay_b What is.\n# TYPE cay_b gauge\ncay_b 1.5\n");
+  EXPECT_EQ(metrics.text(),
+            "# HELP cay_a_total How many.\n# TYPE cay_a_total "
+            "counter\ncay_a_total{state=\"x\\\"\\\\\\n\"} 3\n"
+            "# HELP cay_b What is.\n# TYPE cay_b gauge\ncay_b 1.5\n");
 }
 
 TEST(MetricsTest, HistogramsAddUp) {

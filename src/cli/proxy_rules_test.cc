@@ -66,11 +66,10 @@ TEST(ProxyRulesTest, AWayThatIsSaidKeepsWhatIsKnownOfTheApi) {
   EXPECT_EQ(
       written(using_("github=placeholder")),
       R"([{"name":"github","secret":"github","way":"placeholder","hosts":["api.github.com","github.com"],"headers":[{"name":"Authorization"}],"env":{"GH_TOKEN":"${TOKEN}"}}])");
-  EXPECT_NE(
-      complaint(using_("github=base_url"))
-          .find(
-              "github cannot be used in the way base_url, which its programs do not know: headers, placeholder"),
-      std::string::npos);
+  EXPECT_NE(complaint(using_("github=base_url"))
+                .find("github cannot be used in the way base_url, which its programs do not know: "
+                      "headers, placeholder"),
+            std::string::npos);
 }
 
 TEST(ProxyRulesTest, MethodsAndPathsAreOfAllOfThem) {

@@ -25,9 +25,9 @@ json::object report(json::array items, const char* policy = "packages") {
 TEST(RefusedTest, OneNameWithWhatWouldAllowIt) {
   const auto told = report({line("pypi.org", 0, "not_in_policy", "pypi.org"),
                             line("pypi.org", 443, "not_in_policy", "pypi.org:443")});
-  EXPECT_EQ(
-      refusal_note(told, {kBegan}, {.name = "box"}),
-      "meanwhile its policy refused pypi.org (cay net box tells more; to allow it: cay policy set box --add 'pypi.org')");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}),
+            "meanwhile its policy refused pypi.org (cay net box tells more; to allow it: cay "
+            "policy set box --add 'pypi.org')");
 }
 
 TEST(RefusedTest, APresetThatHasTheHostIsTheCureOnce) {
@@ -99,10 +99,11 @@ TEST(RefusedTest, ManyNamesAreAFewAndANumber) {
     items.emplace_back(line("n" + std::to_string(i) + ".test", 0, "not_in_policy",
                             "n" + std::to_string(i) + ".test"));
   const auto told = report(items);
-  EXPECT_EQ(
-      refusal_note(told, {kBegan}, {.name = "box"}),
-      "meanwhile its policy refused n0.test, n1.test, n2.test, n3.test and 46 more (cay net box tells more; "
-      "to allow it: cay policy set box --add 'n0.test' --add 'n1.test' --add 'n2.test' --add 'n3.test')");
+  EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}),
+            "meanwhile its policy refused n0.test, n1.test, n2.test, n3.test and 46 more (cay net "
+            "box tells more; "
+            "to allow it: cay policy set box --add 'n0.test' --add 'n1.test' --add 'n2.test' --add "
+            "'n3.test')");
   const auto listed = refused_since(told, kBegan);
   ASSERT_EQ(listed.size(), 32U);
   EXPECT_EQ(listed.back().as_object().at("host").as_string(), "n49.test") << "the latest are kept";

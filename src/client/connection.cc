@@ -31,10 +31,10 @@ Connection::Connection(asio::any_io_executor executor, sdk::ClientOptions option
 Result<http::Client*> Connection::http() {
   if (!http_) {
     if (!could_be_key(options_.api_key)) {
-      return Error{
-          Code::kInvalidArgument, "bad_api_key",
-          "the API key (CAY_API_KEY, or the data directory's api-key) holds a line break, or else what no key has: it is one line, as `cay key create` printed it",
-          0};
+      return Error{Code::kInvalidArgument, "bad_api_key",
+                   "the API key (CAY_API_KEY, or the data directory's api-key) holds a line break, "
+                   "or else what no key has: it is one line, as `cay key create` printed it",
+                   0};
     }
     http::ClientOptions options;
     options.url = options_.url;

@@ -11,10 +11,10 @@ namespace {
 // reject the whole request.
 const std::string& text(std::string_view what, const std::string& value) {
   if (codec::is_utf8(value)) return value;
-  throw ApiError(
-      ErrorCode::kInvalidArgument, "invalid_field",
-      std::string(what) +
-          ": is not valid UTF-8, which requests are made of: pass such bytes by stdin or in a file");
+  throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
+                 std::string(what) +
+                     ": is not valid UTF-8, which requests are made of: pass such bytes by stdin "
+                     "or in a file");
 }
 
 json::string text_json(std::string_view what, std::string_view value) {

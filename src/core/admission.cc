@@ -124,9 +124,9 @@ struct Admission::State {
     if (capacity.free_disk_bytes) {
       const std::uint64_t free = capacity.free_disk_bytes();
       if (free < limits.disk_reserve_bytes) {
-        return exhausted(
-            "quota_storage",
-            "storage is exhausted: the host has only left what it keeps back; delete sandboxes, or free disk space");
+        return exhausted("quota_storage",
+                         "storage is exhausted: the host has only left what it keeps back; delete "
+                         "sandboxes, or free disk space");
       }
     }
     return std::nullopt;

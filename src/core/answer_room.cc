@@ -9,10 +9,10 @@ Result<void> AnswerRoom::Part::check(std::uint64_t bytes) const {
   const std::uint64_t others = state_->held - mine;
   const std::uint64_t left = others < state_->most ? state_->most - others : 0;
   if (mine - bytes_ + bytes <= left / 2) return {};
-  return Error{
-      Code::kExhausted, kTooManyAnswers,
-      "your answers that are being made, or that nobody has read yet, are too large together: read them, and try again",
-      0};
+  return Error{Code::kExhausted, kTooManyAnswers,
+               "your answers that are being made, or that nobody has read yet, are too large "
+               "together: read them, and try again",
+               0};
 }
 
 Result<void> AnswerRoom::Part::need(std::uint64_t bytes) {

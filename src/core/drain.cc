@@ -9,10 +9,10 @@ namespace {
 constexpr Millis kAnswerLimit{2'000};  // of a keeper
 
 Error not_operator() {
-  return {
-      Code::kPermissionDenied, "not_operator",
-      "this is for the operator's key: the one in the data directory's api-key, CAY_API_KEY of the daemon, or one made with `cay key create NAME --scope admin`",
-      0};
+  return {Code::kPermissionDenied, "not_operator",
+          "this is for the operator's key: the one in the data directory's api-key, CAY_API_KEY of "
+          "the daemon, or one made with `cay key create NAME --scope admin`",
+          0};
 }
 
 Task<SandboxStats> ask(std::shared_ptr<LiveSandbox> live) {

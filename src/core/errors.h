@@ -17,11 +17,11 @@ inline Error sandbox_not_found(const std::string& ref) {
 // For a key that is for one sandbox and may not list others. It does not show whether another
 // sandbox exists.
 inline Error not_the_only_one(const std::string& ref) {
-  return {
-      Code::kNotFound, "sandbox_not_found",
-      "no sandbox '" + ref +
-          "' for this key, which is for one alone: that is another, or is gone (`cay key ls` tells whoever made the key which)",
-      0};
+  return {Code::kNotFound, "sandbox_not_found",
+          "no sandbox '" + ref +
+              "' for this key, which is for one alone: that is another, or is gone (`cay key ls` "
+              "tells whoever made the key which)",
+          0};
 }
 inline Error snapshot_not_found(const std::string& name) {
   return {Code::kNotFound, "snapshot_not_found",

@@ -67,10 +67,9 @@ Stands of_address(const NetworkDecision& line, const IpAddress& address, const A
   const std::string text = address.text();
   const std::string kind(kind_of(address));
   if (is_cays_own(address))
-    return {
-        "own_address",
-        text +
-            " is Cay's own inside every sandbox: what is there is reached without a rule, and nothing else can be"};
+    return {"own_address", text +
+                               " is Cay's own inside every sandbox: what is there is reached "
+                               "without a rule, and nothing else can be"};
   if (is_never_opened(address))
     return {"never_reached", text + " is " + kind + ", which is reached by no rule and no setting"};
   const std::string add = "add \"" + text + "\" to network.networks in the daemon's settings";
@@ -93,41 +92,55 @@ Stands of_address(const NetworkDecision& line, const IpAddress& address, const A
 std::string_view of_broker(std::string_view reason) {
   constexpr std::pair<std::string_view, std::string_view> kSays[] = {
       {"token_unknown",
-       "it came without the token of its proxy rule: programs take that from the variable that the rule sets (cay proxy SANDBOX)"},
+       "it came without the token of its proxy rule: programs take that from the variable that the "
+       "rule sets (cay proxy SANDBOX)"},
       {"no_such_rule", "no proxy rule is for it, or not any more: cay proxy SANDBOX"},
       {"rules_unknown",
-       "the broker did not know the sandbox's proxy rules: try again; else DATA/broker.log and `cay doctor` tell why"},
+       "the broker did not know the sandbox's proxy rules: try again; else DATA/broker.log and "
+       "`cay doctor` tell why"},
       {"rule_changed", "it was open while its proxy rule or secret was changed: open it again"},
       {"bad_request",
        "the request is not as servers read it: mend the client, and send a body by POST"},
       {"path_not_in_rule",
-       "its proxy rules have not that path: ask for another, or give another rule (cay proxy SANDBOX)"},
+       "its proxy rules have not that path: ask for another, or give another rule (cay proxy "
+       "SANDBOX)"},
       {"method_not_in_rule",
-       "its proxy rules have not that method: ask by another, or give another rule (cay proxy SANDBOX)"},
+       "its proxy rules have not that method: ask by another, or give another rule (cay proxy "
+       "SANDBOX)"},
       {"ambiguous_path",
-       "its path could be read as another: write it plainly, without `//`, `\\` and escaped slashes, dots and percent signs"},
+       "its path could be read as another: write it plainly, without `//`, `\\` and escaped "
+       "slashes, dots and percent signs"},
       {"method_overridden",
-       "it asked to be taken for another request than it is: ask by the method and the path that are meant"},
+       "it asked to be taken for another request than it is: ask by the method and the path that "
+       "are meant"},
       {"secret_gone",
-       "the secret of its proxy rule was removed: `cay secret set` it again, or take the rule away (cay proxy SANDBOX)"},
+       "the secret of its proxy rule was removed: `cay secret set` it again, or take the rule away "
+       "(cay proxy SANDBOX)"},
       {"secret_unusable",
        "the vault cannot open the secret of its proxy rule: give the value again (cay secret set)"},
       {"secret_withdrawn",
-       "the secret of its proxy rule was removed, or was being changed: try again; `cay secret ls` lists them"},
+       "the secret of its proxy rule was removed, or was being changed: try again; `cay secret ls` "
+       "lists them"},
       {"host_mismatch",
        "the request named another host than its connection was for: one host for one connection"},
       {"secret_reflected",
-       "the server's answer held the secret: do not trust that server, and set another value (cay secret set)"},
+       "the server's answer held the secret: do not trust that server, and set another value (cay "
+       "secret set)"},
       {"answer_unreadable",
-       "the server packed its answer although it was asked not to, and a secret could be in it: nothing helps at that server"},
+       "the server packed its answer although it was asked not to, and a secret could be in it: "
+       "nothing helps at that server"},
       {"answer_partial",
-       "the server answered with a part although it was asked for the whole: nothing helps at that server"},
+       "the server answered with a part although it was asked for the whole: nothing helps at that "
+       "server"},
       {"authority_not_trusted",
-       "the client inside does not trust the sandbox's own authority, or spoke no TLS: look at its settings for certificates; one that pins them needs a proxy rule of way base_url"},
+       "the client inside does not trust the sandbox's own authority, or spoke no TLS: look at its "
+       "settings for certificates; one that pins them needs a proxy rule of way base_url"},
       {"tls_untrusted",
-       "the server's certificate is not trusted: the operator names its authority's file in vault.ca_file, or whose server it is mends it"},
+       "the server's certificate is not trusted: the operator names its authority's file in "
+       "vault.ca_file, or whose server it is mends it"},
       {"vault_unavailable",
-       "the broker, which keeps secrets, did not answer: it is started again by itself; else DATA/broker.log and `cay doctor` tell why"},
+       "the broker, which keeps secrets, did not answer: it is started again by itself; else "
+       "DATA/broker.log and `cay doctor` tell why"},
   };
   for (const auto& [of, says] : kSays) {
     if (of == reason) return says;
@@ -141,18 +154,18 @@ Stands of_denial(const std::string& rule) {
   // "@packages: !a.test": of a policy that has a name.
   const std::string own = rule.substr(0, rule.find(": "));
   if (own.starts_with('@'))
-    return {
-        kKind,
-        "a policy of the sandbox's refuses it, whatever is added: cay policy set SANDBOX RULE…, without " +
-            own};
+    return {kKind,
+            "a policy of the sandbox's refuses it, whatever is added: cay policy set SANDBOX "
+            "RULE…, without " +
+                own};
   if (!own.empty())
-    return {
-        kKind,
-        "a rule of the sandbox's own refuses it, whatever is added: cay policy set SANDBOX --remove '" +
-            own + "'"};
-  return {
-      kKind,
-      "the sandbox's policy refuses it, whatever is added: `cay policy get SANDBOX` lists its rules"};
+    return {kKind,
+            "a rule of the sandbox's own refuses it, whatever is added: cay policy set SANDBOX "
+            "--remove '" +
+                own + "'"};
+  return {kKind,
+          "the sandbox's policy refuses it, whatever is added: `cay policy get SANDBOX` lists its "
+          "rules"};
 }
 
 // Returns what no rule can change, before one is searched.
@@ -169,9 +182,9 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
                               ", with its secret: no rule goes beside it (cay proxy SANDBOX)"};
   }
   if (line.reason == "fenced")
-    return {
-        "proxy_rule",
-        "a fence is for it, and lets nobody past: by TLS that names the host, to its port (cay proxy SANDBOX)"};
+    return {"proxy_rule",
+            "a fence is for it, and lets nobody past: by TLS that names the host, to its port (cay "
+            "proxy SANDBOX)"};
   const bool was_special = line.reason == "private_address";
   auto address = IpAddress::parse(line.address);
   if (!address) address = IpAddress::parse(line.host);
@@ -180,20 +193,20 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
   if (address && !is_open && (is_cays_own(*address) || was_special || !is_reached))
     return of_address(line, *address, around);
   if (was_special && !address)
-    return {
-        "special_address",
-        "its name led to no public address when it was tried: the operator alone opens others, in network.networks"};
+    return {"special_address",
+            "its name led to no public address when it was tried: the operator alone opens others, "
+            "in network.networks"};
   if (line.reason == "policy_not_allowed") {
-    return {
-        "operator",
-        "forbidden by the operator, who allows the sandbox's policy no more: ask for it in network.policies, or choose another"};
+    return {"operator",
+            "forbidden by the operator, who allows the sandbox's policy no more: ask for it in "
+            "network.policies, or choose another"};
   }
   if (line.reason == "too_many_connections" || line.reason == "too_many_new_connections")
     return {"limit", "no rule's doing: it takes fewer connections at once"};
   if (line.reason == "bytes_used_up") {
-    return {
-        "limit",
-        "no rule's doing: the operator gives each sandbox so many bytes (network.sandbox_sent_bytes, network.sandbox_received_bytes)"};
+    return {"limit",
+            "no rule's doing: the operator gives each sandbox so many bytes "
+            "(network.sandbox_sent_bytes, network.sandbox_received_bytes)"};
   }
   return {};
 }

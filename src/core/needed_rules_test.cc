@@ -192,10 +192,10 @@ TEST_F(AdviceTest, ThisHostsOwnAddressIsOpenedByItselfAlone) {
   for (const char* reason : {"private_address", "not_in_policy"}) {
     const auto line = advised(refused("10.77.5.1", 80, reason, "10.77.5.1"));
     EXPECT_EQ(line.in_the_way, "special_address");
-    EXPECT_NE(
-        line.advice.find(
-            "10.77.5.1 is this host's own address, which the operator alone opens: add \"10.77.5.1\" to network.networks in the daemon's settings by itself"),
-        std::string::npos)
+    EXPECT_NE(line.advice.find(
+                  "10.77.5.1 is this host's own address, which the operator alone opens: add "
+                  "\"10.77.5.1\" to network.networks in the daemon's settings by itself"),
+              std::string::npos)
         << line.advice;
     EXPECT_EQ(kind(refused("own.test", 80, reason, "10.77.5.1")), "special_address");
   }

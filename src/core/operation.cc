@@ -108,11 +108,10 @@ std::vector<Cay::Check> Core::readiness() {
   out.push_back(
       {"default_snapshot", found,
        found ? "" : "the default snapshot is not ready: restart the daemon, and see its log"});
-  out.push_back(
-      {"admitting", !jobs_.draining,
-       jobs_.draining
-           ? "draining: the operator empties this host, nothing new begins on it until `cay drain --undo`"
-           : ""});
+  out.push_back({"admitting", !jobs_.draining,
+                 jobs_.draining ? "draining: the operator empties this host, nothing new begins on "
+                                  "it until `cay drain --undo`"
+                                : ""});
   out.push_back({"serving", !jobs_.closing, jobs_.closing ? "the daemon is ending" : ""});
   return out;
 }

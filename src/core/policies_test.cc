@@ -155,11 +155,11 @@ TEST_F(PoliciesTest, ATrialSaysByWhichRule) {
             "refused where it leads to an address in 203.0.113.0/24");
   EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test", 22)->note,
             "let through where it leads to an address in 198.51.100.0/24");
-  EXPECT_EQ(
-      tried("a.test, !203.0.113.0/28, !203.0.113.16/28, !203.0.113.32/28, !203.0.113.48/28",
-            "a.test")
-          ->note,
-      "refused where it leads to an address in 203.0.113.0/28, 203.0.113.16/28, 203.0.113.32/28 and others");
+  EXPECT_EQ(tried("a.test, !203.0.113.0/28, !203.0.113.16/28, !203.0.113.32/28, !203.0.113.48/28",
+                  "a.test")
+                ->note,
+            "refused where it leads to an address in 203.0.113.0/28, 203.0.113.16/28, "
+            "203.0.113.32/28 and others");
   EXPECT_EQ(tried("a.test, 198.51.100.0/24:22", "a.test")->note, "") << "it is let through by name";
   EXPECT_EQ(tried("a.test, !203.0.113.0/24", "b.test")->note, "") << "its name is not looked up";
   ASSERT_TRUE(create("box"));

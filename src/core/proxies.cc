@@ -24,11 +24,11 @@ Error unsupported() {
 Error unusable(const std::vector<std::string>& rules) {
   std::string names;
   for (const std::string& name : rules) names += (names.empty() ? "'" : ", '") + name + "'";
-  return {
-      Code::kPermissionDenied, "secret_unusable",
-      "proxy rule " + names +
-          ": the vault cannot open the secret: give its value again (cay secret set); the sandbox's other rules are in force",
-      0};
+  return {Code::kPermissionDenied, "secret_unusable",
+          "proxy rule " + names +
+              ": the vault cannot open the secret: give its value again (cay secret set); the "
+              "sandbox's other rules are in force",
+          0};
 }
 
 }  // namespace
@@ -101,7 +101,8 @@ asio::awaitable<void> Proxies::tell_every_broker() {
     if (failed == kTellFailed &&
         (!secrets_.empty() || std::ranges::any_of(registry_->entries(), has_rules))) {
       jobs_.warn(
-          "the broker is not told which secrets sandboxes may use, and goes by what it was told last; this is tried until it is: " +
+          "the broker is not told which secrets sandboxes may use, and goes by what it was told "
+          "last; this is tried until it is: " +
           met.error().message);
     }
     co_await sleep_for(pause);
@@ -147,10 +148,9 @@ Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant,
     const auto& hosts = rule.hosts.empty() ? allowed : rule.hosts;
     if (rule.way == ProxyWay::kBaseUrl &&
         (hosts.empty() || parse_proxy_host(hosts.front())->wildcard())) {
-      return invalid(
-          "invalid_proxy_rule",
-          "proxy rule '" + rule.name +
-              "': of way base_url the first host is the one that is asked: it must be an exact one");
+      return invalid("invalid_proxy_rule", "proxy rule '" + rule.name +
+                                               "': of way base_url the first host is the one that "
+                                               "is asked: it must be an exact one");
     }
     const auto old = std::ranges::find_if(before, [&](const ProxyRule& one) {
       return one.name == rule.name && one.secret == rule.secret && one.way == rule.way;

@@ -115,9 +115,9 @@ TEST_F(QuotaTest, WhatTheOthersHoldIsToldToTheOperatorAlone) {
   ASSERT_TRUE(run(core->sandboxes().create(bob, std::move(large), CreateOptions{})));
   const auto refused = create("mine", {.timeout = milliseconds(20)});
   EXPECT_EQ(refused.error().reason, "quota_memory");
-  EXPECT_EQ(
-      refused.error().message,
-      "memory is exhausted: asked 2048 MiB, which the host has not left; stop sandboxes, or ask for less");
+  EXPECT_EQ(refused.error().message,
+            "memory is exhausted: asked 2048 MiB, which the host has not left; stop sandboxes, or "
+            "ask for less");
   Principal root = alice;
   root.scope = KeyScope::kAdmin;
   const auto told =

@@ -9,9 +9,9 @@ namespace {
 
 Result<std::vector<std::string>> checked_hosts(const std::vector<std::string>& hosts) {
   if (hosts.empty() || hosts.size() > kMostSecretHosts) {
-    return invalid(
-        "invalid_secret",
-        "a secret has 1 to 64 hosts that it may be sent to, such as api.example.com, *.example.com or host:8443");
+    return invalid("invalid_secret",
+                   "a secret has 1 to 64 hosts that it may be sent to, such as api.example.com, "
+                   "*.example.com or host:8443");
   }
   std::vector<std::string> out;
   for (const std::string& text : hosts) {
@@ -49,9 +49,9 @@ Task<SecretInfo> SecretVerbs::set_job(Principal who, std::string name,
                                       std::optional<std::vector<std::string>> hosts,
                                       std::string box) {
   if (!is_secret_name(name)) {
-    co_return invalid(
-        "invalid_secret",
-        "a secret's name has 1 to 63 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
+    co_return invalid("invalid_secret",
+                      "a secret's name has 1 to 63 letters, digits, '.', '_' or '-', and begins "
+                      "with none of '.' and '-'");
   }
   CAY_CO_TRY(Vault* const vault, proxies_.vault());
   auto turn = co_await changing_.lock();

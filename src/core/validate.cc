@@ -48,10 +48,10 @@ Result<void> check_labels(const std::map<std::string, std::string>& labels) {
   for (const auto& [key, value] : labels) {
     if (key.empty() || key.size() > kMaxLabelKey || value.size() > kMaxLabelValue ||
         has_control(key) || has_control(value)) {
-      return invalid(
-          "invalid_labels",
-          "a label's key has 1 to 128 bytes and its value at most 1024, without control characters: '" +
-              key.substr(0, kMaxLabelKey) + "'");
+      return invalid("invalid_labels",
+                     "a label's key has 1 to 128 bytes and its value at most 1024, without control "
+                     "characters: '" +
+                         key.substr(0, kMaxLabelKey) + "'");
     }
     total += key.size() + value.size();
   }
@@ -289,9 +289,9 @@ Result<void> check_size(const CommandSpec& spec) {
 
 Result<void> check_command_id(const CommandId& id) {
   if (is_valid_command_id(id.get())) return {};
-  return invalid(
-      "invalid_command_id",
-      "a command's id has 1 to 128 letters, digits, '.', '_' or '-', and begins with none of '.' and '-'");
+  return invalid("invalid_command_id",
+                 "a command's id has 1 to 128 letters, digits, '.', '_' or '-', and begins with "
+                 "none of '.' and '-'");
 }
 
 Result<void> check_signal(int signal) {

@@ -182,7 +182,8 @@ TEST(ConnectionSharesTest, OfConnectionsThatAreAllAtWorkTheNewestIsGivenUp) {
   for (int i = 0; i < 3; ++i) {
     sockets.push_back(std::make_unique<RawClient>(server.port()));
     sockets.back()->send(
-        "GET /hold/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "GET /hold/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "
+        "websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     ASSERT_TRUE(sockets.back()->read_until("\r\n\r\n").starts_with("HTTP/1.1 101"));
   }

@@ -90,7 +90,8 @@ TEST(PipedBodyTest, AChunkedOneIsRead) {
       [&](std::shared_ptr<Exchange> exchange) { return take_body(std::move(exchange), seen); });
   RawClient client(server.port());
   client.send(
-      "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+      "PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_NE(client.read_answer().find("taken"), std::string::npos);
   EXPECT_EQ(seen.bytes, "abcde");
   EXPECT_EQ(seen.piped, 0U);

@@ -55,13 +55,13 @@ Task<void> Tls::handshake(Channel& channel, std::string host) {
   if (!error) co_return Result<void>();
   const long verdict = SSL_get_verify_result(ssl);
   if (verdict != X509_V_OK) {
-    co_return Error{
-        Code::kUnavailable, "tls_untrusted",
-        "the certificate of " + host +
-            " is not trusted: " + X509_verify_cert_error_string(verdict) +
-            ". For an authority of your own, name its file: CAY_CA_FILE for the daemon's, vault.ca_file for servers of proxy rules, "
-            "langsmith.upstream_ca_file for LangSmith's",
-        0};
+    co_return Error{Code::kUnavailable, "tls_untrusted",
+                    "the certificate of " + host +
+                        " is not trusted: " + X509_verify_cert_error_string(verdict) +
+                        ". For an authority of your own, name its file: CAY_CA_FILE for the "
+                        "daemon's, vault.ca_file for servers of proxy rules, "
+                        "langsmith.upstream_ca_file for LangSmith's",
+                    0};
   }
   co_return Error{Code::kUnavailable, "tls_failed",
                   "no TLS with " + host + ": " + error.message() + " (does that port speak TLS?)",

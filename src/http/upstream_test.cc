@@ -87,9 +87,9 @@ TEST_F(UpstreamTest, TheRequestIsFramedByUs) {
   request.headers.add("A", "1");
   request.chunked = true;
   ask(std::move(request));
-  EXPECT_EQ(
-      script->heard,
-      "POST /a?b=%2f HTTP/1.1\r\nHost: x\r\nA: 1\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(script->heard,
+            "POST /a?b=%2f HTTP/1.1\r\nHost: x\r\nA: 1\r\nConnection: close\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n");
   script->heard.clear();
   EXPECT_TRUE(cay::testing::run(loop, upstream.send("hello")));
   EXPECT_TRUE(cay::testing::run(loop, upstream.send("")));
@@ -158,8 +158,9 @@ TEST_F(UpstreamTest, AHeadAloneHasItsLengthAndNoBody) {
   EXPECT_EQ(body(), "");
 }
 TEST_F(UpstreamTest, InterimAnswersArePassedOver) {
-  const auto got = answer(
-      {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"});
+  const auto got =
+      answer({"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 "
+              "204 No Content\r\n\r\n"});
   ASSERT_TRUE(got);
   EXPECT_EQ(got->status, 204);
 }

@@ -308,7 +308,8 @@ TEST_F(WsFixture, ARefusedUpgradeIsAnOrdinaryAnswer) {
   TestServer server(handler);
   RawClient client(server.port());
   client.send(
-      "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8\r\n\r\n");
+      "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: "
+      "websocket\r\nSec-WebSocket-Version: 8\r\n\r\n");
   EXPECT_TRUE(client.read_answer().starts_with("HTTP/1.1 400 "));
   client.send("GET /again HTTP/1.1\r\nHost: x\r\n\r\n");  // the connection lives on
   EXPECT_TRUE(client.read_answer().starts_with("HTTP/1.1 400 "));

@@ -339,7 +339,8 @@ void Command::classify(const Exit& exit, wire::CommandMsg& record) {
     if (ours && cause_ == Cause::kInputLost) {
       record.signal = 0;
       record.reason =
-          "input lost: the daemon ended before all of the command's input was written, so it was ended";
+          "input lost: the daemon ended before all of the command's input was written, so it was "
+          "ended";
       return set(CommandState::kLost);
     }
     if (ours) {

@@ -85,19 +85,19 @@ Result<UniqueFd> open_path(int dir, const char* path, int flags, const std::stri
     const bool magic =
         !unfollowed && (open_by(dir, path, O_PATH | (flags & O_NOFOLLOW), 0) || errno != ELOOP);
     if (!magic) return file_error(ELOOP, shown);
-    return Error{
-        Code::kPermissionDenied, "permission_denied",
-        shown +
-            ": permission denied: a link of /proc leads there by a process's descriptors, not by a path; name the file by its own path",
-        ELOOP};
+    return Error{Code::kPermissionDenied, "permission_denied",
+                 shown +
+                     ": permission denied: a link of /proc leads there by a process's descriptors, "
+                     "not by a path; name the file by its own path",
+                 ELOOP};
   }
   if (!file) return file_error(errno, shown);
   if (is_own_proc_entry(file.get())) {
-    return Error{
-        Code::kPermissionDenied, "permission_denied",
-        shown +
-            ": permission denied: in /proc that is the file operation itself, no process of the sandbox's",
-        EACCES};
+    return Error{Code::kPermissionDenied, "permission_denied",
+                 shown +
+                     ": permission denied: in /proc that is the file operation itself, no process "
+                     "of the sandbox's",
+                 EACCES};
   }
   return file;
 }

@@ -29,12 +29,12 @@ Result<unsigned> try_guest_filters(Profile profile, unsigned most) {
 }
 
 Error no_filter_room() {
-  return {
-      Code::kUnavailable, "no_filter_room",
-      "the host's kernel takes no further filter of system calls: its room for compiled ones is used up "
-      "(net.core.bpf_jit_limit). "
-      "Raise it, or end sandboxes; `cay doctor` tells what is left",
-      0};
+  return {Code::kUnavailable, "no_filter_room",
+          "the host's kernel takes no further filter of system calls: its room for compiled ones "
+          "is used up "
+          "(net.core.bpf_jit_limit). "
+          "Raise it, or end sandboxes; `cay doctor` tells what is left",
+          0};
 }
 
 }  // namespace cay::keeper

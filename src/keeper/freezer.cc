@@ -30,10 +30,10 @@ void Freezer::freeze(Done done) {
   }
   deadline_ = loop_.after(kLimitMs, [this] {
     thaw_all();
-    finish(Error{
-        Code::kDeadlineExceeded, "pause_timeout",
-        "a process in the sandbox waits in the kernel and could not be held still in 5 s: it runs on; try again",
-        0});
+    finish(Error{Code::kDeadlineExceeded, "pause_timeout",
+                 "a process in the sandbox waits in the kernel and could not be held still in 5 s: "
+                 "it runs on; try again",
+                 0});
   });
   loop_.defer([this] { check(); });
 }

@@ -97,13 +97,12 @@ TEST_F(SandboxedTest, TimeoutAndKillReachWhatLeftTheGroup) {
   EXPECT_EQ(client->run(shell("d", "ps ax | grep -c '[s]leep 601'")).out, "1\n");
   // After the leader's end, kill by its id reaches the rest of the tree.
   EXPECT_EQ(type_of(client->call(Type::kKill, wire::Kill{"c", 0, "client"})), Type::kOk);
-  EXPECT_EQ(
-      client
-          ->run(shell(
-              "e",
-              "for i in $(seq 100); do ps ax | grep -q '[s]leep 601' || break; sleep 0.02; done; ps ax | grep -c '[s]leep 601'"))
-          .out,
-      "0\n");
+  EXPECT_EQ(client
+                ->run(shell("e",
+                            "for i in $(seq 100); do ps ax | grep -q '[s]leep 601' || break; sleep "
+                            "0.02; done; ps ax | grep -c '[s]leep 601'"))
+                .out,
+            "0\n");
 }
 
 // Fills the table and keeps it full: a shell would end at the first fork that fails.

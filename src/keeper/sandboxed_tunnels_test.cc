@@ -110,11 +110,11 @@ TEST_F(SandboxedTunnelsTest, ManyConnectionsAtOnce) {
 // Root inside kills and stops all it can see: what makes the sockets is not among it.
 TEST_F(SandboxedTunnelsTest, AHostileRootSeesNothingToStop) {
   const std::uint16_t port = serve();
-  client->start(shell(
-      "attack",
-      "for i in 1 2 3; do (while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; "
-      "case $(cat /proc/$p/comm 2>/dev/null) in sh|python3|cat|\"\") ;; *) kill -STOP $p 2>/dev/null;; "
-      "esac; done; done) & done; wait"));
+  client->start(shell("attack",
+                      "for i in 1 2 3; do (while :; do for p in /proc/[0-9]*; do p=${p#/proc/}; "
+                      "case $(cat /proc/$p/comm 2>/dev/null) in sh|python3|cat|\"\") ;; *) kill "
+                      "-STOP $p 2>/dev/null;; "
+                      "esac; done; done) & done; wait"));
   for (int i = 0; i < 40; ++i) EXPECT_EQ(connect(port), "inside, from 127.0.0.1");
   client->call(Type::kKill, wire::Kill{"attack", 0, "client"});
 }

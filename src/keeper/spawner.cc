@@ -221,13 +221,11 @@ void Spawner::replace(Attempt& attempt) {
                  "the sandbox is out of memory: nothing can be started in it until some is freed",
                  ENOMEM});
   } else if (++attempt.tries >= kTries) {
-    finish(
-        attempt,
-        Error{
-            Code::kUnavailable, "start_interfered",
-            "processes inside the sandbox stop or kill every command before it begins: end them, or "
-            "restart the sandbox",
-            0});
+    finish(attempt, Error{Code::kUnavailable, "start_interfered",
+                          "processes inside the sandbox stop or kill every command before it "
+                          "begins: end them, or "
+                          "restart the sandbox",
+                          0});
   } else if (auto error = launch(attempt)) {
     finish(attempt, std::move(*error));
   }
@@ -319,10 +317,10 @@ Error Spawner::failure(const Attempt& attempt) const {
               "\"" + name + "\" cannot be executed: " + why, err};
     }
     if (err == E2BIG) {
-      return {
-          Code::kInvalidArgument, "arguments_too_long",
-          "the command's arguments and environment are longer than this host takes: upload them as a file",
-          err};
+      return {Code::kInvalidArgument, "arguments_too_long",
+              "the command's arguments and environment are longer than this host takes: upload "
+              "them as a file",
+              err};
     }
     return {Code::kInternal, "start_failed", "execute \"" + name + "\": " + why, err};
   }

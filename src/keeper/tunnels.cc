@@ -216,12 +216,10 @@ void Tunnels::flush(const FlowPtr& flow) {
 void Tunnels::limit_rest(const FlowPtr& flow) {
   if (!flow->daemon_eof || !flow->guest_eof) return;
   flow->deadline = loop_.after(kLingerMs, [this, flow] {
-    fail(
-        flow,
-        Error{
-            Code::kDeadlineExceeded, "tunnel_lingered",
-            "both sides of the tunnel have ended, and the program inside takes no more of what was sent",
-            0});
+    fail(flow, Error{Code::kDeadlineExceeded, "tunnel_lingered",
+                     "both sides of the tunnel have ended, and the program inside takes no more of "
+                     "what was sent",
+                     0});
   });
 }
 

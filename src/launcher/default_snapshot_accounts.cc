@@ -18,7 +18,8 @@ constexpr std::string_view kBasePasswd =
     "daemon:*:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
     "nobody:*:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
 constexpr std::string_view kBaseGroup =
-    "root:*:0:\ndaemon:*:1:\ntty:*:5:\nsudo:*:27:\nshadow:*:42:\nutmp:*:43:\nstaff:*:50:\nusers:*:100:\nnogroup:*:65534:\n";
+    "root:*:0:\ndaemon:*:1:\ntty:*:5:\nsudo:*:27:\nshadow:*:42:\nutmp:*:43:\nstaff:*:50:\nusers:*:"
+    "100:\nnogroup:*:65534:\n";
 
 // Accounts that packages make for themselves. The package database lists these packages as
 // installed, so their maintainer scripts expect the accounts. An account that is not here may be an

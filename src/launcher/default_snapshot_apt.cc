@@ -167,7 +167,8 @@ std::string stanza(const std::optional<Mirror>& mirror, const std::string& suite
 }
 
 constexpr const char* kNone =
-    "# The host's own package sources name no mirror of the distribution that could be taken over (cay doctor says\n"
+    "# The host's own package sources name no mirror of the distribution that could be taken over "
+    "(cay doctor says\n"
     "# so): write one here to install packages.\n";
 
 }  // namespace

@@ -29,19 +29,21 @@ TEST(AptSourcesTest, TheHostsMirrorIsUsed) {
   const std::string got = from_lines(
       "# deb http://commented.test/debian bookworm main\n"
       "deb-src http://src.test/debian bookworm main\n"
-      "deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] https://mirror.test:8443/pub/debian/ bookworm main contrib # near\n"
+      "deb [arch=amd64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+      "https://mirror.test:8443/pub/debian/ bookworm main contrib # near\n"
       "deb http://security.test/debian-security bookworm-security main non-free-firmware\n");
-  EXPECT_NE(
-      got.find(
-          "URIs: https://mirror.test:8443/pub/debian/\nSuites: bookworm bookworm-updates\nComponents: main contrib\n"),
-      std::string::npos)
+  EXPECT_NE(got.find("URIs: https://mirror.test:8443/pub/debian/\nSuites: bookworm "
+                     "bookworm-updates\nComponents: main contrib\n"),
+            std::string::npos)
       << got;
   EXPECT_NE(got.find("URIs: http://security.test/debian-security\n"), std::string::npos) << got;
   EXPECT_EQ(got.find("src.test"), std::string::npos);
   EXPECT_EQ(got.find("commented"), std::string::npos);
   const std::string stanzas = from_stanzas(
-      "Enabled: no\nTypes: deb\nURIs: http://off.test/debian\nSuites: bookworm\nComponents: main\n\n"
-      "Types: deb deb-src\nuris: ftp://x.test/debian\n http://mirror.test/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"
+      "Enabled: no\nTypes: deb\nURIs: http://off.test/debian\nSuites: bookworm\nComponents: "
+      "main\n\n"
+      "Types: deb deb-src\nuris: ftp://x.test/debian\n http://mirror.test/debian\nSuites: bookworm "
+      "bookworm-updates\nComponents: main\n"
       "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n");
   EXPECT_NE(stanzas.find("URIs: http://mirror.test/debian\n"), std::string::npos) << stanzas;
   EXPECT_EQ(stanzas.find("debian-security"), std::string::npos) << "the host has none";
@@ -54,18 +56,16 @@ TEST(AptSourcesTest, TheOperatorsArchiveStandsInThePlaceOfTheHosts) {
        "deb http://mirror.test/debian bookworm main contrib\n"
        "deb http://security.test/debian-security bookworm-security main\n"}};
   const std::string got = apt_sources(kDebian, host, "http://corp.test/v2/debian");
-  EXPECT_NE(
-      got.find(
-          "URIs: http://corp.test/v2/debian\nSuites: bookworm bookworm-updates\nComponents: main contrib\n"),
-      std::string::npos)
+  EXPECT_NE(got.find("URIs: http://corp.test/v2/debian\nSuites: bookworm "
+                     "bookworm-updates\nComponents: main contrib\n"),
+            std::string::npos)
       << got;
   EXPECT_NE(got.find("URIs: http://security.test/debian-security\n"), std::string::npos) << got;
   EXPECT_EQ(got.find("mirror.test"), std::string::npos) << got;
   const std::string alone = apt_sources(kDebian, {}, "http://corp.test/v2/debian");
-  EXPECT_NE(
-      alone.find(
-          "URIs: http://corp.test/v2/debian\nSuites: bookworm bookworm-updates\nComponents: main\n"),
-      std::string::npos)
+  EXPECT_NE(alone.find("URIs: http://corp.test/v2/debian\nSuites: bookworm "
+                       "bookworm-updates\nComponents: main\n"),
+            std::string::npos)
       << alone;
   EXPECT_EQ(apt_sources("ID=fedora\nVERSION_CODENAME=x\n", {}, "http://corp.test/v2/debian"), "");
 }

@@ -167,9 +167,9 @@ Result<void> write_apt(TreeWriter& tree, const std::string& archive_url) {
         "etc/apt/sources.list.d/" + os_release_value(os_release, "ID") + ".sources", sources));
   }
   // Nobody is there to answer a question about a changed configuration file.
-  return tree.make_file(
-      "etc/apt/apt.conf.d/90cay",
-      "DPkg::Options { \"--force-confdef\"; \"--force-confold\"; };\nAPT::Periodic::Enable \"0\";\n");
+  return tree.make_file("etc/apt/apt.conf.d/90cay",
+                        "DPkg::Options { \"--force-confdef\"; \"--force-confold\"; "
+                        "};\nAPT::Periodic::Enable \"0\";\n");
 }
 
 Result<void> write_accounts(TreeWriter& tree) {
@@ -192,17 +192,22 @@ Result<void> write_pam(TreeWriter& tree) {
   };
   const Stack stacks[] = {
       {"common-auth",
-       "auth [success=1 default=ignore] pam_unix.so nullok\nauth requisite pam_deny.so\nauth required pam_permit.so\n"},
+       "auth [success=1 default=ignore] pam_unix.so nullok\nauth requisite pam_deny.so\nauth "
+       "required pam_permit.so\n"},
       {"common-account",
-       "account [success=1 new_authtok_reqd=done default=ignore] pam_unix.so\naccount requisite pam_deny.so\n"
+       "account [success=1 new_authtok_reqd=done default=ignore] pam_unix.so\naccount requisite "
+       "pam_deny.so\n"
        "account required pam_permit.so\n"},
       {"common-password",
-       "password [success=1 default=ignore] pam_unix.so obscure yescrypt\npassword requisite pam_deny.so\n"
+       "password [success=1 default=ignore] pam_unix.so obscure yescrypt\npassword requisite "
+       "pam_deny.so\n"
        "password required pam_permit.so\n"},
       {"common-session",
-       "session [default=1] pam_permit.so\nsession requisite pam_deny.so\nsession required pam_permit.so\nsession required pam_unix.so\n"},
+       "session [default=1] pam_permit.so\nsession requisite pam_deny.so\nsession required "
+       "pam_permit.so\nsession required pam_unix.so\n"},
       {"common-session-noninteractive",
-       "session [default=1] pam_permit.so\nsession requisite pam_deny.so\nsession required pam_permit.so\nsession required pam_unix.so\n"},
+       "session [default=1] pam_permit.so\nsession requisite pam_deny.so\nsession required "
+       "pam_permit.so\nsession required pam_unix.so\n"},
   };
   for (const Stack& stack : stacks) {
     CAY_CHECK(tree.make_file(std::string("etc/pam.d/") + stack.name, stack.text));

@@ -77,7 +77,8 @@ class DefaultSnapshotTest : public ::testing::Test {
 
     put("etc/passwd",
         "root:x:0:0:The Boss,,,:/root:/bin/bash\nalice:x:1001:1001:Alice:/home/alice:/bin/zsh\n"
-        "messagebus:x:100:102::/nonexistent:/usr/sbin/nologin\nbackupjob:x:990:990::/srv/backup:/bin/sh\n");
+        "messagebus:x:100:102::/nonexistent:/usr/sbin/nologin\nbackupjob:x:990:990::/srv/backup:/"
+        "bin/sh\n");
     put("etc/group", "root:x:0:\nsudo:x:27:alice\nwheelies:x:1002:alice\nmessagebus:x:102:\n");
     put("etc/shadow", std::string("root:") + kSecret + ":1:::::\n", 0640);
     fs::create_symlink("../usr/lib/os-release", host_ / "etc/os-release");
@@ -205,9 +206,9 @@ TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {
   EXPECT_EQ(slurp(root / "etc/pip.conf").find("trusted-host"), std::string::npos);
   EXPECT_NE(slurp(root / "usr/etc/npmrc").find("registry=https://mirror.test/npm\n"),
             std::string::npos);
-  EXPECT_EQ(
-      slurp(root / ".cargo/config.toml"),
-      "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = \"sparse+https://mirror.test/crates/\"\n");
+  EXPECT_EQ(slurp(root / ".cargo/config.toml"),
+            "[source.crates-io]\nreplace-with = \"mirror\"\n\n[source.mirror]\nregistry = "
+            "\"sparse+https://mirror.test/crates/\"\n");
   for (const char* home : {"root", "home/user", "etc/skel"}) {
     EXPECT_EQ(slurp(root / home / ".config/go/env"), "GOPROXY=https://mirror.test/go,direct\n")
         << home;

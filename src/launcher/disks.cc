@@ -63,11 +63,11 @@ Result<void> check_pool_file(int fd) {
   if (::fstat(fd, &info) != 0) return Error::from_errno(errno, "stat pool.img");
   if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & 077) != 0 ||
       info.st_nlink != 1) {
-    return Error{
-        Code::kPermissionDenied, "unsafe_pool",
-        "DATA/pool.img is not a plain file of root's with mode 0600: it was put there by somebody else; move it "
-        "away and start again",
-        0};
+    return Error{Code::kPermissionDenied, "unsafe_pool",
+                 "DATA/pool.img is not a plain file of root's with mode 0600: it was put there by "
+                 "somebody else; move it "
+                 "away and start again",
+                 0};
   }
   return {};
 }

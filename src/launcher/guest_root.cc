@@ -151,10 +151,10 @@ Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd dis
   struct statfs facts{};
   if (::fstatfs(root_.get(), &facts) != 0) return failed("look at the overlay");
   if ((facts.f_flags & ST_RDONLY) != 0) {
-    return Error{
-        Code::kExhausted, "disk_read_only",
-        "the kernel gives the sandbox's disk read-only: is the data directory's file system full or broken?",
-        EROFS};
+    return Error{Code::kExhausted, "disk_read_only",
+                 "the kernel gives the sandbox's disk read-only: is the data directory's file "
+                 "system full or broken?",
+                 EROFS};
   }
   return {};
 }

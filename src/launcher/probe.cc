@@ -67,10 +67,10 @@ Feature kernel_defects() {
   for (const auto& one : known_defects(*version))
     all += (all.empty() ? "" : ", ") + std::string(one.id) + " (" + std::string(one.what) + ")";
   if (all.empty()) return {"kernel defects", true, "none known that code inside could use", "", ""};
-  return {
-      "kernel defects", false, all,
-      "code inside could use them: the calls are ones that every program needs",
-      "boot a kernel in which they are mended; a distribution may have done so under the same number (see its security tracker)"};
+  return {"kernel defects", false, all,
+          "code inside could use them: the calls are ones that every program needs",
+          "boot a kernel in which they are mended; a distribution may have done so under the same "
+          "number (see its security tracker)"};
 }
 
 // The kernel's own report of missing protection against attacks by the processor's guessing
@@ -107,7 +107,8 @@ Feature processor() {
     feature.ok = false;
     feature.found = "open to " + all;
     feature.remedy =
-        "update the processor's microcode (in a virtual machine: its host's), and boot without mitigations=off";
+        "update the processor's microcode (in a virtual machine: its host's), and boot without "
+        "mitigations=off";
   }
   if (first_line("/sys/devices/system/cpu/smt/active") == "1")
     feature.found += "; two threads share a core";
@@ -320,9 +321,11 @@ Feature out_of_memory(const Host& host) {
       "", ""};
   if (!ok) {
     feature.fallback =
-        "a command that dies of SIGKILL after another of its processes ran out of memory is told as out of memory";
+        "a command that dies of SIGKILL after another of its processes ran out of memory is told "
+        "as out of memory";
     feature.remedy =
-        "boot a kernel of 6.9 or newer, or Debian's newest, with CONFIG_DEBUG_INFO_BTF=y and CONFIG_BPF_EVENTS=y";
+        "boot a kernel of 6.9 or newer, or Debian's newest, with CONFIG_DEBUG_INFO_BTF=y and "
+        "CONFIG_BPF_EVENTS=y";
   }
   return feature;
 }

@@ -81,7 +81,8 @@ Feature crypto_sockets(const ExposedHost& host) {
       std::string(loaded ? "AF_ALG is in the kernel" : "AF_ALG is loaded for whoever asks") +
       "; sandboxes are refused it (the filter)";
   feature.remedy =
-      "where nothing of the host's needs it: echo 'install af_alg /bin/false' > /etc/modprobe.d/af_alg.conf";
+      "where nothing of the host's needs it: echo 'install af_alg /bin/false' > "
+      "/etc/modprobe.d/af_alg.conf";
   if (loaded && there) feature.remedy += "; rmmod af_alg";
   return feature;
 }
@@ -100,7 +101,8 @@ Feature module_requests(const ExposedHost& host) {
   feature.found =
       "the kernel runs " + program +
       " where a module is looked for; a sandbox can have that done in every profile, by asking "
-      "route netlink for a classifier of no known name and, on older kernels, by executing files of no known format";
+      "route netlink for a classifier of no known name and, on older kernels, by executing files "
+      "of no known format";
   feature.remedy = "where the host has loaded all that it needs: sysctl -w kernel.modprobe=''";
   return feature;
 }

@@ -71,7 +71,8 @@ TEST_F(ProbeExposureTest, CryptoSocketsAreToldAndNotLoaded) {
     EXPECT_EQ(feature("crypto sockets").found, "AF_ALG is not loaded, and may not be") << line;
   }
   put("proc/net/protocols",
-      "protocol  size sockets  memory press maxhdr\nALG       1024      0      -1   NI       0   no   yes  n n\n");
+      "protocol  size sockets  memory press maxhdr\nALG       1024      0      -1   NI       0   "
+      "no   yes  n n\n");
   told = feature("crypto sockets");
   EXPECT_TRUE(told.found.starts_with("AF_ALG is in the kernel")) << told.found;
   EXPECT_TRUE(told.ok) << "no hole of ours: sandboxes are refused it";

@@ -38,9 +38,9 @@ TEST_F(ProbeSnapshotTest, WhatTheHostLacksIsSaidWithTheCommandThatAddsIt) {
   EXPECT_EQ(some.found, "python3, git");
   EXPECT_EQ(some.fallback,
             "sandboxes have no pip, venv, node, npm, gcc, make, curl, sudo, as the host has none");
-  EXPECT_EQ(
-      some.remedy,
-      "apt-get install python3-pip python3-venv nodejs npm build-essential curl sudo; then restart the daemon, for new sandboxes");
+  EXPECT_EQ(some.remedy,
+            "apt-get install python3-pip python3-venv nodejs npm build-essential curl sudo; then "
+            "restart the daemon, for new sandboxes");
   for (const char* path :
        {"usr/bin/pip3", "usr/bin/node", "usr/bin/npm", "usr/bin/gcc", "usr/bin/make",
         "usr/bin/curl", "usr/bin/sudo", "usr/share/python-wheels/pip.whl"}) {

@@ -34,12 +34,12 @@ Result<ProgramPart> load_program_part() {
   auto part = load();
   if (part) return part;
   const Error& error = part.error();
-  return Error{
-      Code::kUnsupported, "programs_unsupported",
-      "this host cannot record programs (" + error.message +
-          "): its kernel needs CONFIG_DEBUG_INFO_BTF and CONFIG_BPF_EVENTS, and must let root load BPF "
-          "programs; create the sandbox without record_programs, or see `cay doctor`",
-      error.os_errno};
+  return Error{Code::kUnsupported, "programs_unsupported",
+               "this host cannot record programs (" + error.message +
+                   "): its kernel needs CONFIG_DEBUG_INFO_BTF and CONFIG_BPF_EVENTS, and must let "
+                   "root load BPF "
+                   "programs; create the sandbox without record_programs, or see `cay doctor`",
+               error.os_errno};
 }
 
 }  // namespace cay::launcher

@@ -22,7 +22,8 @@ namespace cay::launcher {
 namespace {
 
 constexpr const char* kStarved =
-    "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the group that Cay runs in";
+    "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the "
+    "group that Cay runs in";
 constexpr auto kBirthLimit = std::chrono::seconds(20);
 constexpr int kSlowRetryMs = 20;
 

@@ -25,7 +25,8 @@ using cay::testing::TempDir;
 
 TEST(CgroupLayoutTest, HybridHost) {
   const auto layout = cgroup_layout_of(
-      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:5 - cgroup cgroup rw,cpu,cpuacct\n"
+      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:5 - cgroup cgroup "
+      "rw,cpu,cpuacct\n"
       "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
       "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n");
   EXPECT_EQ(layout.v2, "/sys/fs/cgroup/unified");

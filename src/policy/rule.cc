@@ -168,9 +168,9 @@ Result<std::optional<Rule>> parse_network(std::string_view whole, std::string_vi
       if (rest.find('/') != std::string_view::npos &&
           std::ranges::all_of(rest.substr(0, rest.find('/')),
                               [](char c) { return is_digit(c) || c == '.' || c == ':'; })) {
-        return bad(
-            whole,
-            "a network is written as 192.0.2.0/24 or 2001:db8::/32, with no bits behind its length");
+        return bad(whole,
+                   "a network is written as 192.0.2.0/24 or 2001:db8::/32, with no bits behind its "
+                   "length");
       }
       return std::optional<Rule>();
     }

@@ -341,17 +341,13 @@ Result<std::map<SandboxId, NoteMark>> EventTable::note_marks() {
 Result<bool> EventTable::knows_command(const TenantId& tenant, const SandboxId& sandbox,
                                        const CommandId& command, UnixMillis started_at) {
   {
-    CAY_TRY(
-        db::Statement row,
-        db_.prepare(
-            "SELECT 1 FROM event_count WHERE tenant = ? AND pruned_through > 0 AND pruned_at >= ?"));
+    CAY_TRY(db::Statement row, db_.prepare("SELECT 1 FROM event_count WHERE tenant = ? AND "
+                                           "pruned_through > 0 AND pruned_at >= ?"));
     CAY_TRY(const bool found, row.bind(tenant.get()).bind(started_at).step());
     if (found) return true;
   }
-  CAY_TRY(
-      db::Statement row,
-      db_.prepare(
-          "SELECT 1 FROM event WHERE sandbox_id = ? AND command_id = ? AND command_id <> '' LIMIT 1"));
+  CAY_TRY(db::Statement row, db_.prepare("SELECT 1 FROM event WHERE sandbox_id = ? AND command_id "
+                                         "= ? AND command_id <> '' LIMIT 1"));
   CAY_TRY(const bool found, row.bind(sandbox.get()).bind(command.get()).step());
   if (found) return true;
   for (const auto& held : pending_) {

@@ -29,11 +29,12 @@ TEST(AskedTest, EveryMemberOfAPatchIsNamedAndNoSecretIs) {
   patch.memory_bytes = 1 << 20;
   patch.disk_bytes = 2 << 20;
   const std::string said = changes_asked(patch);
-  EXPECT_EQ(
-      said,
-      "policy: pypi.org, !evil.test; proxy 2: model with secret model-key, docs (a fence); name: new; labels 2: team, x; cpu_millicores: 500; "
-      "memory_bytes: 1048576; disk_bytes: 2097152; idle_ttl_s: 60; delete_after_stop_s: 0; lifetime_s: 3600; commands_keep_awake: true; "
-      "user: user; workdir: /work; env 1: KEY");
+  EXPECT_EQ(said,
+            "policy: pypi.org, !evil.test; proxy 2: model with secret model-key, docs (a fence); "
+            "name: new; labels 2: team, x; cpu_millicores: 500; "
+            "memory_bytes: 1048576; disk_bytes: 2097152; idle_ttl_s: 60; delete_after_stop_s: 0; "
+            "lifetime_s: 3600; commands_keep_awake: true; "
+            "user: user; workdir: /work; env 1: KEY");
   EXPECT_EQ(said.find("hidden"), std::string::npos);
   patch = {};
   patch.proxy.emplace();

@@ -61,12 +61,12 @@ Task<Collected> collect(core::Reader reader, std::uint64_t most, AnswerPart part
 }
 
 Error output_not_held(const std::string& ran, const std::string& where) {
-  return {
-      Code::kNotReady, "output_not_held",
-      ran +
-          ", but its output has no room beside your other answers that are being made, or that nobody has read yet: " +
-          where,
-      0};
+  return {Code::kNotReady, "output_not_held",
+          ran +
+              ", but its output has no room beside your other answers that are being made, or that "
+              "nobody has read yet: " +
+              where,
+          0};
 }
 
 }  // namespace cay::api

@@ -16,7 +16,8 @@ constexpr std::string_view kLogIn = "/_svc/auth";
 // Over plain http a browser does not send the requesting page's origin: a page of another sandbox,
 // of the same site, could use the login.
 constexpr std::string_view kLogInNeedsTls =
-    "Browsers log in over https alone, or at a *.localhost name: start the daemon with --tls or --tls-cert, or name the TLS proxy in front "
+    "Browsers log in over https alone, or at a *.localhost name: start the daemon with --tls or "
+    "--tls-cert, or name the TLS proxy in front "
     "of it with --trusted-proxy and have that set X-Forwarded-Proto: https";
 
 // An answer for people and for programs alike. The reason is for programs.
@@ -249,9 +250,9 @@ asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
   std::string target = head.target.substr(prefix.size());
   if (target.empty() || target.front() == '?') target.insert(0, "/");
   if (target.starts_with(kLogIn)) {
-    auto response = told(
-        501, "no_service_domain",
-        "Browsers need a host of their own for each service: open it from this machine, or start the daemon with --service-domain.");
+    auto response = told(501, "no_service_domain",
+                         "Browsers need a host of their own for each service: open it from this "
+                         "machine, or start the daemon with --service-domain.");
     co_await exchange->respond(std::move(response));
     co_return;
   }

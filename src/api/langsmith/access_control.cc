@@ -29,11 +29,11 @@ Result<std::string> lines_for(const std::string& entry, bool denies) {
         0};
   }
   if (rule.kind == policy::Rule::Kind::kName && rule.word == "open") {
-    return Error{
-        Code::kInvalidArgument, "invalid_policy",
-        "'" + entry.substr(0, 100) +
-            "': for everything there is an empty deny_list; for every name below one, *.example.com",
-        0};
+    return Error{Code::kInvalidArgument, "invalid_policy",
+                 "'" + entry.substr(0, 100) +
+                     "': for everything there is an empty deny_list; for every name below one, "
+                     "*.example.com",
+                 0};
   }
   const char* const mark = denies ? "!" : "";
   // Without a port, a name of one word would be a policy's.

@@ -332,12 +332,13 @@ Task<http::Response> execute(core::Cay& cay, ExchangePtr exchange) {
                     "Cay lost this command (not its own failure): " + end.reason, 0};
   }
   if (got.too_large) {
-    co_return Error{
-        Code::kInvalidArgument, "output_too_large",
-        "the command ran to its end, with exit code " + std::to_string(shell_exit_code(end)) +
-            ", but its output is more than the 64 MiB of JSON that one answer holds: run it over a WebSocket "
-            "(dp/.../execute/ws) or as events (dp/.../execute/stream/start)",
-        0};
+    co_return Error{Code::kInvalidArgument, "output_too_large",
+                    "the command ran to its end, with exit code " +
+                        std::to_string(shell_exit_code(end)) +
+                        ", but its output is more than the 64 MiB of JSON that one answer holds: "
+                        "run it over a WebSocket "
+                        "(dp/.../execute/ws) or as events (dp/.../execute/stream/start)",
+                    0};
   }
   if (got.no_room) {
     co_return output_not_held(

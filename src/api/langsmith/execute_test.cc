@@ -327,9 +327,9 @@ TEST_F(ExecuteTest, AFullSpoolDoesNotHideTheEndOfAPost) {
   ASSERT_EQ(running.exchange->status, 200) << running.exchange->answer_body;
   const auto got = json(running.exchange);
   EXPECT_EQ(got.at("exit_code").as_int64(), 3);
-  EXPECT_EQ(
-      got.at("stdout").as_string(),
-      "first\uFFFD\n[cay: 5000 bytes of output were dropped here: the command wrote more than is kept]\nlast");
+  EXPECT_EQ(got.at("stdout").as_string(),
+            "first\uFFFD\n[cay: 5000 bytes of output were dropped here: the command wrote more "
+            "than is kept]\nlast");
   EXPECT_EQ(got.at("stderr").as_string(), "err");
 }
 

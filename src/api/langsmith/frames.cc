@@ -87,12 +87,12 @@ Result<void> check_transport(const Command& command, Transport transport) {
   const Transport other =
       transport == Transport::kWebSocket ? Transport::kStream : Transport::kWebSocket;
   if (command.mark != mark_of(other)) return {};
-  return Error{
-      Code::kConflict, std::string(kTransportMismatch),
-      "command " + command.id.get() +
-          " was started over the other transport (WebSocket or SSE), whose offsets count differently: "
-          "go on over that one",
-      0};
+  return Error{Code::kConflict, std::string(kTransportMismatch),
+               "command " + command.id.get() +
+                   " was started over the other transport (WebSocket or SSE), whose offsets count "
+                   "differently: "
+                   "go on over that one",
+               0};
 }
 
 Result<CommandSpec> read_execute(const json::object& in, Transport transport) {

@@ -67,9 +67,9 @@ std::variant<ListQuery, ListRefusal> read_list_query(const http::Query& query,
   if (const auto text = query.get("sort_by")) {
     const auto sort = sort_from(*text);
     if (!sort)
-      return ListRefusal{
-          status,
-          "sort_by is one of name, status, created_at, stopped_at, idle_ttl_seconds, delete_after_stop_seconds"};
+      return ListRefusal{status,
+                         "sort_by is one of name, status, created_at, stopped_at, "
+                         "idle_ttl_seconds, delete_after_stop_seconds"};
     out.query.sort = *sort;
   }
   for (const char* name : {"sort_order", "sort_direction"}) {

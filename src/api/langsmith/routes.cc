@@ -36,11 +36,12 @@ constexpr const char* kVersion = "0.16.0";  // the least that the newest clients
 using Plain = Task<http::Response> (*)(core::Cay&, ExchangePtr);
 
 asio::awaitable<void> no_upstream(ExchangePtr exchange) {
-  const Error error{
-      Code::kNotFound, "no_such_route",
-      "Cay has nothing at this path, and LangSmith's own API it only passes on: set [langsmith] upstream and "
-      "upstream_key_file in the daemon's configuration, or give the sandbox client its URL alone (api_endpoint / apiEndpoint)",
-      0};
+  const Error error{Code::kNotFound, "no_such_route",
+                    "Cay has nothing at this path, and LangSmith's own API it only passes on: set "
+                    "[langsmith] upstream and "
+                    "upstream_key_file in the daemon's configuration, or give the sandbox client "
+                    "its URL alone (api_endpoint / apiEndpoint)",
+                    0};
   auto response = both_ways(404, "NotFound", error);
   co_await exchange->respond(std::move(response));
 }

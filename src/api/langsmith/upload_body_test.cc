@@ -44,11 +44,11 @@ TEST_F(UploadBodyTest, WhateverTheBytesAndTheCuts) {
 }
 
 TEST_F(UploadBodyTest, TheClientsOwnHeads) {
-  for (
-      const auto* head :
-      {"Content-Disposition: form-data; name=\"file\"; filename=\"file\"\r\nContent-Type: application/octet-stream",
-       "content-disposition: form-data; name=\"file\"",
-       "Content-Type: a/b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\""}) {
+  for (const auto* head :
+       {"Content-Disposition: form-data; name=\"file\"; filename=\"file\"\r\nContent-Type: "
+        "application/octet-stream",
+        "content-disposition: form-data; name=\"file\"",
+        "Content-Type: a/b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"x\""}) {
     EXPECT_EQ(read(body_of("data", head)).value_or("?"), "data") << head;
   }
 }
@@ -59,8 +59,9 @@ TEST_F(UploadBodyTest, BrokenBodiesNeverBecomeFiles) {
     EXPECT_FALSE(read(good.substr(0, size))) << size;
   EXPECT_FALSE(read(body_of("x", "Content-Disposition: form-data; name=\"other\"")));
   EXPECT_FALSE(read(body_of("x", "X: y")));
-  EXPECT_FALSE(read(
-      "--xYz\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\na\r\n--xYz\r\nX: y\r\n\r\nb\r\n--xYz--\r\n"));
+  EXPECT_FALSE(
+      read("--xYz\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\na\r\n--xYz\r\nX: "
+           "y\r\n\r\nb\r\n--xYz--\r\n"));
   EXPECT_FALSE(read(std::string(100'000, 'x')));
   EXPECT_FALSE(read("--xYz\r\n" + std::string(100'000, 'h')));
 }

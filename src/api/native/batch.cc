@@ -98,11 +98,11 @@ Result<Batch> batch_of(const object& body) {
 }
 
 Error no_room() {
-  return {
-      Code::kInvalidArgument, "output_too_large",
-      "with this file the answer would be more than 64 MiB of JSON: read it with GET .../files, or ask for less with "
-      "max_read_bytes",
-      0};
+  return {Code::kInvalidArgument, "output_too_large",
+          "with this file the answer would be more than 64 MiB of JSON: read it with GET "
+          ".../files, or ask for less with "
+          "max_read_bytes",
+          0};
 }
 
 // "writes 2: /a, /b; reads 1: /c"

@@ -21,10 +21,10 @@ Result<SandboxSort> sort_from(std::string_view text) {
   if (text == "stopped_at") return SandboxSort::kStoppedAt;
   if (text == "idle_ttl_s") return SandboxSort::kIdleTtl;
   if (text == "delete_after_stop_s") return SandboxSort::kDeleteAfterStop;
-  return invalid(
-      "invalid_query",
-      "sort= must be created_at, name, state, stopped_at, idle_ttl_s or delete_after_stop_s, with a "
-      "leading '-' for descending");
+  return invalid("invalid_query",
+                 "sort= must be created_at, name, state, stopped_at, idle_ttl_s or "
+                 "delete_after_stop_s, with a "
+                 "leading '-' for descending");
 }
 
 // The filters and the order, for binding a cursor to them.

@@ -184,7 +184,8 @@ struct DispatchTest : ::testing::Test {
 };
 
 inline constexpr const char* kSocket =
-    "X-Api-Key: cay_secret\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+    "X-Api-Key: cay_secret\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+    "13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
 inline constexpr const char* kKey = "X-Api-Key: cay_secret\r\n";
 
 }  // namespace cay::server::testing
