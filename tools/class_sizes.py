@@ -9,7 +9,13 @@ import re
 
 MOST_METHODS = 20
 # Classes that are still to be split (docs/roadmap.md), with the number that they may not exceed.
-TO_SPLIT = {"LiveExchange": 37, "Command": 33, "Commands": 35, "Yamux": 25, "TunnelSession": 22}
+TO_SPLIT = {
+    ("src/http/live_exchange.h", "LiveExchange"): 37,
+    ("src/keeper/command.h", "Command"): 33,
+    ("src/keeper/commands.h", "Commands"): 35,
+    ("src/api/langsmith/yamux.h", "Yamux"): 25,
+    ("src/api/langsmith/tunnel_session.h", "TunnelSession"): 22,
+}
 CLASS = re.compile(
     r"\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?([\w:]+)(?:\s+final)?\s*(?::(?!:)[^{;]*)?\{"
 )
@@ -61,9 +67,9 @@ def check(root):
     for folder in ("src", "include", "apps"):
         for path in sorted((root / folder).rglob("*.h")):
             for name, count in methods_of(path.read_text("utf-8")):
-                most = TO_SPLIT.get(name, MOST_METHODS)
+                where = path.relative_to(root)
+                most = TO_SPLIT.get((str(where), name), MOST_METHODS)
                 if count > most:
-                    where = path.relative_to(root)
                     print(f"{where}: {name} has {count} methods, and {most} are the most")
                     bad += 1
     return bad

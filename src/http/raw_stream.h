@@ -17,7 +17,7 @@ namespace cay::http {
 void without_pacing(int socket);
 
 // Reads the bytes that are there. A waiting reader holds no buffer. An end is an error here, as
-// with async_read_some. Of TLS it reads at most one record.
+// with async_read_some. It reads at most one record of TLS.
 asio::awaitable<Bytes> read_when_there(Channel& channel, ErrorCode& error, std::size_t most);
 
 class RawStream final : public ByteStream, public PipedStream {

@@ -9,26 +9,13 @@ import struct
 import pytest
 from websockets.sync.client import connect
 
-from harness import keeper_of, new_daemon
+from file_daemon import daemon, http  # noqa: F401 (fixtures)
+from harness import keeper_of
 
 # A quarter of a gibibyte here, all of it in the long form (tests/long commands).
 MUCH = (1 << 30) if os.environ.get("CAY_LONG") else (1 << 28)
 # Deterministic, incompressible enough, and quick to make: an AES stream of zeros.
 MAKE = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null | head -c {size}"
-
-
-@pytest.fixture(scope="module")
-def daemon(request):
-    """A daemon for this file alone, because these tests measure its memory."""
-    daemon = new_daemon().start()
-    yield daemon
-    daemon.close(keep_log=request.session.testsfailed > 0)
-
-
-@pytest.fixture(scope="module")
-def http(daemon):
-    with daemon.http() as client:
-        yield client
 
 
 def expected(size):

@@ -14,27 +14,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from harness import CAY, SANITIZED, keeper_of, new_daemon, slow, wait_until
+from file_daemon import daemon, http  # noqa: F401 (fixtures)
+from harness import CAY, SANITIZED, keeper_of, slow, wait_until
 from service_links import start_server
 
 SERVER = (pathlib.Path(__file__).resolve().parent.parent / "inside_server.py").read_text()
 FIRST = 7000
 ECHO, DIGEST, GREET, STUCK, BROKEN, FLOOD, ACCEPTS_NOBODY, PEER = range(FIRST, FIRST + 8)
 NOBODY = FIRST + 99
-
-
-@pytest.fixture(scope="module")
-def daemon(request):
-    """A daemon for this file alone, because these tests measure its memory."""
-    daemon = new_daemon().start()
-    yield daemon
-    daemon.close(keep_log=request.session.testsfailed > 0)
-
-
-@pytest.fixture(scope="module")
-def http(daemon):
-    with daemon.http() as client:
-        yield client
 
 
 @pytest.fixture

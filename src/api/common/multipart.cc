@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "http/target.h"
 #include "http/text.h"
 
 namespace cay::api {
@@ -80,20 +81,7 @@ std::optional<std::string> decode_extended(std::string_view text) {
   const auto language = charset == std::string_view::npos ? charset : text.find('\'', charset + 1);
   if (language == std::string_view::npos) return std::nullopt;
   if (!equals_ignoring_case(text.substr(0, charset), "utf-8")) return std::nullopt;
-  text.remove_prefix(language + 1);
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
+  return http::percent_decode(text.substr(language + 1), http::Plus::kLiteral);
 }
 
 // The value of `name` or, if there is one, of `name*`. `malformed` is set where it cannot be read.

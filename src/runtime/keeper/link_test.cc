@@ -14,7 +14,6 @@
 namespace cay::runtime {
 namespace {
 
-using cay::testing::run;
 using testing::connected;
 using testing::Ends;
 
@@ -29,16 +28,8 @@ class LinkTest : public ::testing::Test {
 
   void TearDown() override { ends_.link->close(Error{Code::kCancelled, "test", "over", 0}); }
 
-  // Runs the peer's script beside ours.
   void play(asio::awaitable<void> peer, asio::awaitable<void> ours) {
-    auto both = [this](asio::awaitable<void> theirs,
-                       asio::awaitable<void> mine) -> asio::awaitable<void> {
-      Scope scope(loop_.get_executor());
-      scope.spawn(std::move(theirs));
-      co_await std::move(mine);
-      co_await scope.join();
-    };
-    run<void>(loop_, both(std::move(peer), std::move(ours)));
+    testing::play(loop_, std::move(peer), std::move(ours));
   }
   asio::awaitable<void> greeted() {
     const wire::Hello hello;

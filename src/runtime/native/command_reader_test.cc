@@ -10,7 +10,6 @@
 #include <fstream>
 #include <optional>
 
-#include "async/scope.h"
 #include "async/testing.h"
 #include "base/testing/temp_dir.h"
 #include "runtime/keeper/keeper_sandbox.h"
@@ -22,7 +21,6 @@
 namespace cay::runtime {
 namespace {
 
-using cay::testing::run;
 using cay::testing::TempDir;
 using testing::FakeHost;
 using testing::FakePeer;
@@ -49,14 +47,7 @@ class ReaderTest : public ::testing::Test {
   }
 
   void play(asio::awaitable<void> keeper, asio::awaitable<void> ours) {
-    auto both = [this](asio::awaitable<void> theirs,
-                       asio::awaitable<void> mine) -> asio::awaitable<void> {
-      Scope scope(loop_.get_executor());
-      scope.spawn(std::move(theirs));
-      co_await std::move(mine);
-      co_await scope.join();
-    };
-    run<void>(loop_, both(std::move(keeper), std::move(ours)));
+    testing::play(loop_, std::move(keeper), std::move(ours));
   }
 
   static wire::CommandMsg message(wire::ExtentMsg out = {}) {

@@ -36,13 +36,7 @@ class LauncherClientTest : public ::testing::Test {
     return {.data = temp_.path(), .instance = "", .build = "test", .launcher_limit = Millis{5000}};
   }
   void play(asio::awaitable<void> theirs, asio::awaitable<void> mine) {
-    auto both = [this](asio::awaitable<void> a, asio::awaitable<void> b) -> asio::awaitable<void> {
-      Scope scope(loop_.get_executor());
-      scope.spawn(std::move(a));
-      co_await std::move(b);
-      co_await scope.join();
-    };
-    run<void>(loop_, both(std::move(theirs), std::move(mine)));
+    testing::play(loop_, std::move(theirs), std::move(mine));
   }
   core::BootSpec boot_spec() const {
     core::BootSpec spec;

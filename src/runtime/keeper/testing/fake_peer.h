@@ -12,9 +12,23 @@
 #include <vector>
 
 #include "async/event.h"
+#include "async/scope.h"
+#include "async/testing.h"
 #include "runtime/keeper/link.h"
 
 namespace cay::runtime::testing {
+
+// Runs the script of the other end beside `ours`, and returns when both are done.
+inline void play(asio::io_context& loop, asio::awaitable<void> theirs, asio::awaitable<void> ours) {
+  const auto both = [&loop](asio::awaitable<void> script,
+                            asio::awaitable<void> mine) -> asio::awaitable<void> {
+    Scope scope(loop.get_executor());
+    scope.spawn(std::move(script));
+    co_await std::move(mine);
+    co_await scope.join();
+  };
+  cay::testing::run<void>(loop, both(std::move(theirs), std::move(ours)));
+}
 
 class FakePeer {
  public:
