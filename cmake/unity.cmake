@@ -17,7 +17,6 @@ set(CAY_UNITY_ALONE
   src/api/langsmith/files.cc
   src/api/langsmith/frames.cc
   src/api/langsmith/links.cc
-  src/api/langsmith/yamux.cc
   src/api/native/programs.cc
   src/api/native/sandboxes.cc
   src/api/outbound/webhooks.cc

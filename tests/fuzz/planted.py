@@ -100,8 +100,8 @@ BUGS = (
         "yamux",
         "api/langsmith/yamux.cc",
         "of a head whose beginning was there a whole head is taken",
-        "std::min(bytes.size(), kHeaderBytes - head_.size())",
-        "std::min(bytes.size(), kHeaderBytes)",
+        "std::min(bytes.size(), YamuxHeader::kBytes - head_.size())",
+        "std::min(bytes.size(), YamuxHeader::kBytes)",
     ),
     (
         "tar",

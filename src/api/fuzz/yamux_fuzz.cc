@@ -12,6 +12,7 @@
 namespace {
 
 using cay::api::langsmith::Yamux;
+using cay::api::langsmith::YamuxStreams;
 using Streams = std::map<Yamux::Id, std::string>;
 
 // Returns each stream's bytes, and whether the rules were kept.
@@ -26,10 +27,10 @@ std::pair<Streams, bool> play(cay::fuzz::Pieces bytes) {
       } else if (event->kind == Yamux::Event::Kind::kData) {
         std::string& all = streams[event->stream];
         all += event->bytes;
-        if (all.size() > Yamux::kWindow) std::abort();  // nothing is given back here
+        if (all.size() > YamuxStreams::kWindow) std::abort();  // nothing is given back here
       }
     }
-    if (yamux.streams() > Yamux::kMostStreams) std::abort();
+    if (yamux.streams() > YamuxStreams::kMost) std::abort();
   }
   return {std::move(streams), yamux.broken()};
 }

@@ -127,7 +127,7 @@ asio::awaitable<void> TunnelSession::say_all() {
 void TunnelSession::take(const Yamux::Event& event) {
   if (event.kind == Yamux::Event::Kind::kOpened) {
     // Streams that were reset are still here until their work is unwound.
-    if (flows_.size() >= Yamux::kMostStreams) return yamux_.reset(event.stream);
+    if (flows_.size() >= YamuxStreams::kMost) return yamux_.reset(event.stream);
     auto flow = std::make_shared<Flow>(event.stream, executor_);
     flows_.emplace(event.stream, flow);
     return work_.spawn(serve(std::move(flow)));

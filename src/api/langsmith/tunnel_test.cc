@@ -110,7 +110,7 @@ TEST_F(LangsmithTunnelTest, AStreamThatIsNotReadHoldsUpNoOther) {
   stream(3, 5432);
   // The first is fed until its window is full both ways; the client gives it no credit.
   const std::string piece(64 * 1024, 'x');
-  std::uint32_t window = Yamux::kWindow;  // what stream 1 may still send
+  std::uint32_t window = YamuxStreams::kWindow;  // what stream 1 may still send
   std::size_t back = 0;
   while (window >= piece.size()) {
     send(frame(0, 0, 1, static_cast<std::uint32_t>(piece.size()), piece));
@@ -120,7 +120,7 @@ TEST_F(LangsmithTunnelTest, AStreamThatIsNotReadHoldsUpNoOther) {
       if (one.type == 1) window += one.length;
     }
   }
-  EXPECT_EQ(back, Yamux::kWindow - 1) << "the status byte took its part";
+  EXPECT_EQ(back, YamuxStreams::kWindow - 1) << "the status byte took its part";
   send(frame(0, 0, 3, 2, "hi"));
   EXPECT_EQ(data(3), "hi");
   send(frame(1, 0, 1, 1000));

@@ -44,8 +44,8 @@ TEST_F(YamuxTest, AnOpenedStreamIsAcknowledged) {
 
 TEST_F(YamuxTest, AStreamMayOpenWithCreditOrWithData) {
   ASSERT_TRUE(feed(frame(1, 1, 1, 1000) + frame(0, 1, 3, 2, "hi")));
-  EXPECT_EQ(yamux.sendable(1), Yamux::kWindow + 1000);
-  EXPECT_EQ(yamux.sendable(3), Yamux::kWindow);
+  EXPECT_EQ(yamux.sendable(1), YamuxStreams::kWindow + 1000);
+  EXPECT_EQ(yamux.sendable(3), YamuxStreams::kWindow);
   const auto seen = events();
   EXPECT_EQ(seen.back().kind, Kind::kData);
   EXPECT_EQ(seen.back().bytes, "hi");
@@ -68,14 +68,14 @@ TEST_F(YamuxTest, FramesComeInAnyPieces) {
 
 TEST_F(YamuxTest, OurWindowIsGivenBackAsItIsConsumed) {
   open(1);
-  const std::string half(Yamux::kWindow / 2, 'x');
-  ASSERT_TRUE(feed(frame(0, 0, 1, Yamux::kWindow / 2, half)));
+  const std::string half(YamuxStreams::kWindow / 2, 'x');
+  ASSERT_TRUE(feed(frame(0, 0, 1, YamuxStreams::kWindow / 2, half)));
   EXPECT_TRUE(said().empty());
   yamux.consumed(1, 10);
   EXPECT_TRUE(said().empty()) << "in steps, not for each read";
-  yamux.consumed(1, Yamux::kWindow / 2 - 10);
-  EXPECT_EQ(said(), (std::vector<Frame>{{1, 0, 1, Yamux::kWindow / 2, ""}}));
-  ASSERT_TRUE(feed(frame(0, 0, 1, Yamux::kWindow, std::string(Yamux::kWindow, 'y'))));
+  yamux.consumed(1, YamuxStreams::kWindow / 2 - 10);
+  EXPECT_EQ(said(), (std::vector<Frame>{{1, 0, 1, YamuxStreams::kWindow / 2, ""}}));
+  ASSERT_TRUE(feed(frame(0, 0, 1, YamuxStreams::kWindow, std::string(YamuxStreams::kWindow, 'y'))));
 }
 
 TEST_F(YamuxTest, AFewStreamsThatMoveMuchMayHaveMoreUnderWay) {
@@ -83,31 +83,34 @@ TEST_F(YamuxTest, AFewStreamsThatMoveMuchMayHaveMoreUnderWay) {
   const auto move_much = [this](Yamux::Id id) {
     open(id);
     std::uint64_t granted = 0, moved = 0;
-    for (; moved < Yamux::kWorthWide; moved += Yamux::kWindow) {
-      EXPECT_TRUE(feed(frame(0, 0, id, Yamux::kWindow, std::string(Yamux::kWindow, 'x'))));
+    for (; moved < YamuxStreams::kWorthWide; moved += YamuxStreams::kWindow) {
+      EXPECT_TRUE(
+          feed(frame(0, 0, id, YamuxStreams::kWindow, std::string(YamuxStreams::kWindow, 'x'))));
       events();
-      yamux.consumed(id, Yamux::kWindow);
+      yamux.consumed(id, YamuxStreams::kWindow);
       for (const auto& one : said()) granted += one.length;
     }
     return granted - moved;
   };
   Yamux::Id id = 1;
-  for (std::size_t i = 0; i < Yamux::kMostWide; ++i, id += 2) {
-    EXPECT_EQ(move_much(id), Yamux::kWideWindow - Yamux::kWindow) << id;
-    ASSERT_TRUE(feed(frame(0, 0, id, Yamux::kWideWindow, std::string(Yamux::kWideWindow, 'y'))));
-    EXPECT_EQ(events().back().bytes.size(), Yamux::kWideWindow);
+  for (std::size_t i = 0; i < YamuxStreams::kMostWide; ++i, id += 2) {
+    EXPECT_EQ(move_much(id), YamuxStreams::kWideWindow - YamuxStreams::kWindow) << id;
+    ASSERT_TRUE(feed(
+        frame(0, 0, id, YamuxStreams::kWideWindow, std::string(YamuxStreams::kWideWindow, 'y'))));
+    EXPECT_EQ(events().back().bytes.size(), YamuxStreams::kWideWindow);
   }
   EXPECT_EQ(move_much(id), 0u) << "the others have the protocol's own";
   ASSERT_TRUE(feed(frame(1, 8, 1, 0)));
-  EXPECT_EQ(move_much(id + 2), Yamux::kWideWindow - Yamux::kWindow)
+  EXPECT_EQ(move_much(id + 2), YamuxStreams::kWideWindow - YamuxStreams::kWindow)
       << "one that has ended leaves its place";
-  EXPECT_FALSE(feed(frame(0, 0, id, Yamux::kWindow + 1, std::string(Yamux::kWindow + 1, 'z'))));
+  EXPECT_FALSE(feed(
+      frame(0, 0, id, YamuxStreams::kWindow + 1, std::string(YamuxStreams::kWindow + 1, 'z'))));
 }
 
 TEST_F(YamuxTest, APayloadThatIsSentByOthersTakesItsPartOfTheWindow) {
   open(1);
   EXPECT_EQ(yamux.head_of_data(1, 1000), frame(0, 0, 1, 1000));
-  EXPECT_EQ(yamux.sendable(1), Yamux::kWindow - 1000);
+  EXPECT_EQ(yamux.sendable(1), YamuxStreams::kWindow - 1000);
   yamux.reset(1);
   said();
   EXPECT_EQ(yamux.head_of_data(1, 5), frame(0, 0, 1, 5))
@@ -116,7 +119,7 @@ TEST_F(YamuxTest, APayloadThatIsSentByOthersTakesItsPartOfTheWindow) {
 
 TEST_F(YamuxTest, MoreThanTheWindowBreaksTheRules) {
   open(1);
-  ASSERT_TRUE(feed(frame(0, 0, 1, Yamux::kWindow, std::string(Yamux::kWindow, 'x'))));
+  ASSERT_TRUE(feed(frame(0, 0, 1, YamuxStreams::kWindow, std::string(YamuxStreams::kWindow, 'x'))));
   EXPECT_FALSE(feed(frame(0, 0, 1, 1, "x")));
   EXPECT_EQ(said(), (std::vector<Frame>{{3, 0, 0, 1, ""}}));
   EXPECT_FALSE(feed(frame(1, 1, 3, 0))) << "nothing more is taken";
@@ -124,13 +127,13 @@ TEST_F(YamuxTest, MoreThanTheWindowBreaksTheRules) {
 
 TEST_F(YamuxTest, ThePeersWindowIsRespected) {
   open(1);
-  yamux.send(1, std::string(Yamux::kWindow + 5, 'x'));
+  yamux.send(1, std::string(YamuxStreams::kWindow + 5, 'x'));
   std::size_t sent = 0;
   for (const auto& one : said()) {
     EXPECT_LE(one.payload.size(), Yamux::kMostPayload);
     sent += one.payload.size();
   }
-  EXPECT_EQ(sent, Yamux::kWindow);
+  EXPECT_EQ(sent, YamuxStreams::kWindow);
   EXPECT_EQ(yamux.sendable(1), 0u);
   ASSERT_TRUE(feed(frame(1, 0, 1, 700)));
   EXPECT_EQ(events().back().kind, Kind::kWindow);
@@ -212,16 +215,16 @@ TEST_F(YamuxTest, OfStreamsThatAreOpenedAtOnceTheLaterMayComeFirst) {
 TEST_F(YamuxTest, HowManyMayComeLateIsBounded) {
   ASSERT_TRUE(feed(frame(1, 1, 0xffffffff, 0)));  // skips two thousand million
   ASSERT_TRUE(feed(frame(1, 1, 0xfffffffd, 0)));
-  ASSERT_TRUE(feed(frame(1, 1, 0xffffffff - 2 * Yamux::kMostSkipped, 0)));
-  EXPECT_FALSE(feed(frame(1, 1, 0xffffffff - 2 * Yamux::kMostSkipped - 2, 0)));
+  ASSERT_TRUE(feed(frame(1, 1, 0xffffffff - 2 * YamuxIds::kMostSkipped, 0)));
+  EXPECT_FALSE(feed(frame(1, 1, 0xffffffff - 2 * YamuxIds::kMostSkipped - 2, 0)));
 }
 
 TEST_F(YamuxTest, StreamsAreBounded) {
-  for (Yamux::Id id = 1; yamux.streams() < Yamux::kMostStreams; id += 2) open(id);
+  for (Yamux::Id id = 1; yamux.streams() < YamuxStreams::kMost; id += 2) open(id);
   ASSERT_TRUE(feed(frame(1, 1, 9001, 0)));
   EXPECT_TRUE(events().empty());
   EXPECT_EQ(said(), (std::vector<Frame>{{1, 8, 9001, 0, ""}}));
-  EXPECT_EQ(yamux.streams(), Yamux::kMostStreams);
+  EXPECT_EQ(yamux.streams(), YamuxStreams::kMost);
 }
 
 }  // namespace
