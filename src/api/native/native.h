@@ -9,6 +9,7 @@
 #include "api/common/stdin_feed.h"
 #include "api/common/service_names.h"
 #include "core/cay.h"
+#include "core/ports/runtime.h"
 #include "http/router.h"
 
 namespace cay::api {
