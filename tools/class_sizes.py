@@ -13,7 +13,6 @@ TO_SPLIT = {
     ("src/http/live_exchange.h", "LiveExchange"): 37,
     ("src/keeper/command.h", "Command"): 33,
     ("src/keeper/commands.h", "Commands"): 35,
-    ("src/api/langsmith/tunnel_session.h", "TunnelSession"): 22,
 }
 CLASS = re.compile(
     r"\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?([\w:]+)(?:\s+final)?\s*(?::(?!:)[^{;]*)?\{"
