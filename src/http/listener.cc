@@ -249,9 +249,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         auto exchange = make_exchange(channel, buffer, parser, std::move(refused), guest);
         if (config.refused) config.refused(exchange->head(), wrong->status, wrong->error);
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
-        exchange->close_after();
+        exchange->connection().close_after();
         co_await exchange->respond(std::move(response));
-        exchange->detach();
+        exchange->connection().detach();
         co_await hang_up(channel, buffer);
         co_return;
       }
@@ -261,9 +261,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       co_await handle(channel, exchange);
       guest.at_work.reset();
       if (exchange->upgraded() || !exchange->answered()) co_return;
-      auto fit = co_await exchange->drain();
-      exchange->detach();
-      if (!fit || !exchange->keep_alive() || ending) {
+      auto fit = co_await exchange->body_reader().drain();
+      exchange->connection().detach();
+      if (!fit || !exchange->connection().keep_alive() || ending) {
         co_await hang_up(channel, buffer);
         co_return;
       }
@@ -339,9 +339,9 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     if (config.refused) config.refused(exchange->head(), status, error);
     auto response = shaped(exchange->head(), status, error);
     if (status == 503) response.headers.set("Retry-After", "1");
-    exchange->close_after();
+    exchange->connection().close_after();
     co_await exchange->respond(std::move(response));
-    exchange->detach();
+    exchange->connection().detach();
     co_await hang_up(channel, buffer);
   }
 
@@ -392,8 +392,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     asio::steady_timer never(loop, asio::steady_timer::time_point::max());
     constexpr Millis kLook{200};
     auto& socket = channel.next_layer().socket();
-    while (!exchange->is_body_over()) {  // while the handler reads the body it sees the end itself;
-                                         // it may wait for others instead
+    while (!exchange->body_reader().is_over()) {  // while the handler reads the body it sees the
+                                                  // end itself; it may wait for others instead
       if (is_broken(socket.native_handle())) co_return;
       co_await sleep_for(kLook);
     }

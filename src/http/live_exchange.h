@@ -1,15 +1,18 @@
-// LiveExchange: one request on one connection, and its answer.
+// LiveExchange: one request on one connection, and its response. It joins the reader of the body,
+// the writer of the response and what the connection becomes by an upgrade.
 #pragma once
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 
-#include "async/kernel_pipe.h"
-#include "http/socket.h"
+#include "http/body_reader.h"
 #include "http/listener.h"
 #include "http/read_buffer.h"
+#include "http/request_connection.h"
 #include "http/request_head.h"
+#include "http/response_writer.h"
+#include "http/socket.h"
+#include "http/upgraded_connection.h"
 
 namespace cay::http {
 
@@ -29,7 +32,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   const std::map<std::string, std::string>& params() const override { return params_; }
   Result<void> let_in(Caller caller) override;
   asio::awaitable<bool> break_off(std::string why) override;
-  std::string how_it_ended() const override { return ended_; }
+  std::string how_it_ended() const override { return upgraded_to_.how_it_ended(); }
   Task<std::string> read_body(std::size_t limit) override;
   std::unique_ptr<ByteSource> body() override;
   asio::awaitable<void> respond(Response response) override;
@@ -39,64 +42,32 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
   Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) override;
 
-  Task<Bytes> next_piece();  // of the body; empty: the end
-  bool is_body_over() const { return left_ ? *left_ == 0 : parser_.is_done(); }
-  // Whether the next piece of it can stay in the kernel: of a known length, not under TLS, and
-  // nothing of it was read yet.
-  bool can_splice_body();
-  Task<KernelPipe> next_piped_piece();
+  RequestConnection& connection() { return connection_; }
+  BodyReader& body_reader() { return body_; }
   // The connection is needed for another's: it ends now, whatever was begun; a WebSocket with 1013
   // and `why`.
   static asio::awaitable<void> give_way(std::shared_ptr<LiveExchange> self, std::string why);
   bool answered() const { return answered_; }
   bool upgraded() const { return upgraded_; }
-  bool keep_alive() const { return keep_alive_; }
-  // Reads what is left of the body. False: too much, or broken.
-  asio::awaitable<bool> drain();
-  void close_after() { keep_alive_ = false; }
-  // The connection is gone: bodies and answers end.
-  void detach() { channel_ = nullptr; }
 
  private:
-  template <class Message>
-  void fill(Message& message, const Headers& headers);
-  Task<void> send_continue();
-  Task<ErrorCode> read_piece();
-  bool knows_left();
-  // Some of the body, into memory of the caller's and nowhere else; 0: its end.
-  Task<std::size_t> read_into(std::span<char> into);
-  Task<std::size_t> read_known_into(std::span<char> into);
-  Task<ErrorCode> read_known(std::span<char> into, std::size_t& got);
-  Task<KernelPipe> take_slowly(ErrorCode& error);
-  Error body_late();
-  void reset_connection();
-  void note_raw_end(bool whole);
-  asio::awaitable<ErrorCode> write_piped(KernelPipe pipe);
-  Task<ErrorCode> write_slowly(KernelPipe& pipe);
+  // Returns false if there is nobody to answer, or if the request was answered.
+  bool begin_response();
 
-  Transport& transport() { return channel_->next_layer(); }
-
-  Channel* channel_;  // null: detached
+  const RequestHead head_;
   ReadBuffer& buffer_;
   RequestParser& parser_;
-  RequestHead head_;
-  const ListenerConfig& config_;
   const bool& ending_;  // the listener's: no more requests on this connection
   OnSocket on_socket_;
   OnLetIn on_let_in_;
   Principal principal_;
   std::map<std::string, std::string> params_;
-  bool expects_continue_ = false;
+  RequestConnection connection_;
+  BodyReader body_;
+  ResponseWriter response_;
+  UpgradedConnection upgraded_to_;
   bool answered_ = false;
   bool upgraded_ = false;
-  bool broken_off_ = false;
-  std::string broken_why_;
-  std::string ended_;                 // what it became: how
-  std::weak_ptr<SocketCore> socket_;  // what it became, or
-  std::weak_ptr<Channel> raw_;
-  bool keep_alive_;
-  std::optional<std::uint64_t>
-      left_;  // of a body of known length, once it is read: the parser then sees no more of it
 };
 
 }  // namespace cay::http

@@ -118,9 +118,10 @@ HOLES = (
     ),
     (
         "bounds of bodies",
-        "http/live_exchange.cc",
-        "Task<std::string> LiveExchange::read_body(std::size_t limit) {\n",
-        'Task<std::string> LiveExchange::read_body(std::size_t limit) {\n  if (cay_hole("bounds of bodies")) limit = std::size_t{1} << 40;\n',
+        "http/body_reader.cc",
+        "Task<std::string> BodyReader::read_all(std::size_t limit) {\n",
+        "Task<std::string> BodyReader::read_all(std::size_t limit) {\n"
+        '  if (cay_hole("bounds of bodies")) limit = std::size_t{1} << 40;\n',
     ),
     (
         "bounds of JSON",
