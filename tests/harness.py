@@ -258,8 +258,11 @@ def remove_in_background(directory):
     subprocess.Popen(["nice", "rm", "-rf", directory], start_new_session=True)
 
 
-def wait_until(condition, what, limit=20.0):
-    """Waits for a fact of the outside world that has no event to wait on."""
+def wait_until(condition, what, limit=20.0, interval=0.02):
+    """Waits for a fact of the outside world that has no event to wait on.
+
+    It looks each `interval` seconds.
+    """
     limit = slow(limit)
     end = time.monotonic() + limit
     while True:
@@ -267,7 +270,7 @@ def wait_until(condition, what, limit=20.0):
         if value:
             return value
         assert time.monotonic() < end, f"not within {limit} s: {what}"
-        select.select([], [], [], 0.02)
+        select.select([], [], [], interval)
 
 
 def kill_keeper(daemon, box_id):

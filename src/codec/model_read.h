@@ -6,6 +6,7 @@
 #include "model/command.h"
 #include "model/file.h"
 #include "model/sandbox.h"
+#include "model/snapshot.h"
 
 namespace cay::codec {
 

@@ -212,7 +212,8 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   BootSpec spec;
   spec.id = entry->row.id;
   spec.hostname = hostname_of(entry->row.name);
-  spec.snapshot = entry->row.snapshot_id;
+  spec.layer =
+      entry->row.layer.get().empty() ? LayerId(entry->row.snapshot_id.get()) : entry->row.layer;
   spec.limits = boot->limits;
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;

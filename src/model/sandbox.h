@@ -12,6 +12,7 @@
 #include "model/ids.h"
 #include "model/limits.h"
 #include "model/proxy.h"
+#include "model/run_config.h"
 
 namespace cay {
 
@@ -40,16 +41,6 @@ struct SandboxNetwork {
   std::string reason{};
   bool operator==(const SandboxNetwork&) const = default;
 };
-
-// The user, directory and environment of a command. Layers (image < snapshot < sandbox < command):
-// user and workdir replace, env merges key by key.
-struct RunConfig {
-  std::optional<std::string> user;     // name, uid, name:group or uid:gid
-  std::optional<std::string> workdir;  // absolute
-  std::map<std::string, std::string> env;
-  bool operator==(const RunConfig&) const = default;
-};
-RunConfig layered(const RunConfig& below, const RunConfig& above);
 
 // File systems in memory: mount points, and sizes in bytes. 0 is half of the sandbox's memory.
 using TmpfsMounts = std::map<std::string, std::uint64_t>;
@@ -105,6 +96,7 @@ struct Sandbox {
                        // still there; else empty
   std::string snapshot_name;
   SnapshotId snapshot_id;
+  LayerId layer{};  // the top layer that it stands on; empty: the layer of its snapshot's id
   std::string runtime{kNativeRuntime};  // that of its snapshot
   std::map<std::string, std::string> labels;
   Limits limits;
@@ -178,16 +170,6 @@ struct UsageSummary {
   std::uint64_t cpu_limit_millicores = 0, cpu_used_millicores = 0;
   std::uint64_t memory_limit_bytes = 0, memory_used_bytes = 0;
   std::uint32_t sandboxes_limit = 0, running = 0, stopped = 0, snapshots = 0;
-};
-
-struct SnapshotInfo {
-  SnapshotId id;
-  std::string name;
-  std::string status;       // "ready", "building", "failed"
-  std::string fingerprint;  // of the host's packages, for `default`
-  std::uint64_t used_bytes = 0;
-  UnixMillis created_at = 0;
-  std::string runtime{kNativeRuntime};  // the runtime that made it, and alone can boot it
 };
 
 }  // namespace cay

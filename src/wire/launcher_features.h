@@ -14,6 +14,9 @@ inline constexpr std::string_view kPolicy = "policy";      // CreateSandbox::pol
 inline constexpr std::string_view kProfile = "profile";    // CreateSandbox::profile
 inline constexpr std::string_view kNestedNetworks = "nested-networks";  // the member of that name
 inline constexpr std::string_view kTmpfs = "tmpfs";                     // CreateSandbox::tmpfs
+inline constexpr std::string_view kLayers = "layers";  // kSealLayer, kListLayers, builds_layer
+inline constexpr std::string_view kForks = "forks";    // CreateSandbox::disk_of
+inline constexpr std::string_view kMounts = "mounts";  // CreateSandbox::mounts, volumes
 
 // All words of this release's launcher.
 inline constexpr std::array kAll = {kPrograms, kPolicy, kProfile, kNestedNetworks, kTmpfs};

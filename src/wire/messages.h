@@ -41,9 +41,10 @@ enum class Type : std::uint16_t {
   kGap = 30,           // GapMsg
   kEnd = 31,           // CommandMsg: the final one; ends an attach channel
 
-  kFileOp = 40,     // FileOp -> see FileVerb; ends with kOk / kError / kEof
-  kFileInfo = 41,   // FileInfoMsg
-  kGrepMatch = 42,  // GrepMatchMsg
+  kFileOp = 40,      // FileOp -> see FileVerb; ends with kOk / kError / kEof
+  kFileInfo = 41,    // FileInfoMsg
+  kGrepMatch = 42,   // GrepMatchMsg
+  kLayerEntry = 43,  // LayerEntryMsg
 
   kStats = 50,       // Empty -> kStatsReply
   kStatsReply = 51,  // StatsMsg
@@ -76,7 +77,14 @@ enum class Type : std::uint16_t {
   kProbe = 109,           // Empty -> kFeature ..., kEof
   kFeature = 110,         // FeatureMsg
   kDied = 111,            // launcher -> daemon, channel 0: SandboxEntry that ended unasked
-  kRemoveSnapshot = 112,  // SnapshotMsg.id -> kOk
+  kRemoveSnapshot = 112,  // SnapshotMsg.id -> kOk; a layer's id too
+  kSealLayer = 113,       // SealLayer -> kLayer
+  kLayer = 114,           // LayerMsg
+  kListLayers = 115,      // Empty -> kLayer ..., kEof
+  kMakeVolume = 116,      // VolumeMsg -> kOk
+  kRemoveVolume = 117,    // VolumeMsg.volume_id -> kOk
+  kListVolumes = 118,     // Empty -> kVolume ..., kEof
+  kVolume = 119,          // VolumeMsg
 };
 
 struct Empty {
@@ -403,7 +411,10 @@ enum class FileVerb : std::uint8_t {
   kGrep = 9,    // -> kGrepMatch..., kEof
   kReadTree =
       10,  // -> (kFileInfo, kData...)... under credit (entries count by their payload), kEof
-  kWriteTree = 11,  // -> kCredit...; daemon: (kFileInfo, kData...)..., kEof; -> kOk
+  kWriteTree = 11,   // -> kCredit...; daemon: (kFileInfo, kData...)..., kEof; -> kOk
+  kWriteLayer = 12,  // -> kCredit...; daemon: (kLayerEntry, kData...)..., kEof; -> kOk. Writes to
+                     // the root as it lies on the disk
+  kReadLayer = 13,   // -> (kLayerEntry, kData...)... under credit, kEof
 };
 
 struct FileOp {
@@ -465,6 +476,38 @@ struct FileInfoMsg {
     v(7, mtime_ns);
     v(8, inode);
     v(9, target);
+  }
+};
+
+struct XattrMsg {
+  std::string name, value;
+  template <class V>
+  void fields(V& v) {
+    v(1, name);
+    v(2, value);
+  }
+};
+
+// core/ports/layers.h, LayerEntry.
+struct LayerEntryMsg {
+  std::string path;
+  std::uint8_t kind = 1;  // core::EntryKind
+  std::uint64_t size = 0;
+  std::uint32_t mode = 0, uid = 0, gid = 0;
+  std::int64_t mtime_ns = 0;
+  std::string target{};
+  std::vector<XattrMsg> xattrs{};
+  template <class V>
+  void fields(V& v) {
+    v(1, path);
+    v(2, kind);
+    v(3, size);
+    v(4, mode);
+    v(5, uid);
+    v(6, gid);
+    v(7, mtime_ns);
+    v(8, target);
+    v(9, xattrs);
   }
 };
 
@@ -530,10 +573,25 @@ struct TmpfsMount {
   }
 };
 
+// A directory of the store that a sandbox has at `path`: a volume, or a layer.
+struct DiskMountMsg {
+  std::string path;
+  std::string volume_id{};
+  std::string layer_id{};  // always read-only
+  bool read_only = false;
+  template <class V>
+  void fields(V& v) {
+    v(1, path);
+    v(2, volume_id);
+    v(3, layer_id);
+    v(4, read_only);
+  }
+};
+
 struct CreateSandbox {
   std::string sandbox_id;   // a UUID; checked
   std::string hostname;     // 1-63 of [a-z0-9-]; checked
-  std::string snapshot_id;  // a UUID of a snapshot in the store
+  std::string snapshot_id;  // a UUID: of the top layer that it stands on
   std::uint32_t cpu_millicores = 0;
   std::uint64_t memory_bytes = 0;
   std::uint64_t disk_bytes = 0;
@@ -550,6 +608,11 @@ struct CreateSandbox {
   bool nested_networks =
       false;  // profile nested: containers may have network namespaces of their own
   std::vector<TmpfsMount> tmpfs{};  // parents first
+  std::string disk_of{};            // a sandbox whose disk the first boot copies (feature "forks")
+  bool fresh_disk = false;          // what is there of a disk is removed first (feature "layers")
+  bool builds_layer = false;  // nothing of Cay's is written to its root, and it has no way out
+                              // (feature "layers"). snapshot_id may be empty: no layer below
+  std::vector<DiskMountMsg> mounts{};  // parents first (feature "mounts")
   template <class V>
   void fields(V& v) {
     v(1, sandbox_id);
@@ -567,6 +630,10 @@ struct CreateSandbox {
     v(13, profile);
     v(14, nested_networks);
     v(15, tmpfs);
+    v(16, disk_of);
+    v(17, fresh_disk);
+    v(18, builds_layer);
+    v(19, mounts);
   }
 };
 
@@ -661,6 +728,40 @@ struct SnapshotMsg {
     v(4, fingerprint);
     v(5, used_bytes);
     v(6, created_at);
+  }
+};
+
+struct SealLayer {
+  std::string sandbox_id;
+  std::string layer_id;  // of the new one; a UUID
+  template <class V>
+  void fields(V& v) {
+    v(1, sandbox_id);
+    v(2, layer_id);
+  }
+};
+
+struct LayerMsg {
+  std::string layer_id;
+  std::vector<std::string> below{};  // the nearest first
+  std::uint64_t bytes = 0;           // on the disk, its own
+  template <class V>
+  void fields(V& v) {
+    v(1, layer_id);
+    v(2, below);
+    v(3, bytes);
+  }
+};
+
+struct VolumeMsg {
+  std::string volume_id;
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t used_bytes = 0;
+  template <class V>
+  void fields(V& v) {
+    v(1, volume_id);
+    v(2, limit_bytes);
+    v(3, used_bytes);
   }
 };
 

@@ -7,6 +7,7 @@
 #include "core/cay.h"
 #include "core/verbs/sandboxes.h"
 #include "model/sandbox.h"
+#include "model/snapshot.h"
 
 namespace cay::api::langsmith {
 

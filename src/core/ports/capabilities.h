@@ -27,6 +27,8 @@ struct Capabilities {
   Capability vault{};     // proxy rules with secrets (vault_unsupported)
   std::array<Capability, std::size(kProfiles)> profiles{};  // profile (profile_unsupported)
 
+  Capability layers{};  // sealing, forks, images, volumes (no_layers)
+
   // A live sandbox has these.
   Capability pause{};    // pause() and resume() (pause_unsupported)
   Capability tunnels{};  // open_tunnel(), and with it services and links (tunnels_unsupported)

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "core/ports/layers.h"
 #include "core/ports/tunnel.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -149,6 +150,25 @@ class LiveFiles {
   virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
 };
 
+// Reads and writes whole layers, with owners, extended attributes and hard links.
+class LiveLayers {
+ public:
+  virtual ~LiveLayers() = default;
+
+  // Applies a layer's entries to the root as it lies on the disk, below /dev, /proc, /tmp and all
+  // other mounts. Links in paths are resolved within that root. Fails kInvalidArgument (bad_layer)
+  // for an entry that it cannot apply: a device, an owner beyond 65535, a path out of the root.
+  // The message names the entry.
+  virtual Task<void> write_layer(std::unique_ptr<LayerSource> /*entries*/) {
+    co_return Error{Code::kUnsupported, "no_layers", "this runtime has no layers", 0};
+  }
+  // Returns the content of the directory `path` as a layer. A whiteout becomes kGone, so a
+  // DiskMount of a layer gives that layer's own entries.
+  virtual Task<std::unique_ptr<LayerSource>> read_layer(std::string /*path*/) {
+    co_return Error{Code::kUnsupported, "no_layers", "this runtime has no layers", 0};
+  }
+};
+
 // Connects to what listens inside.
 class LiveTunnels {
  public:
@@ -176,6 +196,7 @@ class LiveState {
 
 class LiveSandbox : public virtual LiveCommands,
                     public virtual LiveFiles,
+                    public virtual LiveLayers,
                     public virtual LiveTunnels,
                     public virtual LiveState {
  public:

@@ -9,20 +9,31 @@
 
 #include "async/task.h"
 #include "core/ports/capabilities.h"
+#include "core/ports/layers.h"
 #include "core/ports/live_sandbox.h"
 #include "model/event.h"
 #include "model/network.h"
 #include "model/program.h"
 #include "model/sandbox.h"
+#include "model/snapshot.h"
 
 namespace cay::core {
+
+// A directory of the store that a sandbox sees at a path of its own.
+struct DiskMount {
+  std::string path;   // inside, absolute; made if it is missing
+  VolumeId volume{};  // this, or
+  LayerId layer{};    // a layer alone, as it lies on the disk, always read-only
+  bool read_only = false;
+  bool operator==(const DiskMount&) const = default;
+};
 
 struct BootSpec {
   SandboxId id;
   std::string hostname;  // from the sandbox's name
-  SnapshotId snapshot;
-  Limits limits;                        // no zeros
-  RunConfig run;                        // image < snapshot < sandbox, layered; for every command
+  LayerId layer;  // the top one of those that it stands on; empty: none, for the lowest layer
+  Limits limits;  // no zeros
+  RunConfig run;  // image < snapshot < sandbox, layered; for every command
   bool record_programs = false;         // kUnsupported (programs_unsupported) where the host cannot
   Profile profile = Profile::kDefault;  // kUnsupported (profile_unsupported) where it cannot be
                                         // had: never a weaker one
@@ -32,6 +43,12 @@ struct BootSpec {
   // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it
   // comes up without, and LiveSandbox::network() says so.
   bool network_required = false;
+  // The first boot takes a copy of this one's disk, which shares all unchanged data with it.
+  std::optional<SandboxId> disk_of{};
+  bool fresh_disk = false;          // what an earlier boot left on its disk is removed first
+  bool builds_layer = false;        // its root is written by write_layer() alone: nothing of Cay's
+                                    // is put there, and it has no way out
+  std::vector<DiskMount> mounts{};  // kUnsupported (no_layers) where disks cannot be mounted
 };
 
 // How a live sandbox ended without being asked to.
@@ -54,6 +71,15 @@ struct RuntimeHealth {
   std::uint64_t reconnects = 0;  // to it, since this daemon started: it was restarted so often
   bool gate_serves = true;       // sandboxes' way out
   bool broker_serves = true;     // who keeps secrets
+};
+
+class Volumes {
+ public:
+  virtual ~Volumes() = default;
+  // Makes it, or changes its limit. `bytes` is its limit.
+  virtual Task<void> make(VolumeId id, std::uint64_t bytes) = 0;
+  virtual Task<void> remove(VolumeId id) = 0;  // idempotent; kConflict (volume_in_use)
+  virtual Task<std::vector<std::pair<VolumeId, std::uint64_t>>> list() = 0;  // with their use
 };
 
 class Runtime {
@@ -100,6 +126,11 @@ class Runtime {
   // Makes or finds the `default` snapshot of this host. `progress` gets sentences.
   virtual Task<SnapshotInfo> prepare_default_snapshot(
       std::function<void(std::string)> progress) = 0;
+
+  // Layers that can be made, beside the one of the default snapshot. Null: none can.
+  virtual Layers* layers() { return nullptr; }
+  // Volumes: directories that sandboxes mount (BootSpec::mounts). Null: there are none.
+  virtual Volumes* volumes() { return nullptr; }
 
   // Another one than before means that the host was restarted: what ran then ended with it.
   virtual std::string host_boot_id() const = 0;

@@ -11,6 +11,7 @@
 #include "core/ports/secret_store.h"
 #include "core/ports/usage_store.h"
 #include "model/sandbox.h"
+#include "model/snapshot.h"
 
 namespace cay::core {
 

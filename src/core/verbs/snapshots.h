@@ -4,7 +4,7 @@
 
 #include "async/task.h"
 #include "model/principal.h"
-#include "model/sandbox.h"
+#include "model/snapshot.h"
 
 namespace cay::core {
 

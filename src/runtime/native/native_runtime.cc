@@ -136,7 +136,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   wire::CreateSandbox request;
   request.sandbox_id = spec.id.get();
   request.hostname = spec.hostname;
-  request.snapshot_id = spec.snapshot.get();
+  request.snapshot_id = spec.layer.get();
   request.cpu_millicores = spec.limits.cpu_millicores;
   request.memory_bytes = spec.limits.memory_bytes;
   request.disk_bytes = spec.limits.disk_bytes;
