@@ -20,7 +20,7 @@
 #include "async/scope.h"
 #include "base/entered.h"
 #include "base/hang_up.h"
-#include "http/guests.h"
+#include "http/connection_pool.h"
 #include "http/live_exchange.h"
 #include "http/raw_stream.h"
 #include "http/read_buffer.h"
@@ -68,12 +68,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         acceptor(executor),
         children(executor),
         idle(executor),
-        guests(config.max_connections, config.shares,
-               [this](std::shared_ptr<LiveExchange> exchange) {
-                 children.spawn(LiveExchange::give_way(
-                     std::move(exchange),
-                     "others need connections, and this caller has the most of them"));
-               }) {}
+        pool(config.max_connections, config.shares, [this](std::shared_ptr<LiveExchange> exchange) {
+          children.spawn(LiveExchange::give_way(
+              std::move(exchange),
+              "others need connections, and this caller has the most of them"));
+        }) {}
 
   asio::any_io_executor loop;
   ListenerConfig config;
@@ -88,7 +87,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
   Event idle;               // notified when a connection ends, or was parted from
   std::size_t parting = 0;  // sockets whose peers have not answered our close yet
-  Guests guests;
+  ConnectionPool pool;
 
   asio::awaitable<void> accept_all() {
     while (!ending) {
@@ -143,21 +142,21 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   static asio::awaitable<void> serve(std::shared_ptr<State> self, Transport transport,
                                      std::string peer) {
-    Guest guest;
-    self->guests.enter(guest);
+    ClientConnection client;
+    self->pool.enter(client);
     std::exception_ptr failure;
     try {
       if (self->config.tls) {
-        co_await self->converse_secured(std::move(transport), peer, guest);
+        co_await self->converse_secured(std::move(transport), peer, client);
       } else {
         Channel channel(std::move(transport));
-        guest.transport = &channel.next_layer();
-        co_await self->converse(channel, peer, guest);
+        client.transport = &channel.next_layer();
+        co_await self->converse(channel, peer, client);
       }
     } catch (...) {
       failure = std::current_exception();
     }
-    self->guests.leave(guest);
+    self->pool.leave(client);
     self->idle.notify();
     if (failure && !is_cancellation(failure)) self->log_failure(failure);
   }
@@ -196,36 +195,38 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     co_return Result<void>();
   }
 
-  asio::awaitable<void> converse_secured(Transport transport, std::string peer, Guest& guest) {
+  asio::awaitable<void> converse_secured(Transport transport, std::string peer,
+                                         ClientConnection& client) {
     constexpr unsigned char kHandshakeRecord = 22;  // RFC 8446, section 5.1
-    guest.transport = &transport;
+    client.transport = &transport;
     const auto first = co_await first_byte(transport);
     if (!first) co_return;
     if (*first != kHandshakeRecord) {
       Channel plain(std::move(transport));
-      guest.transport = &plain.next_layer();
+      client.transport = &plain.next_layer();
       ReadBuffer buffer(kMaxBuffer);
       RequestParser none;
       co_await refuse(
-          plain, buffer, none, peer, guest,
+          plain, buffer, none, peer, client,
           Error{Code::kInvalidArgument, "tls_needed", "this port speaks TLS: use https://", 400});
       co_return;
     }
     const auto context = config.tls->context();  // kept for as long as the connection
     Channel channel(std::move(transport), *context);
-    guest.transport = &channel.next_layer();
+    client.transport = &channel.next_layer();
     channel.next_layer().expires_never();
     auto greeting = ServerTls::handshake(channel);
     auto greeted = co_await with_deadline<void>(std::move(greeting), config.head_limit, "TLS");
     if (!greeted) co_return;
-    co_await converse(channel, peer, guest);
+    co_await converse(channel, peer, client);
   }
 
-  asio::awaitable<void> converse(Channel& channel, const std::string& peer, Guest& guest) {
+  asio::awaitable<void> converse(Channel& channel, const std::string& peer,
+                                 ClientConnection& client) {
     ReadBuffer buffer(kMaxBuffer);
-    if (guest.refused) {
+    if (client.refused) {
       RequestParser none;
-      co_await refuse(channel, buffer, none, peer, guest,
+      co_await refuse(channel, buffer, none, peer, client,
                       Error{Code::kUnavailable, "too_many_connections",
                             "too many connections: try again later", 503});
       co_return;
@@ -236,7 +237,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       parser.body_limit(boost::none);  // each handler has its own limit
       const auto limited = co_await read_head(channel, buffer, parser, first);
       if (!limited) {
-        co_await refuse(channel, buffer, parser, peer, guest, limited.error());
+        co_await refuse(channel, buffer, parser, peer, client, limited.error());
         co_return;
       }
       if (!*limited) co_return;  // the peer went
@@ -246,7 +247,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         refused.method = std::string(parser.get().method_string());
         refused.target = std::string(parser.get().target());
         refused.peer = peer;
-        auto exchange = make_exchange(channel, buffer, parser, std::move(refused), guest);
+        auto exchange = make_exchange(channel, buffer, parser, std::move(refused), client);
         if (config.refused) config.refused(exchange->head(), wrong->status, wrong->error);
         auto response = shaped(exchange->head(), wrong->status, wrong->error);
         exchange->connection().close_after();
@@ -256,10 +257,10 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         co_return;
       }
       auto exchange =
-          make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), guest);
-      guest.at_work = exchange;
+          make_exchange(channel, buffer, parser, std::get<RequestHead>(std::move(head)), client);
+      client.at_work = exchange;
       co_await handle(channel, exchange);
-      guest.at_work.reset();
+      client.at_work.reset();
       if (exchange->upgraded() || !exchange->answered()) co_return;
       auto fit = co_await exchange->body_reader().drain();
       exchange->connection().detach();
@@ -271,7 +272,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   }
   std::shared_ptr<LiveExchange> make_exchange(Channel& channel, ReadBuffer& buffer,
                                               RequestParser& parser, RequestHead head,
-                                              Guest& guest) {
+                                              ClientConnection& client) {
     auto self = shared_from_this();
     LiveExchange::OnSocket on_socket =
         [self](std::shared_ptr<SocketCore> socket) -> std::function<void()> {
@@ -280,7 +281,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     };
     return std::make_shared<LiveExchange>(
         channel, buffer, parser, std::move(head), config, ending, std::move(on_socket),
-        [self, &guest](Caller caller) { return self->guests.let_in(guest, std::move(caller)); });
+        [self, &client](Caller caller) { return self->pool.let_in(client, std::move(caller)); });
   }
 
   Task<ErrorCode> read_rest(Channel& channel, ReadBuffer& buffer, RequestParser& parser) {
@@ -331,11 +332,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   // The status to refuse with travels in os_errno.
   asio::awaitable<void> refuse(Channel& channel, ReadBuffer& buffer, RequestParser& parser,
-                               std::string peer, Guest& guest, Error error) {
+                               std::string peer, ClientConnection& client, Error error) {
     RequestHead head;
     head.peer = std::move(peer);
     const int status = std::exchange(error.os_errno, 0);
-    auto exchange = make_exchange(channel, buffer, parser, std::move(head), guest);
+    auto exchange = make_exchange(channel, buffer, parser, std::move(head), client);
     if (config.refused) config.refused(exchange->head(), status, error);
     auto response = shaped(exchange->head(), status, error);
     if (status == 503) response.headers.set("Retry-After", "1");
@@ -467,7 +468,7 @@ Result<std::uint16_t> Listener::start() {
   return acceptor.local_endpoint().port();
 }
 
-std::size_t Listener::connections() const { return state_->guests.size(); }
+std::size_t Listener::connections() const { return state_->pool.size(); }
 
 asio::awaitable<void> Listener::shutdown(Millis deadline) {
   auto state = state_;
@@ -484,7 +485,7 @@ asio::awaitable<void> Listener::shutdown(Millis deadline) {
   }
   const auto end = std::chrono::steady_clock::now() + deadline;
   co_await asio::post(state->loop, asio::use_awaitable);  // those that were taken in last begin
-  while (state->guests.size() > 0 || state->parting > 0) {
+  while (state->pool.size() > 0 || state->parting > 0) {
     const auto left = std::chrono::duration_cast<Millis>(end - std::chrono::steady_clock::now());
     if (left.count() <= 0) break;
     auto changed = co_await state->idle.wait_for(left);

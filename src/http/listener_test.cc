@@ -216,8 +216,8 @@ TEST(ListenerTest, InAFullPoolTheOldestOnWhichNobodyWasLetInGivesWay) {
   std::vector<std::unique_ptr<RawClient>> idle;
   for (int i = 0; i < 20; ++i) {
     idle.push_back(std::make_unique<RawClient>(server.port()));
-    RawClient guest(server.port());
-    ASSERT_EQ(ask_on(guest, "/in"), "HTTP/1.1 200 OK") << i;
+    RawClient client(server.port());
+    ASSERT_EQ(ask_on(client, "/in"), "HTTP/1.1 200 OK") << i;
   }
   EXPECT_EQ(talked.read_to_end(), "");
   EXPECT_EQ(idle.front()->read_to_end(), "");

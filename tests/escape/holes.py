@@ -113,8 +113,9 @@ HOLES = (
     (
         "bounds of headers",
         "http/listener.cc",
-        "Guest& guest) {\n    ReadBuffer buffer(kMaxBuffer);",
-        'Guest& guest) {\n    ReadBuffer buffer(cay_hole("bounds of headers") ? 64u << 20 : kMaxBuffer);',
+        "ClientConnection& client) {\n    ReadBuffer buffer(kMaxBuffer);",
+        "ClientConnection& client) {\n"
+        '    ReadBuffer buffer(cay_hole("bounds of headers") ? 64u << 20 : kMaxBuffer);',
     ),
     (
         "bounds of bodies",
