@@ -29,7 +29,8 @@ struct Context {
   bool own_clocks =
       false;  // a time namespace is among the sandbox's. The keeper's own clocks are the host's
   int devpts_fd = -1;  // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
-  int root_fd = -1;    // the sandbox's root, O_PATH
+  int root_fd = -1;       // the sandbox's root, O_PATH
+  int bare_root_fd = -1;  // the same with nothing mounted in it, O_PATH; -1 in tests
   std::vector<int> tmpfs_fds;  // its file systems in memory, O_PATH (keeper/stats.h)
 
   // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.

@@ -156,6 +156,8 @@ Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd dis
                  "system full or broken?",
                  EROFS};
   }
+  // Before anything is mounted over it.
+  CAY_TRY(bare_, os::clone_mount(staging_.get(), "root"));
   return {};
 }
 

@@ -31,6 +31,9 @@ class GuestRoot {
   // read-only.
   int meminfo() const { return covers_.meminfo(); }
   int stat() const { return covers_.stat(); }
+  // The root file system as it lies on the layers and the disk, O_PATH: a mount of its own that no
+  // path leads to, with nothing mounted in it.
+  int bare() const { return bare_.get(); }
   // /sys/fs/cgroup/memory.current, likewise; -1: it is the kernel's.
   int memory_current() const { return memory_current_.get(); }
 
@@ -56,7 +59,7 @@ class GuestRoot {
   const InitPlan& plan_;
   UniqueFd staging_;
   GuestCovers covers_;
-  UniqueFd root_, user_settings_, network_settings_, memory_current_, groups_;
+  UniqueFd root_, bare_, user_settings_, network_settings_, memory_current_, groups_;
 };
 
 }  // namespace cay::launcher

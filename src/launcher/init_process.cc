@@ -118,7 +118,7 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   CAY_CHECK(drop_everything());
   CAY_TRY(UniqueFd held, full_counter());
   std::vector<int> handed{top.get(), devpts.get(), held.get(), root.meminfo(),
-                          root.stat()};  // as ToKeeper
+                          root.stat(),   root.bare()};  // as ToKeeper
   if (root.memory_current() >= 0) handed.push_back(root.memory_current());
   for (const UniqueFd& socket : lent) handed.push_back(socket.get());
   CAY_CHECK(os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed));

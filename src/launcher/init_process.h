@@ -59,6 +59,7 @@ enum ToKeeper : std::size_t {
   kHeld,     // readable once init is held by its filter (keeper_process.cc)
   kMeminfo,  // /proc/meminfo and /proc/stat inside, for writing
   kStat,
+  kBareRoot,  // the root file system with nothing mounted in it, O_PATH
   // If GuestGroups is not unified: /sys/fs/cgroup/memory.current, for writing. Then the sockets.
   kMemoryCurrent,
 };

@@ -197,6 +197,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.devpts_fd = message.fds[kDevpts].release();
   context.meminfo_fd = message.fds[kMeminfo].release();
   context.stat_fd = message.fds[kStat].release();
+  context.bare_root_fd = message.fds[kBareRoot].release();
   if (!plan.init.groups.unified) {
     context.memory_current_fd = message.fds[kMemoryCurrent].release();
   }
