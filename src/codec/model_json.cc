@@ -172,12 +172,6 @@ json::object to_json(const Sandbox& sandbox) {
   return out;
 }
 
-json::object to_json(const SnapshotInfo& snapshot) {
-  return {{"id", snapshot.id.get()},           {"name", text(snapshot.name)},
-          {"status", text(snapshot.status)},   {"fingerprint", text(snapshot.fingerprint)},
-          {"used_bytes", snapshot.used_bytes}, {"created_at", rfc3339(snapshot.created_at)}};
-}
-
 json::object to_json(const UsageSummary& usage) {
   return {{"cpu_limit_millicores", usage.cpu_limit_millicores},
           {"cpu_used_millicores", usage.cpu_used_millicores},
@@ -272,6 +266,7 @@ json::object to_json(const SandboxSpec& spec) {
   json::object out;
   if (!spec.name.empty()) out["name"] = text(spec.name);
   if (!spec.snapshot.empty()) out["snapshot"] = text(spec.snapshot);
+  if (!spec.image.empty()) out["image"] = text(spec.image);
   if (!spec.labels.empty()) out["labels"] = map_json(spec.labels);
   if (spec.limits != Limits{}) out["limits"] = to_json(spec.limits);
   if (spec.run.user) out["user"] = text(*spec.run.user);

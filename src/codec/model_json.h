@@ -4,17 +4,16 @@
 
 #include "codec/json.h"
 #include "codec/kept_output.h"
+#include "codec/snapshot_json.h"
 #include "model/command.h"
 #include "model/file.h"
 #include "model/sandbox.h"
-#include "model/snapshot.h"
 
 namespace cay::codec {
 
 json::object to_json(const Limits& limits);
 json::object to_json(const SandboxNetwork& network);
 json::object to_json(const Sandbox& sandbox);
-json::object to_json(const SnapshotInfo& snapshot);
 json::object to_json(const UsageSummary& usage);
 json::object to_json(const StreamExtent& extent);
 json::object to_json(const Command& command);

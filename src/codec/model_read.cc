@@ -384,19 +384,6 @@ Result<FileInfo> file_info_from(const json::value& value) {
   return out;
 }
 
-Result<SnapshotInfo> snapshot_from(const json::value& value) {
-  if (!value.is_object()) return bad_answer("snapshot");
-  const json::object& in = value.get_object();
-  SnapshotInfo out;
-  out.id = SnapshotId(string_at(in, "id"));
-  out.name = string_at(in, "name");
-  out.status = string_at(in, "status");
-  out.fingerprint = string_at(in, "fingerprint");
-  out.used_bytes = number_at<std::uint64_t>(in, "used_bytes");
-  out.created_at = time_at(in, "created_at");
-  return out;
-}
-
 Error error_from(std::string_view body) {
   constexpr std::size_t kShown = 200;
   Error out{Code::kInternal, "bad_answer",

@@ -3,10 +3,10 @@
 #pragma once
 #include "codec/fields.h"
 #include "codec/json.h"
+#include "codec/snapshot_json.h"
 #include "model/command.h"
 #include "model/file.h"
 #include "model/sandbox.h"
-#include "model/snapshot.h"
 
 namespace cay::codec {
 
@@ -43,7 +43,6 @@ std::optional<std::uint32_t> mode_from(std::string_view text);
 Result<Sandbox> sandbox_from(const json::value& in);
 Result<Command> command_from(const json::value& in);
 Result<FileInfo> file_info_from(const json::value& in);
-Result<SnapshotInfo> snapshot_from(const json::value& in);
 // From {"error":{...}}. Any other text becomes kInternal and is quoted in the message.
 Error error_from(std::string_view body);
 

@@ -47,7 +47,8 @@ using TmpfsMounts = std::map<std::string, std::uint64_t>;
 
 struct SandboxSpec {
   std::string name;      // empty: generated
-  std::string snapshot;  // id or name; empty: "default"
+  std::string snapshot;  // id, name or name:tag; empty: "default"
+  std::string image{};   // instead: an image's reference, which is pulled if no snapshot has it
   std::map<std::string, std::string> labels;
   Limits limits;  // zeros: defaults
   RunConfig run;

@@ -9,13 +9,13 @@
 #include "async/task.h"
 #include "core/ports/layers.h"
 #include "model/snapshot.h"
+#include "model/snapshot_request.h"
 
 namespace cay::core {
 
-// The credentials for a registry. Empty: none.
-struct RegistryLogin {
-  std::string username{};
-  std::string password{};        // or an access token, with any user name
+using cay::RegistryLogin;
+
+ std::string password{};        // or an access token, with any user name
   std::string identity_token{};  // instead: of `docker login`
 };
 
