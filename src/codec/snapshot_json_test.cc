@@ -24,7 +24,7 @@ NewSnapshot full_request() {
 
 TEST(SnapshotJson, ARequestComesBackAsItWasWritten) {
   const ImageSource source{"python:3.12", "linux/arm64", {"me", "secret", "token"}};
-  const auto object = *parse_object(json::serialize(to_json(source, full_request())));
+  const auto object = *parse_object(write(to_json(source, full_request())));
   Fields fields(object);
   ImageSource read_source;
   NewSnapshot read;
