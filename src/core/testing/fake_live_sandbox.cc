@@ -113,6 +113,23 @@ Task<void> FakeLiveFiles::write_tree(std::string path, FileAs as,
   auto written = co_await fake_files().write_tree(std::move(path), std::move(as), std::move(tree));
   co_return written;
 }
+Task<void> FakeLiveLayers::write_layer(std::unique_ptr<LayerSource> entries) {
+  CAY_CO_CHECK(answers());
+  while (true) {
+    CAY_CO_TRY(auto event, co_await entries->next());
+    if (!event) break;
+    fake_upper().entries.push_back(*std::move(event));
+  }
+  if (write_layer_error) co_return *write_layer_error;
+  co_return Result<void>();
+}
+Task<std::unique_ptr<LayerSource>> FakeLiveLayers::read_layer(std::string path) {
+  CAY_CO_CHECK(answers());
+  const auto found = directories.find(path);
+  if (found == directories.end())
+    co_return Error{Code::kNotFound, "file_not_found", path + ": no such directory", 0};
+  co_return layer_source(found->second);
+}
 Task<SandboxStats> FakeLiveState::stats() {
   while (silent) {
     co_await sleep_for(std::chrono::milliseconds(1));

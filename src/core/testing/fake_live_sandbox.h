@@ -11,13 +11,15 @@
 #include "core/ports/runtime.h"
 #include "core/testing/fake_commands.h"
 #include "core/testing/fake_files.h"
+#include "core/testing/fake_layers.h"
 
 namespace cay::core::testing {
 
-// The parts that outlive a stop: files and finished commands.
+// The parts that outlive a stop: files, finished commands and written layers.
 struct FakeDisk {
   std::shared_ptr<FakeCommands> commands;
   std::shared_ptr<FakeFiles> files;
+  std::shared_ptr<FakeUpper> upper;
 };
 
 // FakeKeeper: what the roles of one sandbox share.
@@ -30,6 +32,7 @@ class FakeKeeper {
   SandboxStats numbers;        // the result of stats()
   FakeCommands& fake_commands() const { return *disk_.commands; }
   FakeFiles& fake_files() const { return *disk_.files; }
+  FakeUpper& fake_upper() const { return *disk_.upper; }
 
  protected:
   Result<void> fault_of() const;
@@ -73,6 +76,16 @@ class FakeLiveFiles : public virtual LiveFiles, public virtual FakeKeeper {
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
 };
 
+class FakeLiveLayers : public virtual LiveLayers, public virtual FakeKeeper {
+ public:
+  std::optional<Error> write_layer_error;  // comes after the last entry
+  // The content of directories, for read_layer().
+  std::map<std::string, std::vector<LayerEvent>> directories;
+
+  Task<void> write_layer(std::unique_ptr<LayerSource> entries) override;
+  Task<std::unique_ptr<LayerSource>> read_layer(std::string path) override;
+};
+
 class FakeLiveTunnels : public virtual LiveTunnels, public virtual FakeKeeper {
  public:
   std::set<std::uint16_t> echo_ports;  // where something listens that sends back what it gets
@@ -99,6 +112,7 @@ class FakeLiveState : public virtual LiveState, public virtual FakeKeeper {
 class FakeLiveSandbox : public LiveSandbox,
                         public FakeLiveCommands,
                         public FakeLiveFiles,
+                        public FakeLiveLayers,
                         public FakeLiveTunnels,
                         public FakeLiveState {
  public:

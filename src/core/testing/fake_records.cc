@@ -9,6 +9,7 @@ FakeDisk& FakeRecords::disk_of(const SandboxId& id) {
   const auto now = [clock = &clock_] { return clock->wall(); };
   if (!disk.commands) disk.commands = std::make_shared<FakeCommands>(loop_, now);
   if (!disk.files) disk.files = std::make_shared<FakeFiles>(now);
+  if (!disk.upper) disk.upper = std::make_shared<FakeUpper>();
   return disk;
 }
 

@@ -24,7 +24,18 @@ class Counted {
 }  // namespace
 
 FakeRuntime::FakeRuntime(asio::any_io_executor loop, Clock& clock)
-    : FakeRecords(loop, clock), boots_released_(loop), stops_released_(loop) {
+    : FakeRecords(loop, clock),
+      fake_layers(
+          [this](const SandboxId& id) {
+            const auto found = disks.find(id);
+            return found == disks.end() ? nullptr : found->second.upper;
+          },
+          [this](const LayerId& id) {
+            return std::ranges::any_of(
+                disks, [&](const auto& disk) { return disk.second.upper->stands_on == id; });
+          }),
+      boots_released_(loop),
+      stops_released_(loop) {
   default_snapshot.id = SnapshotId("00000000-0000-4000-8000-00000000d0d0");
   default_snapshot.name = "default";
   default_snapshot.status = "ready";
@@ -84,7 +95,21 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
     if (leaves_remains) disk_of(spec.id);
     co_return *failure;
   }
+  if (spec.disk_of && !disks.contains(*spec.disk_of))
+    co_return Error{Code::kNotFound, "sandbox_not_found", "there is no disk to copy", 0};
+  const bool copies = spec.disk_of && !disks.contains(spec.id);
   FakeDisk& disk = disk_of(spec.id);
+  if (spec.fresh_disk) {
+    const FakeDisk kept = std::exchange(disk, FakeDisk{});
+    disk.commands = kept.commands;
+    disk_of(spec.id);
+  }
+  if (copies) {
+    const FakeDisk& from = disk_of(*spec.disk_of);
+    disk.files->tree = from.files->tree;
+    *disk.upper = *from.upper;
+  }
+  disk.upper->stands_on = spec.layer;
   disk.commands->revive();
   if (program) disk.commands->program = program;
   auto live = std::make_shared<FakeLiveSandbox>(spec, disk);
@@ -92,6 +117,10 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
   if (wants_out)
     live->way_out = SandboxNetwork{
         no_network.empty() ? NetworkState::kOn : NetworkState::kUnavailable, no_network};
+  for (const DiskMount& mount : spec.mounts) {
+    const auto layer = fake_layers.sealed.find(mount.layer);
+    if (layer != fake_layers.sealed.end()) live->directories[mount.path] = layer->second.entries;
+  }
   alive[spec.id] = live;
   in_force[spec.id] = {spec.policy, spec.rules};
   co_return std::shared_ptr<LiveSandbox>(live);

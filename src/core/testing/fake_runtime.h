@@ -1,5 +1,6 @@
 // FakeRuntime: isolated computers in memory. Boots can fail, hang until released, or take real
-// time; whatever is alive, on disk or called is open to tests.
+// time; whatever is alive, on disk or called is open to tests. A boot with `disk_of` copies files
+// and written layers. read_layer() reads a mount of a sealed layer at its path.
 #pragma once
 #include <deque>
 #include <functional>
@@ -38,6 +39,9 @@ class FakeRuntime : public FakeRecords {
       policies;  // that were set, with their rules
   std::map<SandboxId, std::pair<std::string, std::string>>
       in_force;  // what each goes by: a boot goes by its own, whatever was set before its end
+  FakeLayers fake_layers;
+  FakeVolumes fake_volumes;
+  bool has_layers = true;  // false: layers() and volumes() are null
   // The program of commands in sandboxes booted from now on.
   std::function<FakeProgram(const CommandSpec&)> program;
 
@@ -66,6 +70,8 @@ class FakeRuntime : public FakeRecords {
       std::vector<SandboxId> known) override;
   Task<void> set_policy(SandboxId id, std::string policy, std::string rules) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
+  Layers* layers() override { return has_layers ? &fake_layers : nullptr; }
+  Volumes* volumes() override { return has_layers ? &fake_volumes : nullptr; }
   void watch(std::function<void(SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return boot_id; }
   Task<std::vector<Feature>> features() override;

@@ -104,5 +104,55 @@ TEST_F(FakesTest, TreesRoundTrip) {
   EXPECT_EQ(runtime.only_box().fake_files().bytes_of("/copy/d/f"), "data");
 }
 
+TEST_F(FakesTest, ASealedLayerHoldsWhatWasWrittenAndCanBeMounted) {
+  BootSpec spec;
+  spec.id = SandboxId("builder");
+  spec.layer = LayerId("below");
+  spec.builds_layer = true;
+  auto builder = run(loop, runtime.boot(spec));
+  LayerEntry entry;
+  entry.path = "etc/motd";
+  entry.size = 2;
+  ASSERT_TRUE(run(loop, (*builder)->write_layer(layer_source({entry, Bytes("hi")}))));
+  auto& layers = *runtime.layers();
+  auto sealed = run(loop, layers.seal(SandboxId("builder"), LayerId("top")));
+  ASSERT_TRUE(sealed);
+  EXPECT_EQ(sealed->below, std::vector<LayerId>{LayerId("below")});
+  EXPECT_EQ(run(loop, layers.seal(SandboxId("builder"), LayerId("top"))).error().reason,
+            "layer_exists");
+
+  BootSpec reader;
+  reader.id = SandboxId("reader");
+  reader.layer = LayerId("top");
+  reader.mounts = {{.path = "/layer", .layer = LayerId("top")}};
+  auto box = run(loop, runtime.boot(reader));
+  EXPECT_EQ(run(loop, layers.remove(LayerId("top"))).error().reason, "layer_in_use");
+  auto source = run(loop, (*box)->read_layer("/layer"));
+  ASSERT_TRUE(source);
+  EXPECT_EQ(std::get<LayerEntry>(**run(loop, (*source)->next())).path, "etc/motd");
+  EXPECT_EQ(std::get<Bytes>(**run(loop, (*source)->next())), "hi");
+  EXPECT_FALSE(*run(loop, (*source)->next()));
+  ASSERT_TRUE(run(loop, runtime.destroy(SandboxId("reader"))));
+  EXPECT_TRUE(run(loop, layers.remove(LayerId("top"))));
+}
+
+TEST_F(FakesTest, AForkHasTheFilesOfItsSourceAndAFreshDiskHasNone) {
+  auto& source = booted();
+  runtime.disk_of(SandboxId("box")).files->put("/home/user/f", "kept");
+  BootSpec spec;
+  spec.id = SandboxId("fork");
+  spec.disk_of = SandboxId("box");
+  auto fork = run(loop, runtime.boot(spec));
+  ASSERT_TRUE(fork);
+  EXPECT_TRUE(run(loop, (*fork)->stat("/home/user/f", {}, true)));
+  spec.id = SandboxId("box");
+  spec.disk_of.reset();
+  spec.fresh_disk = true;
+  auto again = run(loop, runtime.boot(spec));
+  EXPECT_FALSE(run(loop, (*again)->stat("/home/user/f", {}, true)));
+  EXPECT_TRUE(run(loop, (*fork)->stat("/home/user/f", {}, true)));
+  static_cast<void>(source);
+}
+
 }  // namespace
 }  // namespace cay::core::testing

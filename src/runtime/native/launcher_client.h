@@ -49,13 +49,14 @@ class LauncherClient {
   bool connected() const { return line_->connected(); }
   std::uint64_t connections() const { return line_->connections(); }
 
- private:
-  // Sends a request, and gives each frame to `take` until it returns true. After a lost link all is
-  // repeated. `silence` is the longest wait for one frame.
+  // Sends a request, and gives each frame of the answer to what `begin` returned, until that
+  // returns true. After a lost link all is repeated, from `begin` on. `silence` is the longest wait
+  // for one frame.
   using Take = std::function<Result<bool>(const wire::Frame&)>;
   Task<void> converse(wire::Type type, std::string payload, Millis silence,
                       std::function<Take()> begin);
 
+ private:
   std::shared_ptr<PersistentLink> line_;
   Millis connect_limit_;
   std::function<void(const wire::SandboxEntry&)> on_died_;

@@ -19,4 +19,12 @@ SnapshotInfo to_model(const wire::SnapshotMsg& message) {
                       .created_at = message.created_at};
 }
 
+core::Layer to_model(const wire::LayerMsg& message) {
+  core::Layer layer;
+  layer.id = LayerId(message.layer_id);
+  for (const std::string& id : message.below) layer.below.emplace_back(id);
+  layer.bytes = message.bytes;
+  return layer;
+}
+
 }  // namespace cay::runtime

@@ -7,5 +7,6 @@ namespace cay::runtime {
 
 core::Feature to_model(const wire::FeatureMsg& message);
 SnapshotInfo to_model(const wire::SnapshotMsg& message);
+core::Layer to_model(const wire::LayerMsg& message);
 
 }  // namespace cay::runtime

@@ -46,6 +46,9 @@ TEST(NativeCapabilitiesTest, ALauncherLacksWhatItsListLacks) {
   EXPECT_EQ(
       some.tmpfs.missing,
       "the launcher is older than this daemon and makes no file systems in memory: restart it");
+  EXPECT_EQ(some.layers.missing,
+            "the launcher is older than this daemon and seals no layers: restart it");
+  EXPECT_TRUE(unprobed.now(listing({feature::kLayers}), true, Time{}).layers.available());
   const auto open = unprobed.now(listing({feature::kProfile}), true, Time{});
   EXPECT_TRUE(open.profile(Profile::kNested).available());
   EXPECT_FALSE(open.programs.available());

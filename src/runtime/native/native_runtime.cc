@@ -114,8 +114,11 @@ class CloseUnlessKept {
 NativeRuntime::NativeRuntime(asio::any_io_executor loop, NativeConfig config)
     : loop_(loop),
       config_(std::move(config)),
+      spool_(config_.data + "/spool"),
       hello_(our_hello(config_)),
       launcher_(loop, launcher_config(config_, hello_)),
+      layers_(launcher_),
+      volumes_(launcher_),
       live_(std::make_shared<LiveKeepers>(
           loop,
           LiveKeepers::Config{.sockets = config_.data + "/run",
@@ -133,10 +136,11 @@ NativeRuntime::~NativeRuntime() {
 }
 
 Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec) {
+  CAY_CO_CHECK(check_layer_features(spec, launcher_.theirs()));
   wire::CreateSandbox request;
   request.sandbox_id = spec.id.get();
   request.hostname = spec.hostname;
-  request.snapshot_id = spec.layer.get();
+  fill_disk(spec, request);
   request.cpu_millicores = spec.limits.cpu_millicores;
   request.memory_bytes = spec.limits.memory_bytes;
   request.disk_bytes = spec.limits.disk_bytes;
@@ -154,7 +158,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.network_required = spec.network_required;
   // A sandbox that was booted before has a spool; a failure then must not cost it its disk.
   struct stat ignored{};
-  const bool first = ::stat((spool() + "/" + spec.id.get()).c_str(), &ignored) != 0;
+  const bool first = ::stat((spool_ + "/" + spec.id.get()).c_str(), &ignored) != 0;
   const auto old = live_->take(spec.id);
   if (old) old->close(Error{Code::kLost, "keeper_lost", "the sandbox was booted anew", 0});
   // Before its keeper lends anything; and not a policy of an earlier start.
@@ -172,7 +176,10 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   if (!created) co_return std::move(created).error();
   const SandboxNetwork network = network_of(spec, *created);
   Result<std::shared_ptr<core::LiveSandbox>> box;
-  if (spec.record_programs && !created->record_programs) {
+  const auto disk_as_meant = check_layer_features(spec, launcher_.theirs());  // it is met now
+  if (!disk_as_meant) {
+    box = disk_as_meant.error();
+  } else if (spec.record_programs && !created->record_programs) {
     box = Error{Code::kUnsupported, "programs_unsupported",
                 "the launcher is older than this daemon and records no programs: restart it", 0};
   } else if (profile_given(*created) != to_string(spec.profile)) {
@@ -215,7 +222,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
   if (line) {
     line->expect_end(why);
     auto polite = co_await polite_shutdown(line, kPoliteLimit);
-    if (polite && readers) readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
+    if (polite && readers) readers->go_on_from(spooled_commands(spool_, id, hello_.boot_id));
     // Else the launcher ends what does not end by itself.
   }
   // The link stays until the launcher has done it. It reports the keeper's end if the launcher
@@ -226,7 +233,7 @@ Task<void> NativeRuntime::stop(SandboxId id) {
     co_return std::move(stopped);
   }
   static_cast<void>(remove_rules(config_.data, id));  // the next start does
-  if (readers) readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
+  if (readers) readers->go_on_from(spooled_commands(spool_, id, hello_.boot_id));
   live_->forget(id, line);
   if (line) line->close(why);
   co_return Result<void>{};
@@ -243,7 +250,7 @@ Task<void> NativeRuntime::destroy(SandboxId id) {
     readers->expect_removal();
     auto polite = co_await polite_shutdown(line, kPoliteLimit);
     static_cast<void>(polite);  // what has no end on record then is killed by the launcher
-    readers->go_on_from(spooled_commands(spool(), id, hello_.boot_id));
+    readers->go_on_from(spooled_commands(spool_, id, hello_.boot_id));
     line->close(why);
     const bool done = co_await readers->done(kLastReads);
     if (!done) readers->let_go();
@@ -317,7 +324,7 @@ Task<std::vector<std::pair<SandboxId, std::shared_ptr<core::LiveSandbox>>>> Nati
 
 Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
   constexpr std::size_t kSlice = 64;
-  CAY_CO_TRY(SpooledCommands spools, SpooledCommands::open(spool(), id, hello_.boot_id));
+  CAY_CO_TRY(SpooledCommands spools, SpooledCommands::open(spool_, id, hello_.boot_id));
   for (;;) {
     CAY_CO_TRY(const bool more, spools.read(kSlice));
     if (!more) break;
@@ -329,11 +336,11 @@ Task<std::vector<Command>> NativeRuntime::stopped_commands(SandboxId id) {
 Task<std::unique_ptr<core::CommandReader>> NativeRuntime::stopped_reader(SandboxId id,
                                                                          CommandId command,
                                                                          core::OutputOffsets from) {
-  co_return spooled_reader(spool(), id, command, from, hello_.boot_id);
+  co_return spooled_reader(spool_, id, command, from, hello_.boot_id);
 }
 
 Task<ProgramPage> NativeRuntime::programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) {
-  co_return read_programs(spool(), id, offset, limit);
+  co_return read_programs(spool_, id, offset, limit);
 }
 
 Task<void> NativeRuntime::set_policy(SandboxId id, std::string policy, std::string rules) {

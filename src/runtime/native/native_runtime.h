@@ -10,6 +10,7 @@
 #include "runtime/native/launcher_client.h"
 #include "runtime/native/live_keepers.h"
 #include "runtime/native/native_capabilities.h"
+#include "runtime/native/native_layers.h"
 
 namespace cay::runtime {
 
@@ -49,6 +50,8 @@ class NativeRuntime final : public core::Runtime {
   Task<NetworkReport> network(SandboxId id) override;
   Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
+  core::Layers* layers() override { return &layers_; }
+  core::Volumes* volumes() override { return &volumes_; }
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return hello_.boot_id; }
   Task<std::vector<core::Feature>> features() override;
@@ -57,12 +60,13 @@ class NativeRuntime final : public core::Runtime {
   void part() override;
 
  private:
-  std::string spool() const { return config_.data + "/spool"; }
-
   asio::any_io_executor loop_;
   NativeConfig config_;
+  std::string spool_;  // the directory of all spools
   wire::Hello hello_;
   LauncherClient launcher_;
+  NativeLayers layers_;
+  NativeVolumes volumes_;
   NativeCapabilities can_;
   std::shared_ptr<LiveKeepers> live_;  // shared with handlers that may outlive us
 };
