@@ -108,7 +108,7 @@ Task<void> Core::prepare_snapshots(std::function<void(std::string)> progress) {
     CAY_CO_TRY(SnapshotInfo snapshot, std::move(prepared));
     snapshot.runtime = host.name;
     if (!is_first) snapshot.name = host.name;
-    CAY_CO_CHECK(registry_->store().put_snapshot(snapshot));
+    CAY_CO_CHECK(registry_->store().snapshots().put(snapshot));
     if (is_first) snapshots_.use_default(snapshot.id);
   }
   co_return Result<void>();

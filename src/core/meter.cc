@@ -279,7 +279,7 @@ Task<UsageSummary> Meter::summary(Principal who) {
     if (entry->runs()) ++sum.running;
     if (entry->row.state == SandboxState::kStopped) ++sum.stopped;
   }
-  CAY_CO_TRY(const auto all, registry_->store().snapshots());
+  CAY_CO_TRY(const auto all, registry_->store().snapshots().all());
   sum.snapshots = static_cast<std::uint32_t>(all.size());
   co_return sum;
 }

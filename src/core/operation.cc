@@ -101,7 +101,7 @@ std::vector<Cay::Check> Core::readiness() {
   }
   out.push_back(*store_check_);
   bool found = false;
-  if (const auto snapshots = registry_->store().snapshots()) {
+  if (const auto snapshots = registry_->store().snapshots().all()) {
     for (const auto& snapshot : *snapshots)
       found = found || (snapshot.name == "default" && snapshot.status == "ready");
   }

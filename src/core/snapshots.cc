@@ -7,7 +7,7 @@
 namespace cay::core {
 
 Task<std::vector<SnapshotInfo>> SnapshotVerbs::list(Principal) {
-  CAY_CO_TRY(auto all, registry_->store().snapshots());
+  CAY_CO_TRY(auto all, registry_->store().snapshots().all());
   // The one that the name means comes first.
   const auto meant = std::ranges::find(all, default_, &SnapshotInfo::id);
   if (meant != all.end()) std::rotate(all.begin(), meant, meant + 1);
@@ -16,7 +16,7 @@ Task<std::vector<SnapshotInfo>> SnapshotVerbs::list(Principal) {
 
 Result<SnapshotInfo> SnapshotVerbs::find(const std::string& name_or_id) const {
   const std::string wanted = name_or_id.empty() ? "default" : name_or_id;
-  CAY_TRY(const auto all, registry_->store().snapshots());
+  CAY_TRY(const auto all, registry_->store().snapshots().all());
   const SnapshotInfo* best = nullptr;
   const SnapshotInfo* unfit = nullptr;
   for (const auto& snapshot : all) {

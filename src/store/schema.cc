@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 14> kSteps = {
+constexpr std::array<const char*, 15> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -215,6 +215,47 @@ ALTER TABLE sandbox ADD COLUMN tmpfs TEXT NOT NULL DEFAULT '{}';
     R"sql(
 ALTER TABLE sandbox ADD COLUMN runtime TEXT NOT NULL DEFAULT 'native';
 ALTER TABLE snapshot ADD COLUMN runtime TEXT NOT NULL DEFAULT 'native';
+)sql",
+    // Snapshots of images and captures. Older ones are the host's, and are layers of their own id.
+    // An empty layer of a sandbox means its snapshot's id. A config is a JSON object of the members
+    // of ImageConfig. A chain names the content of a layer and of all below it.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN layer TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN layer TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN origin TEXT NOT NULL DEFAULT 'host';
+ALTER TABLE snapshot ADD COLUMN image_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN status_message TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN source_sandbox TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN config TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE snapshot ADD COLUMN disk_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE snapshot ADD COLUMN created_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshot ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;
+UPDATE snapshot SET layer = id, updated_at = created_at;
+CREATE TABLE snapshot_tag (
+  tenant      TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  tag         TEXT NOT NULL,
+  snapshot_id TEXT NOT NULL REFERENCES snapshot (id) ON DELETE CASCADE,
+  PRIMARY KEY (tenant, name, tag)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tag_of_snapshot ON snapshot_tag (snapshot_id);
+CREATE TABLE layer (
+  id         TEXT PRIMARY KEY,
+  below      TEXT NOT NULL,
+  chain      TEXT NOT NULL,
+  bytes      INTEGER NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE volume (
+  id         TEXT PRIMARY KEY,
+  tenant     TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  disk_bytes INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  UNIQUE (tenant, name)
+) STRICT, WITHOUT ROWID;
 )sql",
 };
 

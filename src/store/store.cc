@@ -12,8 +12,10 @@
 #include "store/rows.h"
 #include "store/schema.h"
 #include "store/secret_table.h"
+#include "store/snapshot_table.h"
 #include "db/database.h"
 #include "store/usage_table.h"
+#include "store/volume_table.h"
 
 namespace cay::store {
 namespace {
@@ -65,6 +67,8 @@ class SqliteStore : public core::Store {
         usage_(*db_),
         links_(*db_),
         secrets_(*db_),
+        snapshots_(*db_),
+        volumes_(*db_),
         sync_(std::move(sync)) {}
   SqliteStore(const SqliteStore&) = delete;
   SqliteStore& operator=(const SqliteStore&) = delete;
@@ -173,43 +177,8 @@ class SqliteStore : public core::Store {
     return read_all(rows);
   }
 
-  Result<void> put_snapshot(const SnapshotInfo& snapshot) override {
-    CAY_TRY(db::Statement row,
-            db_->prepare("INSERT INTO snapshot (id, tenant, name, status, fingerprint, used_bytes, "
-                         "created_at, runtime) VALUES (?, '', ?, ?, ?, ?, ?, ?) "
-                         "ON CONFLICT (id) DO UPDATE SET "
-                         "name = excluded.name, status = excluded.status, "
-                         "fingerprint = excluded.fingerprint, used_bytes = excluded.used_bytes, "
-                         "created_at = excluded.created_at, runtime = excluded.runtime"));
-    row.bind(snapshot.id.get())
-        .bind(snapshot.name)
-        .bind(snapshot.status)
-        .bind(snapshot.fingerprint);
-    row.bind(static_cast<std::int64_t>(snapshot.used_bytes))
-        .bind(snapshot.created_at)
-        .bind(snapshot.runtime);
-    return row.run();
-  }
-
-  Result<std::vector<SnapshotInfo>> snapshots() override {
-    CAY_TRY(db::Statement rows,
-            db_->prepare("SELECT id, name, status, fingerprint, used_bytes, created_at, runtime "
-                         "FROM snapshot ORDER BY created_at, id"));
-    std::vector<SnapshotInfo> out;
-    for (;;) {
-      CAY_TRY(const bool row, rows.step());
-      if (!row) return out;
-      SnapshotInfo snapshot;
-      snapshot.id = SnapshotId(rows.text(0));
-      snapshot.name = rows.text(1);
-      snapshot.status = rows.text(2);
-      snapshot.fingerprint = rows.text(3);
-      snapshot.used_bytes = static_cast<std::uint64_t>(rows.number(4));
-      snapshot.created_at = rows.number(5);
-      snapshot.runtime = rows.text(6);
-      out.push_back(std::move(snapshot));
-    }
-  }
+  core::SnapshotStore& snapshots() override { return snapshots_; }
+  core::VolumeStore& volumes() override { return volumes_; }
 
   Result<std::optional<std::string>> get_meta(const std::string& key) override {
     CAY_TRY(db::Statement row, db_->prepare("SELECT value FROM meta WHERE key = ?"));
@@ -324,6 +293,8 @@ class SqliteStore : public core::Store {
   UsageTable usage_;
   LinkTable links_;
   SecretTable secrets_;
+  SnapshotTable snapshots_;
+  VolumeTable volumes_;
   std::unique_ptr<WalSync> sync_;
   std::function<void()> on_events_;
 };

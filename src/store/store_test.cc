@@ -39,8 +39,8 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at &&
          a.lifetime_s == b.lifetime_s && a.commands_keep_awake == b.commands_keep_awake &&
          a.record_programs == b.record_programs && a.profile == b.profile && a.tmpfs == b.tmpfs &&
-         a.runtime == b.runtime && a.marks == b.marks && a.created_by == b.created_by &&
-         a.facade_data == b.facade_data;
+         a.runtime == b.runtime && a.layer == b.layer && a.marks == b.marks &&
+         a.created_by == b.created_by && a.facade_data == b.facade_data;
 }
 
 Sandbox full() {
@@ -69,6 +69,7 @@ Sandbox full() {
   out.profile = Profile::kNested;
   out.tmpfs = {{"/tmp", 0}, {"/bu\"ild", 1ull << 62}};
   out.runtime = "other";
+  out.layer = LayerId("l");
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.facade_data = {{"langsmith", R"({"a":[1]})"}};
@@ -206,23 +207,7 @@ TEST_P(EitherStore, SortsAndPages) {
   EXPECT_EQ(names(query), Names{});
 }
 
-TEST_P(EitherStore, SnapshotsAndMetaAreReplaced) {
-  SnapshotInfo snapshot;
-  snapshot.id = SnapshotId("s");
-  snapshot.name = "default";
-  snapshot.status = "building";
-  ASSERT_TRUE(store->put_snapshot(snapshot));
-  snapshot.status = "ready";
-  snapshot.fingerprint = "f";
-  snapshot.used_bytes = 7;
-  snapshot.created_at = 8;
-  snapshot.runtime = "other";
-  ASSERT_TRUE(store->put_snapshot(snapshot));
-  const auto all = store->snapshots();
-  ASSERT_EQ(all->size(), 1U);
-  EXPECT_EQ(all->at(0).status, "ready");
-  EXPECT_EQ(all->at(0).used_bytes, 7U);
-  EXPECT_EQ(all->at(0).runtime, "other");
+TEST_P(EitherStore, MetaIsReplaced) {
   EXPECT_FALSE(*store->get_meta("k"));
   ASSERT_TRUE(store->put_meta("k", "1"));
   ASSERT_TRUE(store->put_meta("k", "2"));

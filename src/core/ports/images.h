@@ -15,8 +15,8 @@ namespace cay::core {
 
 using cay::RegistryLogin;
 
- std::string password{};        // or an access token, with any user name
-  std::string identity_token{};  // instead: of `docker login`
+std::string password{};        // or an access token, with any user name
+std::string identity_token{};  // instead: of `docker login`
 };
 
 struct PullRequest {

@@ -9,9 +9,9 @@
 #include "core/ports/journal.h"
 #include "core/ports/link_store.h"
 #include "core/ports/secret_store.h"
+#include "core/ports/snapshot_store.h"
 #include "core/ports/usage_store.h"
 #include "model/sandbox.h"
-#include "model/snapshot.h"
 
 namespace cay::core {
 
@@ -32,8 +32,8 @@ class Store : public Journal, public UsageStore, public LinkStore, public Secret
   virtual Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) = 0;
   virtual Result<std::vector<Sandbox>> all() = 0;  // every tenant, at start
 
-  virtual Result<void> put_snapshot(const SnapshotInfo& snapshot) = 0;
-  virtual Result<std::vector<SnapshotInfo>> snapshots() = 0;
+  virtual SnapshotStore& snapshots() = 0;
+  virtual VolumeStore& volumes() = 0;
 
   // Small facts: instance id, schema notes.
   virtual Result<std::optional<std::string>> get_meta(const std::string& key) = 0;

@@ -132,16 +132,83 @@ Result<std::vector<Sandbox>> FakeStore::all() {
   return out;
 }
 
-Result<void> FakeStore::put_snapshot(const SnapshotInfo& snapshot) {
-  CAY_CHECK(writable());
-  snapshot_rows[snapshot.id] = snapshot;
+Result<void> FakeSnapshotStore::put(const SnapshotInfo& snapshot) {
+  CAY_CHECK(tables_.writable());
+  SnapshotInfo& row = tables_.snapshot_rows[snapshot.id];
+  row = snapshot;
+  row.tags.clear();
+  row.own_bytes = 0;
   return {};
 }
 
-Result<std::vector<SnapshotInfo>> FakeStore::snapshots() {
-  CAY_CHECK(readable());
+Result<void> FakeSnapshotStore::put_tagged(const SnapshotInfo& snapshot, const std::string& tag) {
+  CAY_CHECK(put(snapshot));
+  tables_.tag_rows[{snapshot.tenant, snapshot.name, tag}] = snapshot.id;
+  return {};
+}
+
+Result<void> FakeSnapshotStore::erase(const SnapshotId& id) {
+  CAY_CHECK(tables_.writable());
+  tables_.snapshot_rows.erase(id);
+  std::erase_if(tables_.tag_rows, [&](const auto& row) { return row.second == id; });
+  return {};
+}
+
+Result<std::vector<SnapshotInfo>> FakeSnapshotStore::all() {
+  CAY_CHECK(tables_.readable());
   std::vector<SnapshotInfo> out;
-  for (const auto& [id, snapshot] : snapshot_rows) out.push_back(snapshot);
+  for (const auto& [id, snapshot] : tables_.snapshot_rows) {
+    out.push_back(snapshot);
+    for (const auto& [tag, of] : tables_.tag_rows) {
+      if (of == id) out.back().tags.push_back(tag.tag);
+    }
+  }
+  std::ranges::sort(out, [](const SnapshotInfo& a, const SnapshotInfo& b) {
+    return std::pair(a.created_at, a.id) < std::pair(b.created_at, b.id);
+  });
+  return out;
+}
+
+Result<void> FakeSnapshotStore::put_layer(const LayerRow& layer) {
+  CAY_CHECK(tables_.writable());
+  tables_.layer_rows[layer.id] = layer;
+  return {};
+}
+
+Result<void> FakeSnapshotStore::erase_layer(const LayerId& id) {
+  CAY_CHECK(tables_.writable());
+  tables_.layer_rows.erase(id);
+  return {};
+}
+
+Result<std::vector<LayerRow>> FakeSnapshotStore::layers() {
+  CAY_CHECK(tables_.readable());
+  std::vector<LayerRow> out;
+  for (const auto& [id, layer] : tables_.layer_rows) out.push_back(layer);
+  return out;
+}
+
+Result<void> FakeVolumeStore::put(const Volume& volume) {
+  CAY_CHECK(tables_.writable());
+  for (const auto& [id, row] : tables_.volume_rows) {
+    if (id != volume.id && row.tenant == volume.tenant && row.name == volume.name)
+      return Error{Code::kAlreadyExists, "volume_exists",
+                   "a volume named '" + volume.name + "' exists: choose another name", 0};
+  }
+  tables_.volume_rows[volume.id] = volume;
+  return {};
+}
+
+Result<void> FakeVolumeStore::erase(const VolumeId& id) {
+  CAY_CHECK(tables_.writable());
+  tables_.volume_rows.erase(id);
+  return {};
+}
+
+Result<std::vector<Volume>> FakeVolumeStore::all() {
+  CAY_CHECK(tables_.readable());
+  std::vector<Volume> out;
+  for (const auto& [id, volume] : tables_.volume_rows) out.push_back(volume);
   return out;
 }
 

@@ -27,12 +27,47 @@ class FakeTables : public Store {
   std::map<std::pair<TenantId, std::string>, StoredSecret> secret_rows;
   std::vector<EventRecord> journal;                  // of all tenants, in order
   std::map<TenantId, std::uint64_t> pruned_through;  // tests set it; the fake prunes nothing itself
-  std::map<SnapshotId, SnapshotInfo> snapshot_rows;
+  std::map<SnapshotId, SnapshotInfo> snapshot_rows;  // without their tags
+  struct Tag {
+    TenantId tenant;
+    std::string name, tag;
+    auto operator<=>(const Tag&) const = default;
+  };
+  std::map<Tag, SnapshotId> tag_rows;
+  std::map<LayerId, LayerRow> layer_rows;
+  std::map<VolumeId, Volume> volume_rows;
   std::map<std::string, std::string> meta;
 
- protected:
   Result<void> writable();
   Result<void> readable() const;
+};
+
+class FakeSnapshotStore : public SnapshotStore {
+ public:
+  explicit FakeSnapshotStore(FakeTables& tables) : tables_(tables) {}
+
+  Result<void> put(const SnapshotInfo& snapshot) override;
+  Result<void> put_tagged(const SnapshotInfo& snapshot, const std::string& tag) override;
+  Result<void> erase(const SnapshotId& id) override;
+  Result<std::vector<SnapshotInfo>> all() override;
+  Result<void> put_layer(const LayerRow& layer) override;
+  Result<void> erase_layer(const LayerId& id) override;
+  Result<std::vector<LayerRow>> layers() override;
+
+ private:
+  FakeTables& tables_;
+};
+
+class FakeVolumeStore : public VolumeStore {
+ public:
+  explicit FakeVolumeStore(FakeTables& tables) : tables_(tables) {}
+
+  Result<void> put(const Volume& volume) override;
+  Result<void> erase(const VolumeId& id) override;
+  Result<std::vector<Volume>> all() override;
+
+ private:
+  FakeTables& tables_;
 };
 
 class FakeJournal : public FakeTables {
@@ -94,8 +129,8 @@ class FakeStore : public FakeSecretStore {
   Result<std::optional<Sandbox>> by_name(const TenantId& tenant, const std::string& name) override;
   Result<SandboxPage> list(const TenantId& tenant, const SandboxQuery& query) override;
   Result<std::vector<Sandbox>> all() override;
-  Result<void> put_snapshot(const SnapshotInfo& snapshot) override;
-  Result<std::vector<SnapshotInfo>> snapshots() override;
+  SnapshotStore& snapshots() override { return snapshots_; }
+  VolumeStore& volumes() override { return volumes_; }
   Result<std::optional<std::string>> get_meta(const std::string& key) override;
   Result<void> put_meta(const std::string& key, const std::string& value) override;
   Result<void> check() override { return writable(); }
@@ -103,6 +138,9 @@ class FakeStore : public FakeSecretStore {
 
  private:
   bool name_taken(const Sandbox& sandbox) const;
+
+  FakeSnapshotStore snapshots_{*this};
+  FakeVolumeStore volumes_{*this};
 };
 
 }  // namespace cay::core::testing
