@@ -15,10 +15,6 @@ namespace cay::core {
 
 using cay::RegistryLogin;
 
-std::string password{};        // or an access token, with any user name
-std::string identity_token{};  // instead: of `docker login`
-};
-
 struct PullRequest {
   std::string reference;   // "python:3.12", "localhost:5000/x@sha256:..."
   std::string platform{};  // "linux/amd64"; empty: this host's
