@@ -20,7 +20,7 @@ namespace {
 // Each level holds a descriptor and a frame of the stack, and trees may be nested without end. A
 // directory that lies deeper is moved up into the root of the tree that is removed, and its turn
 // comes later.
-constexpr int kMostDepth = 256;
+constexpr int kMostListDepth = 256;
 
 struct Removal {
   FileChannel& channel;
@@ -42,7 +42,7 @@ struct Removal {
   Result<void> remove_directory(int dir, const std::string& name, const std::string& shown,
                                 int depth) {
     if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-    if (depth > kMostDepth) return move_up(dir, name, shown);
+    if (depth > kMostListDepth) return move_up(dir, name, shown);
     UniqueFd sub(
         ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!sub) return file_error(errno, shown);
@@ -64,7 +64,7 @@ struct Removal {
           ::fstatat(dir, entry.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
       if (!directory) return file_error(err, shown + "/" + entry);
       CAY_CHECK(remove_directory(
-          dir, entry, depth < kMostDepth ? shown + "/" + entry : shown + "/…", depth + 1));
+          dir, entry, depth < kMostListDepth ? shown + "/" + entry : shown + "/…", depth + 1));
     }
     return {};
   }

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "keeper/command.h"
+#include "keeper/workshop.h"
 #include "keeper/loop.h"
 #include "keeper/outbox.h"
 #include "wire/frame.h"

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "keeper/command_index.h"
+#include "keeper/command_requests.h"
 #include "keeper/commands.h"
 #include "keeper/files.h"
 #include "keeper/freezer.h"
@@ -83,7 +85,9 @@ void run(const Context& given) {
   const Workshop shop{context, loop,         server,       reaper, slots,
                       spawner, stdin_budget, spool_budget, notes,  oom_victims};
   Readers readers(loop, server);
-  Commands commands(shop, readers, most_running(context));
+  CommandIndex index(shop);
+  Commands commands(shop, index, readers, most_running(context));
+  CommandRequests requests(server, index, commands, readers);
   Files files(shop);
   Freezer freezer(loop, slots);
   Pauser pauser(server, commands, freezer);
@@ -101,6 +105,7 @@ void run(const Context& given) {
   end_of_all = [&commands, exit] { commands.shut_down(kStopPatienceMs, exit); };
   Server::Services services;
   services.commands = &commands;
+  services.requests = &requests;
   services.notes = &notes;
   services.readers = &readers;
   services.files = &files;

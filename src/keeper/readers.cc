@@ -35,7 +35,7 @@ void Readers::attach(ReplyTo to, const wire::Attach& request, std::shared_ptr<Ta
   readers_.emplace(to.channel, std::move(reader));
   if (live != nullptr) {
     of_[live].push_back(&ref);
-    live->reader_came();
+    live->clocks().reader_came();
   }
   wake(ref);
 }
@@ -141,7 +141,7 @@ void Readers::remove(std::uint32_t channel, bool orphaned) {
   const auto list = of_.find(reader.live);
   std::erase(list->second, &reader);
   if (list->second.empty()) of_.erase(list);
-  reader.live->reader_left(orphaned);
+  reader.live->clocks().reader_left(orphaned);
 }
 
 void Readers::cancel(std::uint32_t channel) { remove(channel, false); }

@@ -209,31 +209,31 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
     return fail(to, Error{Code::kInvalidArgument, "channel_in_use",
                           "the channel is in use: take a new number", 0});
   }
-  Commands& commands = *services_.commands;
+  CommandRequests& requests = *services_.requests;
   switch (type) {
     case Type::kStart:
       return decoded<wire::StartCommand>(
-          to, payload, [&](auto request) { commands.start(to, std::move(request)); });
+          to, payload, [&](auto request) { requests.start(to, std::move(request)); });
     case Type::kAttach:
       return decoded<wire::Attach>(to, payload,
-                                   [&](auto request) { commands.attach(to, std::move(request)); });
+                                   [&](auto request) { requests.attach(to, std::move(request)); });
     case Type::kStdin:
       return decoded<wire::Stdin>(
-          to, payload, [&](auto request) { commands.write_stdin(to, std::move(request)); });
+          to, payload, [&](auto request) { requests.write_stdin(to, std::move(request)); });
     case Type::kCloseStdin:
       return decoded<wire::CommandRef>(to, payload,
-                                       [&](auto request) { commands.close_stdin(to, request); });
+                                       [&](auto request) { requests.close_stdin(to, request); });
     case Type::kKill:
-      return decoded<wire::Kill>(to, payload, [&](auto request) { commands.kill(to, request); });
+      return decoded<wire::Kill>(to, payload, [&](auto request) { requests.kill(to, request); });
     case Type::kResize:
       return decoded<wire::Resize>(to, payload,
-                                   [&](auto request) { commands.resize(to, request); });
+                                   [&](auto request) { requests.resize(to, request); });
     case Type::kGetCommand:
       return decoded<wire::CommandRef>(to, payload,
-                                       [&](auto request) { commands.get(to, request); });
+                                       [&](auto request) { requests.get(to, request); });
     case Type::kForget:
       return decoded<wire::CommandRef>(to, payload,
-                                       [&](auto request) { commands.forget(to, request); });
+                                       [&](auto request) { requests.forget(to, request); });
     case Type::kListCommands: return list(channel);
     case Type::kFileOp:
       return decoded<wire::FileOp>(
@@ -274,7 +274,7 @@ void Server::go_on_listing() {
   while (!listings_.empty() && room()) {
     const auto at = listings_.begin();
     const ReplyTo to{daemon_->number, at->first};
-    auto next = services_.commands->next_after(at->second);
+    auto next = services_.requests->next_after(at->second);
     if (!next) {
       send(to, Type::kEof, wire::Eof{});
       listings_.erase(at);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "keeper/acceptor.h"
+#include "keeper/command_requests.h"
 #include "keeper/commands.h"
 #include "keeper/connection.h"
 #include "keeper/files.h"
@@ -32,6 +33,7 @@ class Server : public Outbox {
 
   struct Services {
     Commands* commands = nullptr;
+    CommandRequests* requests = nullptr;
     Notes* notes = nullptr;
     Readers* readers = nullptr;
     Files* files = nullptr;
