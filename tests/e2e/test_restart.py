@@ -75,12 +75,17 @@ def test_a_repeated_request_finds_what_ended_meanwhile(own_daemon, ttl):
         got = http.post("/api/v1/sandboxes/box/commands", json=body).json()
         assert (got["state"], got["exit_code"]) == ("exited", 4), got
         assert http.get("/api/v1/sandboxes/box/files", params={"path": "/root/ran"}).text == "ran\n"
-        ends = [
-            event["state"]
-            for event in http.get("/api/v1/events", params={"limit": 100}).json()["items"]
-            if event.get("command_id") == "once" and event["type"] == "command.ended"
-        ]
-        assert ends == ["exited"]
+
+        def ends():
+            events = http.get("/api/v1/events", params={"limit": 100}).json()["items"]
+            return [
+                event["state"]
+                for event in events
+                if event.get("command_id") == "once" and event["type"] == "command.ended"
+            ]
+
+        wait_until(ends, "its end is in the journal, which is written every 10 ms")
+        assert ends() == ["exited"]
 
 
 def test_a_killed_keeper_is_said_and_start_revives(daemon, http, box):
