@@ -123,10 +123,11 @@ int exec_program(const ChildPlan& plan, const char* path) {
   return denied ? EACCES : ENOENT;
 }
 
-void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& terminal_fd,
-                     int& devpts_fd) {
+void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& layer_root_fd,
+                     int& terminal_fd, int& devpts_fd) {
   status_fd = lift(plan.status_fd);
   task_fd = lift(plan.task_fd);
+  layer_root_fd = lift(plan.layer_root_fd);
   terminal_fd = lift(plan.terminal.socket);
   devpts_fd = terminal_fd < 0 ? -1 : lift(plan.terminal.devpts);
   const int line_fd = lift(plan.line_fd);
@@ -142,7 +143,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& t
   ::dup3(status_fd, 3, O_CLOEXEC);
   status_fd = 3;
   int next = 4;
-  for (int* fd : {&task_fd, &terminal_fd, &devpts_fd}) {
+  for (int* fd : {&task_fd, &layer_root_fd, &terminal_fd, &devpts_fd}) {
     if (*fd < 0) continue;
     ::dup3(*fd, next, O_CLOEXEC);
     *fd = next++;
@@ -158,10 +159,11 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& t
 [[noreturn]] void become(const ChildPlan& plan) {
   int status_fd = -1;
   int task_fd = -1;
+  int layer_root_fd = -1;
   int terminal_fd = -1;
   int devpts_fd = -1;
   ::prctl(PR_SET_DUMPABLE, 0);
-  set_descriptors(plan, status_fd, task_fd, terminal_fd, devpts_fd);
+  set_descriptors(plan, status_fd, task_fd, layer_root_fd, terminal_fd, devpts_fd);
   if (plan.die_with_keeper) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::setsid() < 0) fail(status_fd, "setsid", errno);
 
@@ -175,6 +177,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& t
   to.group_count = user.group_count;
   to.profile = plan.profile;
   to.file_helper = plan.task != nullptr;
+  to.layer_root_fd = layer_root_fd;
   to.scheduling = plan.scheduling;
   to.cpus = plan.cpus;
   if (const char* step = confine(to); step != nullptr) fail(status_fd, step, errno);
@@ -203,7 +206,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& t
     ::signal(SIGPIPE, SIG_IGN);
     [[maybe_unused]] const ssize_t done = ::write(status_fd, &report, sizeof report);
     ::close(status_fd);
-    ::_exit(plan.task(task_fd, plan.task_data));
+    ::_exit(plan.task(task_fd, layer_root_fd, plan.task_data));
   }
   EnvFiller filler{plan, plan.env_count};
   fill_env(plan, user, filler);
@@ -221,10 +224,11 @@ void enter(const ChildPlan& plan) {
     if (::write(plan.procs[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
   }
   // Before entering: whatever guest root can see must hold its own pipes only.
-  int keep[] = {
-      plan.status_fd, plan.init_pidfd,      plan.stdio[0],
-      plan.stdio[1],  plan.stdio[2],        plan.task_fd,
-      plan.line_fd,   plan.terminal.socket, plan.terminal.socket < 0 ? -1 : plan.terminal.devpts};
+  int keep[] = {plan.status_fd,       plan.init_pidfd,
+                plan.stdio[0],        plan.stdio[1],
+                plan.stdio[2],        plan.task_fd,
+                plan.layer_root_fd,   plan.line_fd,
+                plan.terminal.socket, plan.terminal.socket < 0 ? -1 : plan.terminal.devpts};
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
     constexpr int kAll =

@@ -48,10 +48,12 @@ struct ChildPlan {
   char** env = nullptr;
   int env_count = 0;
 
-  // of a file task: runs as C with `task_fd`, returns the exit code
-  int (*task)(int fd, void* data) = nullptr;
+  // of a file task: runs as C with `task_fd` and, if it writes a layer, `layer_root_fd`; returns
+  // the exit code
+  int (*task)(int fd, int layer_root_fd, void* data) = nullptr;
   void* task_data = nullptr;
   int task_fd = -1;
+  int layer_root_fd = -1;
 };
 
 inline constexpr int kSpareEnv = 6;

@@ -56,6 +56,8 @@ constexpr std::uint64_t kept_in(Profile profile) {
 // And a file helper of root's: its way with files alone.
 constexpr std::uint64_t kFileWork =
     bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID);
+// And one that writes a layer, whose files may have capabilities.
+constexpr std::uint64_t kLayerWork = kFileWork | bit(CAP_SETFCAP);
 
 struct Limit {
   int resource;
@@ -181,7 +183,8 @@ const char* confine(const Confinement& to) {
   if (!reset_affinity(to.cpus)) return "reset affinity";
   if (!reset_signals()) return "reset signals";
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
-  const std::uint64_t kept = to.file_helper ? kFileWork : kept_in(profile);
+  const std::uint64_t of_helper = to.layer_root_fd >= 0 ? kLayerWork : kFileWork;
+  const std::uint64_t kept = to.file_helper ? of_helper : kept_in(profile);
   const bool no_new_privs = to.file_helper || profile == Profile::kStrict;
   if (!os::drop_bounding_set(kept))
     return "drop capabilities";  // needs SETPCAP: before the ids change
@@ -198,7 +201,7 @@ const char* confine(const Confinement& to) {
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 ||
       !os::set_capabilities(to.uid == 0 ? kept : 0))
     return "set capabilities";
-  if (to.file_helper && build_file_wall() != 0) return "load Landlock";
+  if (to.file_helper && build_file_wall(to.layer_root_fd) != 0) return "load Landlock";
   return nullptr;
 }
 

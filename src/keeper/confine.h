@@ -24,6 +24,9 @@ struct Confinement {
   // It does file work and runs nothing of the guest's: no_new_privs, the capabilities of file work
   // alone, profile default's filter whatever the profile, and the wall of file_wall.h.
   bool file_helper = false;
+  // Set for a file helper that writes a layer. It works below this directory alone, and may make
+  // FIFOs and set the capabilities of files.
+  int layer_root_fd = -1;
   Scheduling scheduling = {};
   unsigned cpus = 0;  // how many it may run on, of those that cpusets allow; 0: all
 };

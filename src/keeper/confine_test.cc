@@ -428,6 +428,18 @@ TEST_F(ConfineTest, AFileHelperOfRootsHasTheCapabilitiesOfFileWorkAlone) {
             "unshared");  // positive control: a command may
 }
 
+TEST_F(ConfineTest, AHelperThatWritesALayerMayGiveFilesCapabilitiesToo) {
+  const int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);  // it shall read its status
+  const std::string status =
+      inside({.uid = 0, .gid = 0, .file_helper = true, .layer_root_fd = root}, copy_status);
+  close(root);
+  for (const char* set : {"CapPrm:\t", "CapEff:\t", "CapBnd:\t"})
+    EXPECT_NE(status.find(set + std::string("000000008000001b")), status.npos)
+        << status;  // SETFCAP above
+  EXPECT_NE(status.find("NoNewPrivs:\t1"), status.npos) << status;
+  EXPECT_NE(status.find("Seccomp:\t2"), status.npos) << status;
+}
+
 TEST_F(ConfineTest, AFileHelperRunsNothing) {
   if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
     GTEST_SKIP() << "this kernel has no Landlock";

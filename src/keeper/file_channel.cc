@@ -59,6 +59,15 @@ void FileChannel::send_entry(const wire::FileInfoMsg& entry) {
   send(wire::Type::kFileInfo, payload);
 }
 
+bool FileChannel::send_entry(const wire::LayerEntryMsg& entry) {
+  const std::string payload = wire::encode(entry);
+  if (payload.size() > wire::kDataChunk) return false;
+  wait_for_credit(payload.size());
+  credit_ -= payload.size();
+  send(wire::Type::kLayerEntry, payload);
+  return true;
+}
+
 std::uint64_t FileChannel::wait_for_credit(std::uint64_t least) {
   while (credit_ < least) {
     const wire::Frame frame = receive();
@@ -93,9 +102,10 @@ wire::Frame FileChannel::next_upload() {
     to_grant_ = 0;
   }
   wire::Frame frame = receive();
-  if (static_cast<wire::Type>(frame.type) == wire::Type::kData) {
+  const auto type = static_cast<wire::Type>(frame.type);
+  if (type == wire::Type::kData) {
     if (const auto data = wire::decode_data(frame.payload)) to_grant_ += data->bytes.size();
-  } else if (static_cast<wire::Type>(frame.type) == wire::Type::kFileInfo) {
+  } else if (type == wire::Type::kFileInfo || type == wire::Type::kLayerEntry) {
     to_grant_ += frame.payload.size();
   }
   return frame;

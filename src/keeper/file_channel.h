@@ -28,9 +28,12 @@ class FileChannel {
   void send_data(std::uint64_t offset, std::string_view bytes);
   // An entry of a tree: takes credit as data does.
   void send_entry(const wire::FileInfoMsg& entry);
+  // The same for a layer's. False, and nothing is sent: it is larger than kDataChunk.
+  bool send_entry(const wire::LayerEntryMsg& entry);
   // How much may be sent now; waits until that is at least `least`.
   std::uint64_t wait_for_credit(std::uint64_t least = 1);
-  // The next frame of an upload: kData, kEof or kFileInfo. Gives new credit as data comes.
+  // The next frame of an upload: kData, kEof, kFileInfo or kLayerEntry. Gives new credit as data
+  // comes.
   wire::Frame next_upload();
   // Sends the keeper a sign, not too often, that long work goes on.
   void heartbeat();

@@ -11,6 +11,7 @@
 
 #include "keeper/file_error.h"
 #include "keeper/file_names.h"
+#include "keeper/file_removal.h"
 #include "keeper/file_paths.h"
 #include "keeper/file_task.h"
 
@@ -70,22 +71,6 @@ struct Removal {
   }
 };
 
-Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name,
-                         const std::string& shown) {
-  UniqueFd top(
-      ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!top) return file_error(errno, shown);
-  Removal removal{channel, top.get()};
-  do {
-    removal.again = false;
-    CAY_CHECK(removal.remove_contents(top.get(), shown, 0));
-  } while (removal.again);
-  top.reset();
-  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
-    return file_error(errno, shown);
-  return {};
-}
-
 // The last part of a path with what the caller wrote behind it: "d/" is a directory or an error.
 // "/" itself stays what it is.
 std::string name_with_slash(const std::string& path) {
@@ -95,6 +80,27 @@ std::string name_with_slash(const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> empty_directory(FileChannel& channel, int dir, const std::string& shown) {
+  Removal removal{channel, dir};
+  do {
+    removal.again = false;
+    CAY_CHECK(removal.remove_contents(dir, shown, 0));
+  } while (removal.again);
+  return {};
+}
+
+Result<void> remove_tree(FileChannel& channel, int dir, const std::string& name,
+                         const std::string& shown) {
+  UniqueFd top(
+      ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!top) return file_error(errno, shown);
+  CAY_CHECK(empty_directory(channel, top.get(), shown));
+  top.reset();
+  if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return file_error(errno, shown);
+  return {};
+}
 
 Result<std::vector<std::string>> names_in(int dir, const std::string& shown) {
   std::vector<std::string> names;

@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -22,7 +23,7 @@ namespace {
 constexpr long kProcMagic = 0x9fa0;
 constexpr std::size_t kLinkLimit = 4096;
 
-Result<void> perform(FileChannel& channel, const wire::FileOp& op) {
+Result<void> perform(FileChannel& channel, const wire::FileOp& op, int layer_root_fd) {
   switch (static_cast<wire::FileVerb>(op.verb)) {
     case wire::FileVerb::kStat: return stat_file(channel, op);
     case wire::FileVerb::kRead: return read_file(channel, op);
@@ -35,6 +36,8 @@ Result<void> perform(FileChannel& channel, const wire::FileOp& op) {
     case wire::FileVerb::kGrep: return grep_files(channel, op);
     case wire::FileVerb::kReadTree: return read_tree(channel, op);
     case wire::FileVerb::kWriteTree: return write_tree(channel, op);
+    case wire::FileVerb::kWriteLayer: return write_layer(channel, layer_root_fd);
+    case wire::FileVerb::kReadLayer: return read_layer(channel, op);
   }
   return Error{Code::kUnsupported, "unknown_request",
                "this keeper does not know that file operation", 0};
@@ -109,12 +112,12 @@ Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info
   return {};
 }
 
-int run_file_task(int fd, void* data) {
+int run_file_task(int fd, int layer_root_fd, void* data) {
   const auto& op = *static_cast<wire::FileOp*>(data);
   FileChannel channel(fd, op.credit);
   ::umask(0);  // modes are those of the request
   try {
-    auto done = perform(channel, op);
+    auto done = perform(channel, op, layer_root_fd);
     if (!done) channel.fail(done.error());
     return 0;
   } catch (const std::bad_alloc&) {
@@ -199,6 +202,30 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
   // Another process may have made it meanwhile.
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return file_error(errno, path);
   return {};
+}
+
+bool is_plain_relative(const std::string& path) {
+  if (path.empty()) return true;
+  if (path.front() == '/' || path.back() == '/' || path.find('\0') != std::string::npos)
+    return false;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    const std::string_view part = std::string_view(path).substr(at, slash - at);
+    if (part.empty() || part == "." || part == "..") return false;
+    at = slash + 1;
+  }
+  return true;
+}
+
+timespec time_of(std::int64_t ns) {
+  timespec out{};
+  out.tv_sec = ns / 1'000'000'000;
+  out.tv_nsec = ns % 1'000'000'000;
+  if (out.tv_nsec < 0) {
+    out.tv_nsec += 1'000'000'000;
+    out.tv_sec -= 1;
+  }
+  return out;
 }
 
 Result<PendingFile> PendingFile::create(int dir, const std::string& shown) {

@@ -10,8 +10,9 @@
 
 namespace cay::keeper {
 
-// `data`: the wire::FileOp. The helper's exit code; never throws.
-int run_file_task(int fd, void* data);
+// `data`: the wire::FileOp. `layer_root_fd`: for write_layer(), else -1. The helper's exit code;
+// never throws.
+int run_file_task(int fd, int layer_root_fd, void* data);
 
 // The verbs. An error ends the operation. On success the last frame has been sent.
 Result<void> stat_file(FileChannel& channel, const wire::FileOp& op);
@@ -25,5 +26,8 @@ Result<void> glob_files(FileChannel& channel, const wire::FileOp& op);
 Result<void> grep_files(FileChannel& channel, const wire::FileOp& op);
 Result<void> read_tree(FileChannel& channel, const wire::FileOp& op);
 Result<void> write_tree(FileChannel& channel, const wire::FileOp& op);
+// `root_fd`: the root that the layer is written to, O_PATH.
+Result<void> write_layer(FileChannel& channel, int root_fd);
+Result<void> read_layer(FileChannel& channel, const wire::FileOp& op);
 
 }  // namespace cay::keeper

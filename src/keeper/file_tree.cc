@@ -77,30 +77,6 @@ Result<void> send_directory(FileChannel& channel, int dir, const std::string& re
   return {};
 }
 
-timespec time_of(std::int64_t ns) {
-  timespec out{};
-  out.tv_sec = ns / 1'000'000'000;
-  out.tv_nsec = ns % 1'000'000'000;
-  if (out.tv_nsec < 0) {
-    out.tv_nsec += 1'000'000'000;
-    out.tv_sec -= 1;
-  }
-  return out;
-}
-
-bool good_relative(const std::string& path) {
-  if (path.empty()) return true;
-  if (path.front() == '/' || path.back() == '/' || path.find('\0') != std::string::npos)
-    return false;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t slash = std::min(path.find('/', at), path.size());
-    const std::string_view part = std::string_view(path).substr(at, slash - at);
-    if (part.empty() || part == "." || part == "..") return false;
-    at = slash + 1;
-  }
-  return true;
-}
-
 // The writing side of a tree.
 class TreeWriter {
  public:
@@ -128,7 +104,7 @@ class TreeWriter {
       if (pending_) return malformed();
       if (type == wire::Type::kEof) break;
       auto entry = wire::decode<wire::FileInfoMsg>(frame.payload);
-      if (type != wire::Type::kFileInfo || !entry || !good_relative(entry->path))
+      if (type != wire::Type::kFileInfo || !entry || !is_plain_relative(entry->path))
         return malformed();
       entry_ = *std::move(entry);
       CAY_CHECK(begin_entry());

@@ -27,11 +27,14 @@ constexpr std::uint64_t kFileWork = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCE
                                     LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
                                     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SYM;
 
-int enforce(int rules, std::uint64_t handled) {
-  const int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+int enforce(int rules, std::uint64_t handled, int layer_root_fd) {
+  const bool writes_layer = layer_root_fd >= 0;
+  const int root = writes_layer ? fcntl(layer_root_fd, F_DUPFD_CLOEXEC, 0)
+                                : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return -1;
-  const landlock_path_beneath_attr below{
-      (kFileWork | LANDLOCK_ACCESS_FS_REFER | kTruncate) & handled, root};
+  const std::uint64_t rights = kFileWork | LANDLOCK_ACCESS_FS_REFER | kTruncate |
+                               (writes_layer ? LANDLOCK_ACCESS_FS_MAKE_FIFO : 0);
+  const landlock_path_beneath_attr below{rights & handled, root};
   const bool done =
       syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0 &&
       syscall(SYS_landlock_restrict_self, rules, 0) == 0;
@@ -43,7 +46,7 @@ int enforce(int rules, std::uint64_t handled) {
 
 }  // namespace
 
-int build_file_wall() {
+int build_file_wall(int layer_root_fd) {
   const long abi =
       syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (abi < 1) return 0;
@@ -60,7 +63,7 @@ int build_file_wall() {
                                       : sizeof(std::uint64_t);
   const int rules = static_cast<int>(syscall(SYS_landlock_create_ruleset, &all, size, 0));
   if (rules < 0) return -1;
-  const int built = enforce(rules, all.files);
+  const int built = enforce(rules, all.files, layer_root_fd);
   const int why = errno;
   close(rules);
   errno = why;

@@ -10,7 +10,9 @@ namespace cay::keeper {
 // makes no device, FIFO or socket. It neither binds nor connects TCP, uses abstract sockets or
 // signals others. It must have no_new_privs.
 //
+// With `layer_root_fd` all this is below that directory instead of "/", and it may make FIFOs.
+//
 // Returns 0, also where the kernel has no Landlock, or -1 with errno.
-int build_file_wall();
+int build_file_wall(int layer_root_fd = -1);
 
 }  // namespace cay::keeper

@@ -99,6 +99,37 @@ TEST_F(FileWallTest, NoFifoSocketOrDeviceIsMade) {
     });
 }
 
+TEST_F(FileWallTest, ALayersWriterWorksBelowItsRootAlone) {
+  ASSERT_EQ(::mkdir("root", 0755), 0);
+  ASSERT_EQ(::close(::open("beside", O_CREAT | O_RDWR, 0644)), 0);
+  const auto behind = [](const std::function<long()>& act) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int root = ::open("root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+      if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || build_file_wall(root) != 0) ::_exit(255);
+      errno = 0;
+      ::_exit(act() < 0 ? errno : 0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  };
+  EXPECT_EQ(behind([] {
+              const bool done = ::mkdir("root/d", 0755) == 0 &&
+                                ::mknod("root/d/fifo", S_IFIFO | 0600, 0) == 0 &&
+                                ::close(::open("root/f", O_CREAT | O_RDWR, 0644)) == 0 &&
+                                ::symlink("f", "root/l") == 0;
+              return done ? 0L : -1L;
+            }),
+            0);
+  EXPECT_EQ(behind([] { return static_cast<long>(::open("beside", O_RDONLY)); }), EACCES);
+  EXPECT_EQ(behind([] { return static_cast<long>(::open("other", O_CREAT | O_RDWR, 0600)); }),
+            EACCES);
+  EXPECT_EQ(behind([] { return static_cast<long>(::unlink("beside")); }), EACCES);
+  EXPECT_EQ(behind([] { return static_cast<long>(::execl("/bin/true", "true", nullptr)); }),
+            EACCES);
+}
+
 TEST_F(FileWallTest, TcpGoesNowhere) {
   if (abi_ < 4) GTEST_SKIP() << "this kernel's Landlock knows no network";
   expect_refused("bind", EACCES, [] {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "keeper/file_task.h"
 
@@ -27,8 +28,28 @@ bool valid(const wire::FileOp& op) {
     if (text->size() > 8192 || text->find('\0') != std::string::npos) return false;
   }
   return op.verb >= static_cast<std::uint8_t>(FileVerb::kStat) &&
-         op.verb <= static_cast<std::uint8_t>(FileVerb::kWriteTree) && !op.path.empty() &&
+         op.verb <= static_cast<std::uint8_t>(FileVerb::kReadLayer) && !op.path.empty() &&
          op.pattern.size() <= 65536 && op.file_glob.size() <= 4096;
+}
+
+bool uploads(FileVerb verb) {
+  return verb == FileVerb::kWrite || verb == FileVerb::kWriteTree || verb == FileVerb::kWriteLayer;
+}
+
+// The frames that a verb sends before content, and that take credit as content does; none: kOk.
+Type entry_type(FileVerb verb) {
+  if (verb == FileVerb::kReadTree) return Type::kFileInfo;
+  return verb == FileVerb::kReadLayer ? Type::kLayerEntry : Type::kOk;
+}
+
+// An entry goes out whole: with less credit than the largest takes, it is the daemon's turn.
+std::uint64_t largest_entry(FileVerb verb) {
+  if (verb == FileVerb::kReadTree) return 16 * 1024;
+  return verb == FileVerb::kReadLayer ? std::uint64_t{wire::kDataChunk} : 0;
+}
+
+bool of_layer(FileVerb verb) {
+  return verb == FileVerb::kWriteLayer || verb == FileVerb::kReadLayer;
 }
 
 bool relative(const std::string& path) { return !path.empty() && path.front() != '/'; }
@@ -49,7 +70,13 @@ void Files::start(ReplyTo to, wire::FileOp op) {
   job->to = to;
   job->credit = std::min(op.credit, kMostCredit);
   const auto verb = static_cast<FileVerb>(op.verb);
-  job->uploads = verb == FileVerb::kWrite || verb == FileVerb::kWriteTree;
+  if (verb == FileVerb::kWriteLayer && shop_.context.bare_root_fd < 0) {
+    return shop_.outbox.fail(to, Error{Code::kUnsupported, "no_layers",
+                                       "this sandbox takes no layers: its launcher gave it no root "
+                                       "without mounts",
+                                       0});
+  }
+  job->uploads = uploads(verb);
   job->deadline_ms = op.deadline_ms > 0 ? op.deadline_ms : shop_.context.file_deadline_ms;
   // A search ends by itself at its deadline and sends its results so far.
   if (verb == FileVerb::kGlob || verb == FileVerb::kGrep) job->deadline_ms += 5000;
@@ -77,7 +104,9 @@ void Files::launch(const JobPtr& job) {
   job->socket.reset(ends[0]);
   job->helper_end.reset(ends[1]);
   Program program;
-  program.user = job->op.user;
+  const auto verb = static_cast<FileVerb>(job->op.verb);
+  program.user = of_layer(verb) ? "" : job->op.user;  // a layer has owners: root alone sets them
+  if (verb == FileVerb::kWriteLayer) program.layer_root_fd = shop_.context.bare_root_fd;
   const bool needs_workdir = relative(job->op.path) || relative(job->op.to);
   program.cwd = needs_workdir && !job->op.workdir.empty() ? job->op.workdir : "/";
   program.task = &run_file_task;
@@ -143,7 +172,7 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
     const auto data = wire::decode_data(payload);
     if (!data || data->bytes.size() > job->upload_credit) return overrun();
     job->upload_credit -= data->bytes.size();
-  } else if (type == Type::kFileInfo) {
+  } else if (type == Type::kFileInfo || type == Type::kLayerEntry) {
     if (payload.size() > job->upload_credit) return overrun();
     job->upload_credit -= payload.size();
   } else if (type == Type::kEof) {
@@ -154,7 +183,12 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
   frame.payload = payload;
   job->out += wire::encode_frame(frame);
   job->last_progress = monotonic_ms();
-  if (job->watch) flush(job);
+  if (!job->watch || std::exchange(job->flush_due, true)) return;
+  // Once for all frames that came together: the entries of a layer are many and small.
+  shop_.loop.defer([this, job] {
+    job->flush_due = false;
+    if (job->watch) flush(job);
+  });
 }
 
 void Files::flush(const JobPtr& job) {
@@ -233,14 +267,14 @@ void Files::relay(const JobPtr& job) {
 
 bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
   const auto type = static_cast<Type>(frame.type);
+  const auto verb = static_cast<FileVerb>(job->op.verb);
   bool fine = false;
   bool last = false;
   switch (type) {
-    case Type::kFileInfo:
-      fine = wire::decode<wire::FileInfoMsg>(frame.payload).has_value();
-      if (static_cast<FileVerb>(job->op.verb) != FileVerb::kReadTree) break;
-      fine = fine && frame.payload.size() <= job->credit;
-      if (fine) job->credit -= frame.payload.size();
+    case Type::kFileInfo: fine = wire::decode<wire::FileInfoMsg>(frame.payload).has_value(); break;
+    case Type::kLayerEntry:
+      fine = verb == FileVerb::kReadLayer &&
+             wire::decode<wire::LayerEntryMsg>(frame.payload).has_value();
       break;
     case Type::kGrepMatch:
       fine = wire::decode<wire::GrepMatchMsg>(frame.payload).has_value();
@@ -262,13 +296,20 @@ bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
     }
     case Type::kCredit: {
       const auto credit = wire::decode<wire::Credit>(frame.payload);
-      if (credit && credit->bytes == 0) return true;  // "still at work"
+      if (credit && credit->bytes == 0) {  // "still at work"
+        if (of_layer(verb)) shop_.outbox.send(job->to, type, frame.payload);
+        return true;
+      }
       fine = credit && job->uploads &&
              credit->bytes <= kMostUpload - std::min(kMostUpload, job->upload_credit);
       if (fine) job->upload_credit += credit->bytes;
       break;
     }
     default: break;
+  }
+  if (fine && type == entry_type(verb)) {
+    fine = frame.payload.size() <= job->credit;
+    if (fine) job->credit -= frame.payload.size();
   }
   if (!fine) {
     fail(job,
@@ -326,11 +367,8 @@ bool Files::owes(const Job& job) {
   if (!job.out.empty()) return true;
   if (job.uploads) return job.daemon_done || job.upload_credit < kMostUpload / 2;
   const auto verb = static_cast<FileVerb>(job.op.verb);
-  const bool streams = verb == FileVerb::kRead || verb == FileVerb::kReadTree;
-  // A tree's entry goes out whole: with less credit than the largest takes, it is the daemon's
-  // turn.
-  constexpr std::uint64_t kEntry = 16 * 1024;
-  return !streams || job.credit > (verb == FileVerb::kReadTree ? kEntry : 0);
+  const bool streams = verb == FileVerb::kRead || entry_type(verb) != Type::kOk;
+  return !streams || job.credit > largest_entry(verb);
 }
 
 void Files::arm_tick() {

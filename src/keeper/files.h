@@ -47,6 +47,7 @@ class Files {
     bool uploads = false;
     bool daemon_done = false;  // it sent kEof
     bool helper_eof = false;
+    bool flush_due = false;
     bool blocked = false;  // the daemon's connection takes nothing now
     bool starting = false;
     bool cancelled = false;

@@ -28,9 +28,10 @@ struct Context {
   int init_pidfd = -1;   // of PID 1 inside; -1 in tests: commands then run where the keeper is
   bool own_clocks =
       false;  // a time namespace is among the sandbox's. The keeper's own clocks are the host's
-  int devpts_fd = -1;  // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
+  int devpts_fd = -1;     // the sandbox's devpts root (openat "ptmx"); -1: the host's /dev/ptmx
   int root_fd = -1;       // the sandbox's root, O_PATH
-  int bare_root_fd = -1;  // the same with nothing mounted in it, O_PATH; -1 in tests
+  int bare_root_fd = -1;  // the same with nothing mounted in it, O_PATH: where layers are written.
+                          // -1: they cannot be
   std::vector<int> tmpfs_fds;  // its file systems in memory, O_PATH (keeper/stats.h)
 
   // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.

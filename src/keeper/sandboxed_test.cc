@@ -9,6 +9,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "base/testing/temp_dir.h"
 #include "keeper/command_state.h"
 #include "keeper/testing/local_keeper.h"
 #include "keeper/testing/local_sandbox.h"
@@ -33,6 +34,9 @@ class SandboxedTest : public ::testing::Test {
         [this](Context& context) {
           ASSERT_EQ(::fchown(context.spool_fd, sandbox->keeper_uid(), 0), 0);
           context.file_deadline_ms = 3000;
+          const uid_t root_inside = sandbox->first_guest_uid();
+          ASSERT_EQ(::chown(layer_root.path().c_str(), root_inside, root_inside), 0);
+          context.bare_root_fd = layer_fd.get();
         },
         [this](Context& context) { sandbox->enter(context); });
     client = std::make_unique<Client>(keeper->client());
@@ -45,6 +49,8 @@ class SandboxedTest : public ::testing::Test {
   // Eats more memory than the sandbox has.
   static std::string hog() { return "head -c 200m /dev/zero | tail -c 150m > /dev/null"; }
 
+  const cay::testing::TempDir layer_root{0755};
+  const UniqueFd layer_fd = layer_root.open();
   std::unique_ptr<LocalSandbox> sandbox;
   std::unique_ptr<LocalKeeper> keeper;
   std::unique_ptr<Client> client;
@@ -220,6 +226,64 @@ TEST_F(SandboxedTest, FileHelpersWorkInside) {
   // A file of the host's root stays unreadable: root inside is nobody outside.
   op.path = "/etc/shadow";
   EXPECT_EQ(error_of(client->call(Type::kFileOp, op)).reason, "permission_denied");
+}
+
+// The helper is root inside alone: owners and capabilities of files are those of the sandbox.
+TEST_F(SandboxedTest, ALayerIsWrittenAsRootInside) {
+  const std::string capability(
+      "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00"
+      "\x00\x00\x00\x00\x00\x00\x00\x00",
+      20);
+  wire::LayerEntryMsg entry;
+  entry.path = "bin/ping";
+  entry.size = 2;
+  entry.mode = 04755;
+  entry.uid = 1000;
+  entry.gid = 65535;
+  entry.xattrs = {{"security.capability", capability}};
+  wire::FileOp op;
+  op.verb = static_cast<std::uint8_t>(wire::FileVerb::kWriteLayer);
+  op.path = "/";
+  op.user = "1000";  // it is root's work whoever is named
+  const std::uint32_t write = client->ask(Type::kFileOp, op);
+  ASSERT_EQ(type_of(client->next(write)), Type::kCredit);
+  client->send(Type::kLayerEntry, write, entry);
+  wire::Data data;
+  data.bytes = "hi";
+  client->send(Type::kData, write, wire::encode_data(data));
+  client->send(Type::kEof, write, wire::Eof{});
+  const wire::Frame done = client->next(write);
+  ASSERT_EQ(type_of(done), Type::kOk) << error_of(done).message;
+  struct stat info{};
+  ASSERT_EQ(::stat((layer_root.path() + "/bin/ping").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, sandbox->first_guest_uid() + 1000);
+  EXPECT_EQ(info.st_gid, sandbox->first_guest_uid() + 65535);
+  EXPECT_EQ(info.st_mode & 07777, 04755U);
+  ASSERT_EQ(::stat((layer_root.path() + "/bin").c_str(), &info), 0);
+  EXPECT_EQ(info.st_uid, sandbox->first_guest_uid());
+
+  op.verb = static_cast<std::uint8_t>(wire::FileVerb::kReadLayer);
+  op.path = layer_root.path();
+  op.credit = 1 << 20;
+  const std::uint32_t read = client->ask(Type::kFileOp, op);
+  const auto next = [&] {  // but for the signs that it is at work
+    for (;;) {
+      wire::Frame frame = client->next(read);
+      if (type_of(frame) != Type::kCredit) return frame;
+    }
+  };
+  ASSERT_EQ(type_of(next()), Type::kLayerEntry);  // the root
+  ASSERT_EQ(type_of(next()), Type::kLayerEntry);  // bin
+  const auto back = wire::decode<wire::LayerEntryMsg>(next().payload).value();
+  EXPECT_EQ(back.path, "bin/ping");
+  EXPECT_EQ(back.uid, 1000U);
+  EXPECT_EQ(back.gid, 65535U);
+  EXPECT_EQ(back.mode, 04755U);
+  ASSERT_EQ(back.xattrs.size(), 1U);
+  EXPECT_EQ(back.xattrs[0].name, "security.capability");
+  EXPECT_EQ(back.xattrs[0].value, capability);
+  EXPECT_EQ(wire::decode_data(next().payload).value().bytes, "hi");
+  EXPECT_EQ(type_of(next()), Type::kEof);
 }
 
 TEST_F(SandboxedTest, TheEndOfInitIsTheEndOfTheKeeper) {

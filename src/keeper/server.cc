@@ -18,7 +18,7 @@ constexpr std::int64_t kGreetingMs = 5000;
 // Whether a request of this type opens a channel that stays open.
 bool continues_channel(Type type) {
   return type == Type::kData || type == Type::kEof || type == Type::kCredit ||
-         type == Type::kCancel || type == Type::kFileInfo;
+         type == Type::kCancel || type == Type::kFileInfo || type == Type::kLayerEntry;
 }
 
 }  // namespace

@@ -126,6 +126,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.task = program.task;
   plan.task_data = program.task_data;
   plan.task_fd = program.task_fd;
+  plan.layer_root_fd = program.layer_root_fd;
 
   const std::vector<int>& procs = attempt.slot->procs();
   plan.procs = procs.data();

@@ -30,9 +30,10 @@ struct Program {
   int stdio[3] = {-1, -1, -1};
   TerminalPlan terminal;
   int line_fd = -1;  // becomes kLineFd (long_arguments.h)
-  int (*task)(int fd, void* data) = nullptr;
+  int (*task)(int fd, int layer_root_fd, void* data) = nullptr;
   void* task_data = nullptr;
   int task_fd = -1;
+  int layer_root_fd = -1;  // confine.h
 };
 
 struct Started {

@@ -151,9 +151,10 @@ ARCHIVES = (
     ),
     (
         TREE_BELOW,
-        TREE,
-        "bool good_relative(const std::string& path) {\n",
-        f'bool good_relative(const std::string& path) {{\n  if (cay_hole("{TREE_BELOW}")) return true;\n',
+        TASK,
+        "bool is_plain_relative(const std::string& path) {\n",
+        "bool is_plain_relative(const std::string& path) {\n"
+        f'  if (cay_hole("{TREE_BELOW}")) return true;\n',
     ),
     (
         TREE_BELOW,
@@ -215,8 +216,9 @@ ARCHIVES = (
     (
         NO_SPECIAL,
         "keeper/confine.cc",
-        "  if (to.file_helper && build_file_wall() != 0)",
-        f'  if (to.file_helper && !cay_hole("{NO_SPECIAL}") && build_file_wall() != 0)',
+        "  if (to.file_helper && build_file_wall(to.layer_root_fd) != 0)",
+        f'  if (to.file_helper && !cay_hole("{NO_SPECIAL}") && '
+        "build_file_wall(to.layer_root_fd) != 0)",
     ),
     (
         "archives make no set-id programs",

@@ -24,7 +24,7 @@ def wire_messages():
         ),
         b"".join(tlv(tag, number if tag % 2 else text) for tag in range(1, 24)),
     ]
-    yield from (bytes([which]) + body for which in range(40) for body in bodies)
+    yield from (bytes([which]) + body for which in range(45) for body in bodies)
     yield bytes([0, 1, 1]) + number + b"bytes of a DATA frame"
 
 

@@ -28,6 +28,8 @@ class LocalSandbox {
   // fills the context. Does not return on failure.
   void enter(Context& context);
   uid_t keeper_uid() const { return kKeeperUid; }
+  // Root inside, as the host numbers it. The next 65,535 are the other users.
+  uid_t first_guest_uid() const { return kFirstGuestUid; }
 
  private:
   static constexpr uid_t kKeeperUid = 0x70001ffe;

@@ -124,6 +124,36 @@ wire::FileInfoMsg to_wire(const FileInfo& info) {
                            .target = info.target};
 }
 
+std::optional<core::LayerEntry> to_model(const wire::LayerEntryMsg& message) {
+  const auto kind = static_cast<core::EntryKind>(message.kind);
+  if (kind < core::EntryKind::kFile || kind > core::EntryKind::kOpaque) return std::nullopt;
+  core::LayerEntry entry{.path = message.path,
+                         .kind = kind,
+                         .size = message.size,
+                         .mode = message.mode,
+                         .uid = message.uid,
+                         .gid = message.gid,
+                         .mtime_ns = message.mtime_ns,
+                         .target = message.target,
+                         .xattrs = {}};
+  for (const wire::XattrMsg& one : message.xattrs) entry.xattrs[one.name] = one.value;
+  return entry;
+}
+
+wire::LayerEntryMsg to_wire(const core::LayerEntry& entry) {
+  wire::LayerEntryMsg message{.path = entry.path,
+                              .kind = static_cast<std::uint8_t>(entry.kind),
+                              .size = entry.size,
+                              .mode = entry.mode,
+                              .uid = entry.uid,
+                              .gid = entry.gid,
+                              .mtime_ns = entry.mtime_ns,
+                              .target = entry.target,
+                              .xattrs = {}};
+  for (const auto& [name, value] : entry.xattrs) message.xattrs.push_back({name, value});
+  return message;
+}
+
 core::SandboxStats to_model(const wire::StatsMsg& message) {
   std::optional<std::int64_t> quiet;
   if (message.quiet_ms >= 0) quiet = message.quiet_ms;

@@ -1,5 +1,6 @@
 // Between the model and the keeper's messages. Pure.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ bool is_plausible(const wire::CommandMsg& message);
 Command to_model(const wire::CommandMsg& message);
 FileInfo to_model(const wire::FileInfoMsg& message);
 wire::FileInfoMsg to_wire(const FileInfo& info);
+// nullopt: of no kind that a layer has.
+std::optional<core::LayerEntry> to_model(const wire::LayerEntryMsg& message);
+wire::LayerEntryMsg to_wire(const core::LayerEntry& entry);
 core::SandboxStats to_model(const wire::StatsMsg& message);
 
 // Makes the frame of a start. `spec.run` is complete but for PATH and LANG. Its digest is SHA-256,

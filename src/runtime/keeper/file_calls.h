@@ -28,5 +28,9 @@ Task<std::unique_ptr<core::TreeSource>> tree_read(std::shared_ptr<PersistentLink
                                                   wire::FileOp op);
 Task<void> tree_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
                       std::unique_ptr<core::TreeSource> tree);
+Task<std::unique_ptr<core::LayerSource>> layer_read(std::shared_ptr<PersistentLink> line,
+                                                    wire::FileOp op);
+Task<void> layer_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
+                       std::unique_ptr<core::LayerSource> entries);
 
 }  // namespace cay::runtime

@@ -45,22 +45,17 @@ Task<void> FileSender::send(std::uint64_t offset, Bytes bytes) {
   co_return Result<void>{};
 }
 
-Task<void> FileSender::announce(wire::FileInfoMsg info) {
+Task<void> FileSender::announce(wire::Type type, std::string entry) {
   CAY_CO_CHECK(take_what_came());
   CAY_CO_CHECK(co_await channel_->room(kFileLimit));
-  auto payload = wire::encode(info);
-  if (payload.size() > wire::kDataChunk) {
-    co_return Error{Code::kInvalidArgument, "bad_path",
-                    "a path or link target in the tree is too long", 0};
-  }
   // Entries take credit as content does: many names are held by nobody.
-  while (allowed_ < payload.size()) {
+  while (allowed_ < entry.size()) {
     const Deadline deadline = after(kFileLimit);
     CAY_CO_TRY(const auto frame, co_await channel_->next(deadline));
     CAY_CO_CHECK(take_credit(frame));
   }
-  allowed_ -= payload.size();
-  channel_->send(wire::Type::kFileInfo, std::move(payload));
+  allowed_ -= entry.size();
+  channel_->send(type, std::move(entry));
   co_return Result<void>{};
 }
 

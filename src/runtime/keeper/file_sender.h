@@ -14,8 +14,8 @@ class FileSender {
   // Sends all of `bytes`, in frames of at most wire::kDataChunk, each when it is allowed. An error
   // of the keeper's ends it at once.
   Task<void> send(std::uint64_t offset, Bytes bytes);
-  // Between the data of a tree: what follows.
-  Task<void> announce(wire::FileInfoMsg info);
+  // Between the data of a tree or a layer: the entry that follows, of at most wire::kDataChunk.
+  Task<void> announce(wire::Type type, std::string entry);
   // Sends the end, and returns the first frame that is not credit.
   Task<wire::Frame> finish();
 

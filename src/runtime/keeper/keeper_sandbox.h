@@ -7,6 +7,7 @@
 #include "core/ports/live_sandbox.h"
 #include "runtime/keeper/keeper_commands.h"
 #include "runtime/keeper/keeper_files.h"
+#include "runtime/keeper/keeper_layers.h"
 #include "runtime/keeper/keeper_state.h"
 #include "runtime/keeper/keeper_tunnels.h"
 #include "runtime/keeper/persistent_link.h"
@@ -24,6 +25,7 @@ struct KeeperExtras {
 class KeeperSandbox final : public core::LiveSandbox,
                             public KeeperCommands,
                             public KeeperFiles,
+                            public KeeperLayers,
                             public KeeperTunnels,
                             public KeeperState {
  public:

@@ -117,8 +117,12 @@ Task<void> tree_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
     const FileInfo& info = std::get<core::TreeEntry>(*event).info;
     size = info.kind == FileKind::kFile ? info.size : 0;
     offset = 0;
-    auto message = to_wire(info);
-    CAY_CO_CHECK(co_await sender.announce(std::move(message)));
+    auto entry = wire::encode(to_wire(info));
+    if (entry.size() > wire::kDataChunk) {
+      co_return Error{Code::kInvalidArgument, "bad_path",
+                      "a path or link target in the tree is too long", 0};
+    }
+    CAY_CO_CHECK(co_await sender.announce(wire::Type::kFileInfo, std::move(entry)));
   }
   if (offset != size) co_return short_tree();
   CAY_CO_TRY(const auto last, co_await sender.finish());

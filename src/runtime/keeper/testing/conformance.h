@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/io_context.hpp>
+#include <functional>
 #include <string>
 
 #include "async/testing.h"
@@ -60,8 +61,12 @@ class Chunks final : public ByteSource {
 
 class ConformanceTest : public ::testing::TestWithParam<keeper::testing::Transport> {
  protected:
+  // `change` may adjust the keeper's context.
+  explicit ConformanceTest(const std::function<void(keeper::Context&)>& change = {})
+      : keeper_(GetParam(), change) {}
+
   // Before the loop: the keeper is a fork of this process.
-  keeper::testing::LocalKeeper keeper_{GetParam()};
+  keeper::testing::LocalKeeper keeper_;
   asio::io_context loop_;
   std::shared_ptr<PersistentLink> line_;
   std::shared_ptr<KeeperSandbox> box_;
