@@ -67,7 +67,7 @@ class NativeTest : public ::testing::Test {
     core::BootSpec boot;
     boot.id = id;
     boot.hostname = "box";
-    boot.snapshot = SnapshotId(RealLauncher::kSnapshot);
+    boot.layer = LayerId(RealLauncher::kSnapshot);
     boot.limits = {
         .cpu_millicores = 1000, .memory_bytes = 256u << 20, .disk_bytes = 64u << 20, .pids = 256};
     return boot;
@@ -134,6 +134,81 @@ TEST_F(NativeTest, BootRunStopReadBootAgainDestroy) {
   });
   EXPECT_TRUE(deaths_.empty()) << deaths_.front();
   EXPECT_FALSE(std::filesystem::exists(launcher_->data + "/spool/" + id.get()));
+}
+
+// A source of prepared events.
+class PreparedLayer final : public core::LayerSource {
+ public:
+  explicit PreparedLayer(std::vector<core::LayerEvent> events) : events_(std::move(events)) {}
+  Task<std::optional<core::LayerEvent>> next() override {
+    if (at_ == events_.size()) co_return std::optional<core::LayerEvent>();
+    co_return std::optional<core::LayerEvent>(events_[at_++]);
+  }
+
+ private:
+  std::vector<core::LayerEvent> events_;
+  std::size_t at_ = 0;
+};
+
+core::LayerEntry layer_entry(core::EntryKind kind, std::string path) {
+  core::LayerEntry entry;
+  entry.path = std::move(path);
+  entry.kind = kind;
+  entry.mode = kind == core::EntryKind::kDirectory ? 0755 : 0644;
+  return entry;
+}
+
+TEST_F(NativeTest, ALayerIsWrittenToTheRootBelowAllMounts) {
+  const SandboxId id(new_uuid());
+  play([&, this]() -> asio::awaitable<void> {
+    auto box = co_await runtime_->boot(spec(id));
+    EXPECT_TRUE(box) << box.error().message;
+    if (!box) co_return;
+    auto under = layer_entry(core::EntryKind::kFile, "dev/under");
+    under.size = 6;
+    auto seen = layer_entry(core::EntryKind::kHardLink, "seen");
+    seen.target = "dev/under";
+    auto program = layer_entry(core::EntryKind::kFile, "opt/tool/ping");
+    program.mode = 04755;
+    program.uid = 1000;
+    program.gid = 65535;
+    // A little-endian vfs_cap_data of revision 2: CAP_NET_RAW, effective.
+    program.xattrs["security.capability"] = std::string(
+        "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", 20);
+    program.xattrs["user.note"] = "hi";
+    const auto fifo = layer_entry(core::EntryKind::kFifo, "opt/tool/pipe");
+    const std::vector<core::LayerEvent> events = {
+        under, Bytes("below\n"),
+        seen,  program,
+        fifo,  layer_entry(core::EntryKind::kGone, "etc/cay-was-never-here"),
+    };
+    std::unique_ptr<core::LayerSource> source = std::make_unique<PreparedLayer>(events);
+    auto written = co_await (*box)->write_layer(std::move(source));
+    EXPECT_TRUE(written) << written.error().message;
+    auto look = co_await run_in(**box, shell("a", "cat /seen; test -e /dev/under || echo covered"));
+    EXPECT_TRUE(look) << look.error().message;
+    if (look) EXPECT_EQ(look->out, "below\ncovered\n") << look->err;
+    auto info = co_await (*box)->stat("/opt/tool/ping", {}, false);
+    EXPECT_TRUE(info) << info.error().message;
+    if (info) EXPECT_EQ(info->uid, 1000U);
+    if (info) EXPECT_EQ(info->gid, 65535U);
+    if (info) EXPECT_EQ(info->mode, 04755U);
+    auto layer = co_await (*box)->read_layer("/opt/tool");
+    EXPECT_TRUE(layer) << layer.error().message;
+    std::vector<std::string> names;
+    while (layer) {
+      auto event = co_await (*layer)->next();
+      EXPECT_TRUE(event) << event.error().message;
+      if (!event || !*event) break;
+      const auto* entry = std::get_if<core::LayerEntry>(&**event);
+      if (entry == nullptr) continue;
+      names.push_back(entry->path);
+      if (entry->path == "ping") EXPECT_EQ(entry->xattrs, program.xattrs);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"", "ping", "pipe"}));
+    auto gone = co_await runtime_->destroy(id);
+    EXPECT_TRUE(gone) << gone.error().message;
+  });
 }
 
 TEST_F(NativeTest, AKilledKeeperIsADeathAndTheDiskStays) {
@@ -260,7 +335,7 @@ TEST_F(NativeTest, ABootThatCannotBeLeavesNothing) {
   const SandboxId id(new_uuid());
   play([&, this]() -> asio::awaitable<void> {
     auto wrong = spec(id);
-    wrong.snapshot = SnapshotId(new_uuid());
+    wrong.layer = LayerId(new_uuid());
     auto box = co_await runtime_->boot(std::move(wrong));
     EXPECT_FALSE(box);
     EXPECT_FALSE(is_ours(box.error().code)) << box.error().message;
