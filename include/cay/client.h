@@ -181,6 +181,16 @@ class Sandbox : public SandboxCommands, public SandboxFiles {
   ProgramPage programs(std::uint64_t offset = 0, std::uint32_t limit = 1000) const;
   NetworkReport network() const;  // connections and names that it tried, with the verdicts
 
+  // Makes a snapshot of its disk as it is at this moment. `name`: NAME or NAME:TAG. The memory of
+  // its processes is not part of it.
+  Snapshot capture(const std::string& name) const;
+  // Makes sandboxes with a disk like this one's, all as of one moment. Its processes are not
+  // copied.
+  std::vector<SandboxInfo> fork(const ForkOptions& options = {}) const;
+  // Stops it, drops what its disk changed since its snapshot, and boots it. `to` empty: from the
+  // snapshot that it stands on, else from that one.
+  SandboxInfo rollback(const std::string& to = {}) const;
+
   // Any TCP service inside, reached by a port of this machine. Half-closes and back-pressure pass
   // through. ApiError kAlreadyExists "port_in_use".
   Forward forward(const ForwardOptions& options) const;
@@ -194,6 +204,37 @@ class Sandbox : public SandboxCommands, public SandboxFiles {
   std::shared_ptr<SandboxState> state_;
 };
 
+// Called with a snapshot that is being built: its status_message reports how far it is.
+using SnapshotProgress = std::function<void(const Snapshot&)>;
+using PushProgress = std::function<void(const PushState&)>;
+
+// The snapshots that sandboxes can boot from: the host's own, images and captures. `ref`: a name,
+// "name:tag" or an id.
+class SnapshotStore {
+ public:
+  std::vector<Snapshot> list() const;  // the default one first
+  Snapshot get(const std::string& ref) const;
+  // Begins to pull an image from its registry: wait() returns when it can be booted.
+  Snapshot pull(const PullOptions& options) const;
+  // Reads an OCI archive, a `docker save` archive or a tar of a root file system. `name` empty: the
+  // archive's own.
+  Snapshot import_archive(ByteProducer archive, const std::string& name = {}) const;
+  // Waits until a snapshot is ready. ApiError kNotReady "snapshot_failed".
+  Snapshot wait(const std::string& id, const SnapshotProgress& progress = {}) const;
+  // Moves the tag of that snapshot's name to it: tag("tools:2", "stable") makes tools:stable.
+  Snapshot tag(const std::string& ref, const std::string& tag) const;
+  // Pushes it to a registry as an image, and waits for the end. ApiError kUnavailable
+  // "push_failed".
+  PushState push(const std::string& ref, const PushOptions& options,
+                 const PushProgress& progress = {}) const;
+  void remove(const std::string& ref) const;  // ApiError kConflict: something needs it
+
+  explicit SnapshotStore(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<ClientState> state_;
+};
+
 class Client {
  public:
   Client() : Client(ClientOptions::from_environment()) {}
@@ -204,7 +245,8 @@ class Client {
       const CreateOptions& options) const;        // as create(), with all that is known
   Sandbox sandbox(std::string id_or_name) const;  // a handle; sends no request
   std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
-  std::vector<Snapshot> snapshots() const;
+  SnapshotStore snapshot_store() const;
+  std::vector<Snapshot> snapshots() const;  // snapshot_store().list()
   std::vector<Feature> doctor() const;
   Version version() const;
   // Any route of docs/api.md, for what has no method here: the answer's body.

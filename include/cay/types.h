@@ -256,9 +256,62 @@ struct NetworkReport {
   std::string json;                  // as it came
 };
 
+// How programs run on a snapshot, if nothing else is named: the configuration of its image.
+struct ImageConfig {
+  std::string user{}, workdir{};
+  Env env{};
+  std::vector<std::string> entrypoint{}, command{};
+  Labels labels{};
+  std::vector<std::string> ports{};  // "8080/tcp"
+  // Returns the program that the image starts, with its arguments. Empty: it has none.
+  std::vector<std::string> argv() const;
+};
+
 struct Snapshot {
-  std::string id, name, status, fingerprint, created_at;
-  std::uint64_t used_bytes = 0;
+  std::string id{}, name{}, status{};  // building, ready, failed, deleting
+  std::string fingerprint{}, created_at{};
+  std::uint64_t used_bytes = 0;   // of all its layers
+  std::uint64_t own_bytes = 0;    // of the layers that no other snapshot has
+  std::string origin{};           // host, image, archive, capture or build
+  std::string image{}, digest{};  // of an image: its name as it was pulled, and its manifest's
+  std::string status_message{};   // how far it is, or why it failed
+  std::string source_sandbox{};   // of a capture: the id
+  std::vector<std::string> tags{};
+  ImageConfig config{};
+  std::string json{};  // the answer as it came
+};
+
+// For a registry. Empty: none.
+struct RegistryLogin {
+  std::string username{}, password{};
+  std::string identity_token{};  // instead: of `docker login`
+  bool empty() const { return username.empty() && password.empty() && identity_token.empty(); }
+};
+
+struct PullOptions {
+  std::string image{};     // "python:3.12", "localhost:5000/x@sha256:..."
+  std::string name{};      // of the snapshot, NAME or NAME:TAG; empty: the image's
+  std::string platform{};  // "linux/amd64"; empty: the host's
+  RegistryLogin login{};
+};
+
+struct ForkOptions {
+  std::vector<std::string> names{};  // of each fork; empty: `count` forks with names made by Cay
+  std::uint32_t count = 1;
+  Labels labels{};  // above those of the sandbox
+};
+
+struct PushOptions {
+  std::string image{};  // "registry.example.com/team/x:1"
+  RegistryLogin login{};
+};
+
+struct PushState {
+  std::string image{};
+  std::string state{};    // pushing, pushed or failed
+  std::string message{};  // how far it is, or why it failed
+  std::string digest{};   // of the manifest, once it is pushed
+  std::string json{};     // the answer as it came
 };
 
 struct Feature {

@@ -25,9 +25,22 @@ Task<sdk::Stats> stats(Connection& at, std::string ref);
 Task<sdk::NetworkReport> network(Connection& at, std::string ref);
 Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t offset,
                                 std::uint32_t limit);
-Task<std::vector<sdk::Snapshot>> snapshots(Connection& at);
 Task<std::vector<sdk::Feature>> doctor(Connection& at);
 Task<sdk::Version> version(Connection& at);
+
+Task<std::vector<sdk::Snapshot>> snapshots(Connection& at);
+Task<sdk::Snapshot> snapshot(Connection& at, std::string ref);
+Task<sdk::Snapshot> pull(Connection& at, sdk::PullOptions options);
+Task<sdk::Snapshot> import_archive(Connection& at, std::string name,
+                                   std::unique_ptr<ByteSource> archive);
+Task<sdk::Snapshot> tag(Connection& at, std::string ref, std::string tag);
+Task<sdk::PushState> push(Connection& at, std::string ref, sdk::PushOptions options);
+// The newest push of it.
+Task<sdk::PushState> push_state(Connection& at, std::string ref);
+Task<void> remove_snapshot(Connection& at, std::string ref);
+Task<sdk::Snapshot> capture(Connection& at, std::string ref, std::string name);
+Task<std::vector<sdk::SandboxInfo>> fork(Connection& at, std::string ref, sdk::ForkOptions options);
+Task<sdk::SandboxInfo> rollback(Connection& at, std::string ref, std::string to);
 
 Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::object spec);
 Task<std::vector<sdk::CommandInfo>> commands(Connection& at, std::string ref);

@@ -109,12 +109,6 @@ Task<sdk::ProgramPage> programs(Connection& at, std::string ref, std::uint64_t o
   return read_as(at, "GET", sandbox_target(ref, query), {}, &programs_from);
 }
 
-Task<std::vector<sdk::Snapshot>> snapshots(Connection& at) {
-  auto answer = co_await at.call_json("GET", "/api/v1/snapshots");
-  if (!answer) co_return std::move(answer).error();
-  co_return list_from(*answer, "items", snapshot_from);
-}
-
 Task<std::vector<sdk::Feature>> doctor(Connection& at) {
   auto answer = co_await at.call_json("GET", "/api/v1/doctor");
   if (!answer) co_return std::move(answer).error();

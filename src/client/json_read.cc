@@ -37,6 +37,16 @@ std::map<std::string, std::string> strings_in(const json::object& from, std::str
   return out;
 }
 
+std::vector<std::string> words_in(const json::object& from, std::string_view name) {
+  std::vector<std::string> out;
+  const auto* value = from.if_contains(name);
+  if (value == nullptr || !value->is_array()) return out;
+  for (const auto& word : value->get_array()) {
+    if (word.is_string()) out.emplace_back(word.get_string());
+  }
+  return out;
+}
+
 const json::object& object_in(const json::object& from, std::string_view name) {
   static const json::object kEmpty;
   const auto* value = from.if_contains(name);
@@ -240,12 +250,36 @@ sdk::Stats stats_from(const json::object& from) {
 }
 
 sdk::Snapshot snapshot_from(const json::object& from) {
+  const json::object& config = object_in(from, "config");
   return {.id = string_in(from, "id"),
           .name = string_in(from, "name"),
           .status = string_in(from, "status"),
           .fingerprint = string_in(from, "fingerprint"),
           .created_at = string_in(from, "created_at"),
-          .used_bytes = number_in(from, "used_bytes")};
+          .used_bytes = number_in(from, "used_bytes"),
+          .own_bytes = number_in(from, "own_bytes"),
+          .origin = string_in(from, "origin"),
+          .image = string_in(from, "image"),
+          .digest = string_in(from, "digest"),
+          .status_message = string_in(from, "status_message"),
+          .source_sandbox = string_in(from, "source_sandbox"),
+          .tags = words_in(from, "tags"),
+          .config = {.user = string_in(config, "user"),
+                     .workdir = string_in(config, "workdir"),
+                     .env = strings_in(config, "env"),
+                     .entrypoint = words_in(config, "entrypoint"),
+                     .command = words_in(config, "command"),
+                     .labels = strings_in(config, "labels"),
+                     .ports = words_in(config, "ports")},
+          .json = codec::write(from)};
+}
+
+sdk::PushState push_from(const json::object& from) {
+  return {.image = string_in(from, "reference"),
+          .state = string_in(from, "state"),
+          .message = string_in(from, "message"),
+          .digest = string_in(from, "digest"),
+          .json = codec::write(from)};
 }
 
 sdk::Feature feature_from(const json::object& from) {
@@ -271,6 +305,12 @@ sdk::Version version_from(const json::object& from) {
 }  // namespace cay::client
 
 namespace cay::sdk {
+
+std::vector<std::string> ImageConfig::argv() const {
+  std::vector<std::string> out = entrypoint;
+  out.insert(out.end(), command.begin(), command.end());
+  return out;
+}
 
 int CommandInfo::shell_exit_code() const {
   constexpr int kTimedOut = 124;

@@ -48,7 +48,74 @@ json::object limits_body(const sdk::Limits& limits) {
   return out;
 }
 
+json::array words(std::string_view what, const std::vector<std::string>& from) {
+  json::array out;
+  for (const auto& word : from) out.emplace_back(text(what, word));
+  return out;
+}
+
+void put_login(json::object& out, const sdk::RegistryLogin& login) {
+  if (login.empty()) return;
+  json::object fields;
+  put(fields, "username", login.username);
+  put(fields, "password", login.password);
+  put(fields, "identity_token", login.identity_token);
+  out["login"] = std::move(fields);
+}
+
+// "tools:1" is a name and a tag.
+void put_snapshot_name(json::object& out, const std::string& name) {
+  const auto [bare, tag] = name_and_tag(name);
+  put(out, "name", bare);
+  put(out, "tag", tag);
+}
+
 }  // namespace
+
+std::pair<std::string, std::string> name_and_tag(const std::string& name) {
+  const auto colon = name.rfind(':');
+  if (colon == std::string::npos) return {name, {}};
+  return {name.substr(0, colon), name.substr(colon + 1)};
+}
+
+json::object pull_body(const sdk::PullOptions& options) {
+  json::object out{{"image", text("image", options.image)}};
+  put_snapshot_name(out, options.name);
+  put(out, "platform", options.platform);
+  put_login(out, options.login);
+  return out;
+}
+
+json::object push_body(const sdk::PushOptions& options) {
+  json::object out{{"reference", text("image", options.image)}};
+  put_login(out, options.login);
+  return out;
+}
+
+json::object tag_body(const std::string& tag) { return {{"tag", text("tag", tag)}}; }
+
+json::object capture_body(const std::string& name) {
+  json::object out;
+  put_snapshot_name(out, name);
+  return out;
+}
+
+json::object fork_body(const sdk::ForkOptions& options) {
+  json::object out;
+  if (options.names.empty()) {
+    out["count"] = options.count;
+  } else {
+    out["names"] = words("names", options.names);
+  }
+  if (!options.labels.empty()) out["labels"] = strings("labels", options.labels);
+  return out;
+}
+
+json::object rollback_body(const std::string& to) {
+  json::object out;
+  put(out, "snapshot", to);
+  return out;
+}
 
 json::object create_body(const sdk::CreateOptions& options) {
   json::object out;

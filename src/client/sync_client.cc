@@ -26,9 +26,6 @@ std::vector<SandboxInfo> Client::list(const ListOptions& options) const {
   return state_->wait(api::list(state_->connection, options));
 }
 
-std::vector<Snapshot> Client::snapshots() const {
-  return state_->wait(api::snapshots(state_->connection));
-}
 std::vector<Feature> Client::doctor() const {
   return state_->wait(api::doctor(state_->connection));
 }

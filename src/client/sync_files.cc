@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "client/api.h"
+#include "client/produced.h"
 #include "client/read_ahead.h"
 #include "client/sync_state.h"
 #include "client/tar_pack.h"
@@ -12,26 +13,6 @@ namespace cay::sdk {
 namespace api = cay::client;
 
 namespace {
-
-// A caller's producer as a stream. It runs on the client's thread; what it throws is kept for the
-// caller's own.
-class Produced : public ByteSource {
- public:
-  Produced(ByteProducer produce, std::exception_ptr& thrown)
-      : produce_(std::move(produce)), thrown_(thrown) {}
-  Task<Bytes> next() override {
-    try {
-      co_return produce_();
-    } catch (...) {
-      thrown_ = std::current_exception();
-    }
-    co_return Error{Code::kCancelled, "producer_failed", "the producer of the bytes threw", 0};
-  }
-
- private:
-  ByteProducer produce_;
-  std::exception_ptr& thrown_;
-};
 
 void drain(api::ReadAhead& from, const ByteSink& sink) {
   while (true) {
@@ -66,7 +47,7 @@ FileInfo SandboxFiles::write_file(const std::string& path, std::string bytes, st
 FileInfo SandboxFiles::write_file(const std::string& path, ByteProducer producer,
                                   std::uint32_t mode, const std::string& user) const {
   std::exception_ptr thrown;
-  auto source = std::make_unique<Produced>(std::move(producer), thrown);
+  auto source = std::make_unique<api::Produced>(std::move(producer), thrown);
   auto got = state_->client->loop.wait(api::write_file(state_->client->connection, state_->at(),
                                                        path, mode, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
@@ -127,7 +108,7 @@ CopyReport SandboxFiles::read_tree(const std::string& path, const ByteSink& sink
 void SandboxFiles::write_tree(const std::string& path, ByteProducer producer,
                               const std::string& user) const {
   std::exception_ptr thrown;
-  auto source = std::make_unique<Produced>(std::move(producer), thrown);
+  auto source = std::make_unique<api::Produced>(std::move(producer), thrown);
   auto got = state_->client->loop.wait(
       api::write_tree(state_->client->connection, state_->at(), path, user, std::move(source)));
   if (thrown) std::rethrow_exception(thrown);
