@@ -19,6 +19,7 @@ struct RuleArgs {
 };
 struct CreateArgs {
   sdk::CreateOptions sandbox;
+  std::string image;  // to boot from, pulled where it is not here; empty: sandbox.snapshot
   RuleArgs rules;
 };
 struct ExecArgs {
@@ -29,8 +30,9 @@ struct ExecArgs {
 };
 struct RunArgs {
   sdk::CreateOptions sandbox;
+  std::string image;  // as in CreateArgs
   RuleArgs rules;
-  ExecArgs exec;
+  ExecArgs exec;  // without a command: the snapshot's own
   bool remove = false;
 };
 struct LsArgs {
@@ -143,7 +145,19 @@ struct TopArgs {
   double every_s = 2;
   bool once = false;
 };
-struct SnapshotsArgs {};
+struct SnapshotArgs {
+  std::string action;              // ls, inspect, pull, import, capture, tag, push or rm
+  std::vector<std::string> words;  // of the action
+  std::string name, platform;
+  bool quiet = false;
+};
+struct ForkArgs {
+  std::string sandbox;
+  sdk::ForkOptions fork;
+};
+struct RollbackArgs {
+  std::string sandbox, to;
+};
 struct DoctorArgs {
   std::vector<std::string> names;  // of features; empty: all
 };

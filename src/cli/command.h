@@ -28,8 +28,10 @@ struct Line {
 struct Command {
   std::string name, help, examples{};
   const char* group = kCommandsGroup;
-  bool takes_a_program = false;  // behind "--"
-  bool shows_a_program = false;  // which gets the signals of this terminal
+  std::vector<std::string> actions{};  // for completion: one of these comes first
+  bool takes_a_program = false;        // behind "--"
+  bool takes_snapshot = false;         // for completion: as an argument
+  bool shows_a_program = false;        // which gets the signals of this terminal
   std::function<void(Options& to)> options{};
   // Returns the arguments once the line is read. Throws wrong() and missing() of options.h.
   std::function<std::any(const Line& line)> args{};

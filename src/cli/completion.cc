@@ -22,11 +22,13 @@ std::string bash(const std::vector<CompletionWord>& words) {
   for (const auto& word : words) {
     commands += (commands.empty() ? "" : " ") + word.command;
     cases += "    " + word.command + ") words=\"" + joined(word.options) +
-             "\"; names=" + (word.takes_sandbox || word.command == "cp" ? "1" : "") + " ;;\n";
+             "\"; names=" + (word.takes_sandbox || word.command == "cp" ? "1" : "") +
+             "; snapshots=" + (word.takes_snapshot ? "1" : "") + "; actions=\"" +
+             joined(word.actions) + "\" ;;\n";
   }
   return "# bash completion for cay\n"
          "_cay() {\n"
-         "  local cur=${COMP_WORDS[COMP_CWORD]} words names=\n"
+         "  local cur=${COMP_WORDS[COMP_CWORD]} words names= snapshots= actions=\n"
          "  if [ \"$COMP_CWORD\" = 1 ]; then\n"
          "    COMPREPLY=($(compgen -W \"" +
          commands +
@@ -38,8 +40,13 @@ std::string bash(const std::vector<CompletionWord>& words) {
          "  esac\n"
          "  case $cur in\n"
          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
-         "    *) [ -n \"$names\" ] && COMPREPLY=($(compgen -W \"$(cay ls -q 2>/dev/null)\" -- "
-         "\"$cur\")) ;;\n"
+         "    *) if [ -n \"$actions\" ] && [ \"$COMP_CWORD\" = 2 ]; then\n"
+         "         COMPREPLY=($(compgen -W \"$actions\" -- \"$cur\"))\n"
+         "       elif [ -n \"$snapshots\" ]; then\n"
+         "         COMPREPLY=($(compgen -W \"$(cay snapshot ls -q 2>/dev/null)\" -- \"$cur\"))\n"
+         "       elif [ -n \"$names\" ]; then\n"
+         "         COMPREPLY=($(compgen -W \"$(cay ls -q 2>/dev/null)\" -- \"$cur\"))\n"
+         "       fi ;;\n"
          "  esac\n"
          "}\n"
          "complete -o default -F _cay cay\n";
@@ -50,12 +57,14 @@ std::string zsh(const std::vector<CompletionWord>& words) {
   for (const auto& word : words) {
     commands += "    " + shell_quoted(word.command + ":" + word.help) + "\n";
     cases += "    " + word.command + ") words_=(" + joined(word.options) +
-             "); names=" + (word.takes_sandbox || word.command == "cp" ? "1" : "0") + " ;;\n";
+             "); names=" + (word.takes_sandbox || word.command == "cp" ? "1" : "0") +
+             "; snapshots=" + (word.takes_snapshot ? "1" : "0") + "; actions=(" +
+             joined(word.actions) + ") ;;\n";
   }
   return "#compdef cay\n"
          "_cay() {\n"
-         "  local -a commands words_\n"
-         "  local names=0\n"
+         "  local -a commands words_ actions\n"
+         "  local names=0 snapshots=0\n"
          "  commands=(\n" +
          commands +
          "  )\n"
@@ -64,6 +73,8 @@ std::string zsh(const std::vector<CompletionWord>& words) {
          cases +
          "  esac\n"
          "  if [[ $PREFIX == -* ]]; then compadd -a words_; return; fi\n"
+         "  if (( $#actions && CURRENT == 3 )); then compadd -a actions; return; fi\n"
+         "  (( snapshots )) && compadd -- ${(f)\"$(cay snapshot ls -q 2>/dev/null)\"}\n"
          "  (( names )) && compadd -- ${(f)\"$(cay ls -q 2>/dev/null)\"}\n"
          "  _files\n"
          "}\n"
@@ -78,6 +89,8 @@ std::string fish(const std::vector<CompletionWord>& words) {
     const std::string when =
         "complete -c cay -n '__fish_seen_subcommand_from " + word.command + "' ";
     for (const auto& option : word.options) out += when + "-l " + option.substr(2) + "\n";
+    for (const auto& action : word.actions) out += when + "-a " + action + "\n";
+    if (word.takes_snapshot) out += when + "-a '(cay snapshot ls -q 2>/dev/null)'\n";
     if (word.takes_sandbox) out += when + "-a '(cay ls -q 2>/dev/null)'\n";
   }
   return out;

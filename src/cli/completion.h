@@ -1,5 +1,5 @@
-// Completion scripts for shells. They get the names of sandboxes from `cay ls -q` when Tab is
-// pressed.
+// Completion scripts for shells. They get the names of sandboxes from `cay ls -q` and those of
+// snapshots from `cay snapshot ls -q` when Tab is pressed.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,8 +9,9 @@ namespace cay::cli {
 
 struct CompletionWord {
   std::string command, help;
-  std::vector<std::string> options;  // "--json"
-  bool takes_sandbox = false;
+  std::vector<std::string> options{};  // "--json"
+  std::vector<std::string> actions{};  // one of these comes first
+  bool takes_sandbox = false, takes_snapshot = false;
 };
 
 // `shell`: bash, zsh or fish.

@@ -120,12 +120,6 @@ int doctor_command(Context& at, const DoctorArgs& args) {
   return code;
 }
 
-int snapshots_command(Context& at, const SnapshotsArgs& /*args*/) {
-  const auto items = at.client.snapshots();
-  print(at.json ? snapshots_json(items) : snapshot_table(items));
-  return kOk;
-}
-
 // Uses no daemon: it prints the settings that every other command uses.
 int env_command(Context& at, const EnvArgs& /*args*/) {
   const auto found = sdk::ClientOptions::from_environment();
@@ -161,15 +155,6 @@ int version_command(Context& at, const VersionArgs& /*args*/) {
 }
 
 }  // namespace
-
-Command snapshots_entry() {
-  return {.name = "snapshots",
-          .help = "What a sandbox can boot from",
-          .examples = "  cay snapshots\n",
-          .group = kHostGroup,
-          .args = [](const Line&) -> std::any { return SnapshotsArgs{}; },
-          .run = runs(snapshots_command)};
-}
 
 Command doctor_entry() {
   const auto args = std::make_shared<DoctorArgs>();

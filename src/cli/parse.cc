@@ -69,7 +69,12 @@ class Parser {
   std::vector<CompletionWord> words() const {
     std::vector<CompletionWord> out;
     for (const auto* sub : app_.get_subcommands(nullptr)) {
-      CompletionWord word{sub->get_name(), sub->get_description(), {}, false};
+      CompletionWord word{.command = sub->get_name(), .help = sub->get_description()};
+      const auto known = std::ranges::find(commands_, word.command, &Command::name);
+      if (known != commands_.end()) {
+        word.actions = known->actions;
+        word.takes_snapshot = known->takes_snapshot;
+      }
       for (const auto* option : sub->get_options()) {
         for (const auto& name : option->get_lnames()) word.options.push_back("--" + name);
         if (option->get_name() == "SANDBOX") word.takes_sandbox = true;

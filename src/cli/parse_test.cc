@@ -35,6 +35,81 @@ TEST(ParseTest, RunTakesEverythingBehindTheDashesAsItIs) {
   EXPECT_EQ(got.sandbox.labels.at("x"), "y");
 }
 
+// With `--` one word before it is the image. Without `--` all words are the command.
+TEST(ParseTest, RunTakesAnImageBeforeTheDashes) {
+  const auto plain = args_of<RunArgs>({"run", "--", "python3", "-V"});
+  EXPECT_EQ(plain.image, "");
+  EXPECT_EQ(plain.exec.argv, (std::vector<std::string>{"python3", "-V"}));
+  const auto words = args_of<RunArgs>({"run", "python3", "main.py"});
+  EXPECT_EQ(words.image, "") << "as it was before images";
+  EXPECT_EQ(words.exec.argv, (std::vector<std::string>{"python3", "main.py"}));
+  const auto image = args_of<RunArgs>({"run", "--rm", "python:3.12", "--", "python3", "-V"});
+  EXPECT_EQ(image.image, "python:3.12");
+  EXPECT_EQ(image.exec.argv, (std::vector<std::string>{"python3", "-V"}));
+  const auto behind = args_of<RunArgs>({"run", "redis:7", "--rm", "--"});
+  EXPECT_EQ(behind.image, "redis:7");
+  EXPECT_TRUE(behind.remove);
+  EXPECT_TRUE(behind.exec.argv.empty()) << "the image's own command";
+  const auto named = args_of<RunArgs>({"run", "--image", "redis:7", "ls"});
+  EXPECT_EQ(named.image, "redis:7");
+  EXPECT_EQ(named.exec.argv, std::vector<std::string>{"ls"});
+  EXPECT_TRUE(args_of<RunArgs>({"run", "--image", "redis:7"}).exec.argv.empty());
+  EXPECT_TRUE(args_of<RunArgs>({"run", "--snapshot", "tools"}).exec.argv.empty());
+  EXPECT_EQ(args_of<CreateArgs>({"create", "--image", "redis:7"}).image, "redis:7");
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"run", "--"},
+                                                {"run", "redis:7", "ls", "--", "ls"},
+                                                {"run", "", "--", "ls"},
+                                                {"run", "--image", "a", "b", "--", "ls"},
+                                                {"run", "--image", "", "--", "ls"},
+                                                {"run", "--snapshot", "a", "b", "--", "ls"},
+                                                {"create", "--image", "a", "--snapshot", "b"},
+                                                {"create", "redis:7"}}) {
+    EXPECT_FALSE(parsed(wrong).invocation) << wrong.back();
+  }
+  EXPECT_NE(parsed({"exec", "box", "ls", "--", "ls"}).err.find("COMMAND"), std::string::npos)
+      << "exec takes no image";
+}
+
+TEST(ParseTest, SnapshotTakesAnActionAndItsWords) {
+  const auto pull = args_of<SnapshotArgs>(
+      {"snapshot", "pull", "python:3.12", "--name", "py:1", "--platform", "linux/arm64"});
+  EXPECT_EQ(pull.action, "pull");
+  EXPECT_EQ(pull.words, std::vector<std::string>{"python:3.12"});
+  EXPECT_EQ(pull.name, "py:1");
+  EXPECT_EQ(pull.platform, "linux/arm64");
+  EXPECT_EQ(args_of<SnapshotArgs>({"snapshot", "rm", "a", "b"}).words.size(), 2U);
+  EXPECT_EQ(args_of<SnapshotArgs>({"snapshot", "import", "-"}).words.front(), "-");
+  EXPECT_EQ(args_of<SnapshotArgs>({"snapshots"}).action, "ls");
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"snapshot"},
+        {"snapshot", "other"},
+        {"snapshot", "ls", "x"},
+        {"snapshot", "pull"},
+        {"snapshot", "pull", "a", "b"},
+        {"snapshot", "tag", "a"},
+        {"snapshot", "rm"},
+        {"snapshot", "rm", "a", "--name", "b"},
+        {"snapshot", "capture", "box"},
+        {"snapshot", "import", "f", "--platform", "linux/amd64"}}) {
+    EXPECT_FALSE(parsed(wrong).invocation) << wrong.back();
+  }
+}
+
+TEST(ParseTest, ForkNamesItsCopies) {
+  const auto one = args_of<ForkArgs>({"fork", "box"});
+  EXPECT_EQ(one.fork.count, 1U);
+  EXPECT_TRUE(one.fork.names.empty());
+  EXPECT_EQ(args_of<ForkArgs>({"fork", "box", "--name", "a"}).fork.names,
+            std::vector<std::string>{"a"});
+  EXPECT_EQ(args_of<ForkArgs>({"fork", "box", "-n", "2", "--name", "a"}).fork.names,
+            (std::vector<std::string>{"a-1", "a-2"}));
+  EXPECT_EQ(args_of<ForkArgs>({"fork", "box", "-n", "100"}).fork.count, 100U);
+  for (const char* count : {"0", "1001", "many"})
+    EXPECT_FALSE(parsed({"fork", "box", "-n", count}).invocation) << count;
+  EXPECT_EQ(args_of<RollbackArgs>({"rollback", "box"}).to, "");
+  EXPECT_EQ(args_of<RollbackArgs>({"rollback", "box", "--to", "good"}).to, "good");
+}
+
 TEST(ParseTest, AProfileIsAskedForByName) {
   EXPECT_EQ(args_of<CreateArgs>({"create", "--profile", "strict"}).sandbox.profile, "strict");
   EXPECT_EQ(args_of<RunArgs>({"run", "--profile", "nested", "--", "true"}).sandbox.profile,
@@ -154,10 +229,11 @@ TEST(ParseTest, TyposAreExplained) {
 
 TEST(ParseTest, EveryCommandHasExamples) {
   for (const char* name :
-       {"run",    "create", "ls",   "exec",      "cp",     "tunnel",   "url",       "logs",
-        "attach", "ps",     "kill", "stop",      "start",  "pause",    "resume",    "rm",
-        "rename", "label",  "set",  "stats",     "usage",  "programs", "net",       "top",
-        "events", "drain",  "env",  "snapshots", "doctor", "version",  "completion"}) {
+       {"run",   "create",   "ls",        "exec",     "cp",      "tunnel",    "url",
+        "logs",  "snapshot", "fork",      "rollback", "attach",  "ps",        "kill",
+        "stop",  "start",    "pause",     "resume",   "rm",      "rename",    "label",
+        "set",   "stats",    "usage",     "programs", "net",     "top",       "events",
+        "drain", "env",      "snapshots", "doctor",   "version", "completion"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
     EXPECT_NE(got.out.find("Examples:"), std::string::npos) << name;
@@ -224,6 +300,8 @@ TEST(ParseTest, CompletionKnowsTheCommands) {
     EXPECT_NE(script.find("attach"), std::string::npos) << shell;
     EXPECT_NE(script.find("serve"), std::string::npos) << shell;
     EXPECT_NE(script.find("timeout"), std::string::npos) << shell;
+    EXPECT_NE(script.find("capture"), std::string::npos) << shell;
+    EXPECT_NE(script.find("cay snapshot ls -q"), std::string::npos) << shell;
   }
 }
 

@@ -163,11 +163,72 @@ std::string doctor_table(const std::vector<sdk::Feature>& items) {
   return out;
 }
 
+namespace {
+
+std::string listed(const std::vector<std::string>& words, std::string_view between) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : std::string(between)) + word;
+  return out;
+}
+
+// As a shell would take them.
+std::string quoted(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const auto& word : words) out.push_back(shell_quoted(word));
+  return listed(out, " ");
+}
+
+std::string source_of(const sdk::Snapshot& snapshot) {
+  if (snapshot.origin == "host") return "this host";
+  if (snapshot.origin == "image") return snapshot.image;
+  if (snapshot.origin == "capture")
+    return "capture" + (snapshot.source_sandbox.empty() ? "" : " of " + snapshot.source_sandbox);
+  return snapshot.origin;
+}
+
+}  // namespace
+
 std::string snapshot_table(const std::vector<sdk::Snapshot>& items) {
   std::vector<Row> rows;
-  for (const auto& item : items)
-    rows.push_back({item.name, item.status, short_time(item.created_at), item.id});
-  return table({"NAME", "STATUS", "CREATED", "ID"}, rows);
+  for (const auto& item : items) {
+    rows.push_back({item.name, listed(item.tags, ","), item.status, human_size(item.used_bytes),
+                    human_size(item.own_bytes), source_of(item), short_time(item.created_at),
+                    item.id});
+  }
+  return table({"NAME", "TAGS", "STATUS", "SIZE", "OWN", "FROM", "CREATED", "ID"}, rows);
+}
+
+std::string snapshot_ref(const sdk::Snapshot& snapshot) {
+  if (!snapshot.tags.empty()) return snapshot.name + ":" + snapshot.tags.front();
+  return snapshot.origin == "host" ? snapshot.name : snapshot.id;
+}
+
+std::string snapshot_report(const sdk::Snapshot& snapshot) {
+  std::string out;
+  const auto line = [&out](const std::string& name, const std::string& value) {
+    if (value.empty()) return;
+    constexpr std::size_t kWide = 13;
+    out += name + std::string(kWide - name.size(), ' ') + printable(value) + "\n";
+  };
+  const sdk::ImageConfig& config = snapshot.config;
+  line("Name", snapshot.name);
+  line("Tags", listed(snapshot.tags, ", "));
+  line("Id", snapshot.id);
+  line("Status", snapshot.status);
+  line("Message", snapshot.status_message);
+  line("From", source_of(snapshot));
+  line("Digest", snapshot.digest);
+  line("Size", human_size(snapshot.used_bytes));
+  line("Own", human_size(snapshot.own_bytes) + " that no other snapshot has");
+  line("Created", short_time(snapshot.created_at));
+  line("User", config.user);
+  line("Directory", config.workdir);
+  line("Entrypoint", quoted(config.entrypoint));
+  line("Command", quoted(config.command));
+  line("Ports", listed(config.ports, ", "));
+  for (const auto& [name, value] : config.env) line("Variable", name + "=" + value);
+  for (const auto& [name, value] : config.labels) line("Label", name + "=" + value);
+  return out;
 }
 
 std::string stats_table(const std::vector<NamedStats>& items) {
@@ -234,13 +295,12 @@ std::string error_json(const ApiError& error) {
   return codec::write(json::object{{"error", error_object(error)}}) + "\n";
 }
 
-std::string json_item(const std::string& sandbox) {
-  return codec::write(json::object{{"sandbox", codec::text(sandbox)}});
+std::string json_item(const std::string& ref, const char* kind) {
+  return codec::write(json::object{{kind, codec::text(ref)}});
 }
 
-std::string json_item(const std::string& sandbox, const ApiError& error) {
-  return codec::write(
-      json::object{{"sandbox", codec::text(sandbox)}, {"error", error_object(error)}});
+std::string json_item(const std::string& ref, const ApiError& error, const char* kind) {
+  return codec::write(json::object{{kind, codec::text(ref)}, {"error", error_object(error)}});
 }
 
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon) {
@@ -256,19 +316,6 @@ std::string features_json(const std::vector<sdk::Feature>& items, bool daemon) {
   return codec::write(
              json::object{{"daemon", daemon}, {"ok", ok}, {"features", std::move(features)}}) +
          "\n";
-}
-
-std::string snapshots_json(const std::vector<sdk::Snapshot>& items) {
-  json::array out;
-  for (const auto& item : items) {
-    out.push_back({{"id", item.id},
-                   {"name", item.name},
-                   {"status", item.status},
-                   {"fingerprint", item.fingerprint},
-                   {"used_bytes", item.used_bytes},
-                   {"created_at", item.created_at}});
-  }
-  return codec::write(out) + "\n";
 }
 
 std::string stats_json(const std::vector<NamedStats>& items) {

@@ -25,6 +25,9 @@ std::string sandbox_table(const std::vector<sdk::SandboxInfo>& items);
 std::string command_table(const std::vector<sdk::CommandInfo>& items);
 std::string doctor_table(const std::vector<sdk::Feature>& items);
 std::string snapshot_table(const std::vector<sdk::Snapshot>& items);
+// Returns the words by which commands take it: "tools:1", and the id of one without a tag.
+std::string snapshot_ref(const sdk::Snapshot& snapshot);
+std::string snapshot_report(const sdk::Snapshot& snapshot);
 struct NamedStats {
   std::string name;
   sdk::Stats stats;
@@ -38,13 +41,12 @@ std::string result_json(const sdk::CommandResult& result,
 std::string copy_json(const sdk::CopyReport& report);
 std::string error_json(const ApiError& error);
 std::string features_json(const std::vector<sdk::Feature>& items, bool daemon);
-std::string snapshots_json(const std::vector<sdk::Snapshot>& items);
 std::string stats_json(const std::vector<NamedStats>& items);
 // [a,b] of answers kept as JSON text.
 std::string json_array(const std::vector<std::string>& items);
-// One item of a list with the outcome for each sandbox that was named. No line end.
-std::string json_item(const std::string& sandbox);
-std::string json_item(const std::string& sandbox, const ApiError& error);
+// One item of a list with the outcome for each sandbox (or snapshot) that was named. No line end.
+std::string json_item(const std::string& ref, const char* kind = "sandbox");
+std::string json_item(const std::string& ref, const ApiError& error, const char* kind = "sandbox");
 std::string json_object(const std::vector<std::pair<std::string, std::string>>& strings);
 
 // Returns a sentence about an end that an exit code does not show, "" for an ordinary exit.

@@ -84,5 +84,25 @@ TEST(RenderTest, TablesLineUpAndGuestsCannotPaintTheTerminal) {
             "A        BB\nlong     x\n\\x1b[2J\n");
 }
 
+TEST(RenderTest, ASnapshotIsShownWithWhereItCameFrom) {
+  sdk::Snapshot image{.id = "i-1",
+                      .name = "python",
+                      .status = "ready",
+                      .used_bytes = 3u << 20,
+                      .origin = "image",
+                      .image = "docker.io/library/python:3.12",
+                      .tags = {"3.12", "latest"},
+                      .config = {.command = {"python3", "-c", "a b"}}};
+  EXPECT_EQ(snapshot_ref(image), "python:3.12");
+  EXPECT_NE(snapshot_table({image}).find("3.12,latest"), std::string::npos);
+  const std::string report = snapshot_report(image);
+  EXPECT_NE(report.find("From         docker.io/library/python:3.12\n"), std::string::npos)
+      << report;
+  EXPECT_NE(report.find("'python3' '-c' 'a b'"), std::string::npos) << report;
+  image.tags.clear();
+  EXPECT_EQ(snapshot_ref(image), "i-1") << "the name may mean another one";
+  EXPECT_EQ(snapshot_ref({.id = "i-2", .name = "default", .origin = "host"}), "default");
+}
+
 }  // namespace
 }  // namespace cay::cli

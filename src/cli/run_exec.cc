@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/exit_code.h"
+#include "cli/image.h"
 #include "cli/output.h"
 #include "cli/proxy_rules.h"
 #include "cli/render.h"
@@ -76,9 +77,25 @@ class Removal {
   const sdk::Sandbox* box_;
 };
 
+// Fills in what the image decides, before there is a sandbox: a pull may take minutes, and a signal
+// ends it. A command that is not given is the snapshot's own.
+void use_image(Context& at, RunArgs& args) {
+  if (args.image.empty() && !args.exec.argv.empty()) return;
+  const std::string& name = args.image.empty() ? args.sandbox.snapshot : args.image;
+  const sdk::Snapshot snapshot =
+      args.image.empty() ? at.client.snapshot_store().get(name) : snapshot_of(at, name);
+  args.sandbox.snapshot = snapshot.id;
+  if (args.exec.argv.empty()) args.exec.argv = snapshot.config.argv();
+  if (args.exec.argv.empty())
+    throw ApiError(
+        ErrorCode::kInvalidArgument, "no_command",
+        name + " names no command of its own: write one, as `cay run " + name + " -- sh`");
+}
+
 // run --rm: from before the sandbox is there until it is gone, no signal ends this program in
 // between.
-int run_and_remove(Context& at, const RunArgs& args) {
+int run_and_remove(Context& at, RunArgs args) {
+  use_image(at, args);
   at.signals->hold(
       "left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it");
   const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
@@ -100,7 +117,8 @@ int run_command(Context& at, const RunArgs& given) {
   prepare(args.exec);
   // As `docker run -w`: the directory is the sandbox's, which makes it where it is missing.
   args.sandbox.workdir = std::exchange(args.exec.command.cwd, {});
-  if (args.remove) return run_and_remove(at, args);
+  if (args.remove) return run_and_remove(at, std::move(args));
+  use_image(at, args);
   const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const bool say_name = args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
@@ -157,19 +175,25 @@ Command run_entry() {
   };
   const auto state = std::make_shared<State>();
   return {.name = "run",
-          .help = "Make a sandbox and run a command in it",
+          .help = "Make a sandbox, of an image if you like, and run a command in it",
           .examples =
               "  cay run --rm -- python3 -c 'print(2+2)'\n"
               "  cay run -it -- bash                       a shell; the sandbox stays\n"
+              "  cay run python:3.12 -- python3 -V         an image, pulled where it is not here\n"
+              "  cay run --rm redis:7 --                   the image's own command\n"
               "  cay run --rm --timeout 10 --memory 256MiB -- ./untrusted\n"
               "  cay run --rm --use openai -- ./agent      with a key that it never sees: see `cay "
               "secret`\n"
-              "  tar c . | cay run --rm -i -- tar t\n",
+              "  tar c . | cay run --rm -i -- tar t\n\n"
+              "One word before -- is an image or a snapshot (`cay snapshot ls`). Its own command "
+              "runs if there is none behind it.\n",
           .takes_a_program = true,
+          .takes_snapshot = true,
           .shows_a_program = true,
           .options =
               [state](Options& to) {
-                state->create.declare(to, state->args.sandbox, state->args.rules);
+                state->create.declare(to, state->args.sandbox, state->args.image,
+                                      state->args.rules);
                 state->exec.declare(to, state->args.exec);
                 to.text("-u,--user", state->args.exec.command.user, "Who runs it (default: root)");
                 to.flag("--rm", state->args.remove, "Remove the sandbox when the command ends");
@@ -177,8 +201,13 @@ Command run_entry() {
               },
           .args = [state](const Line& line) -> std::any {
             RunArgs& args = state->args;
-            state->create.fill(args.sandbox, args.rules);
-            state->exec.fill(args.exec, line, "cay run -- python3 -c 'print(2+2)'");
+            const std::string image = state->exec.take_image(line);
+            if (!image.empty() && !args.image.empty())
+              wrong("--image", "and '" + image + "' before -- are two images: write one");
+            if (!image.empty()) args.image = image;
+            state->create.fill(args.sandbox, args.image, args.rules);
+            const bool has_own = !args.image.empty() || !args.sandbox.snapshot.empty();
+            state->exec.fill(args.exec, line, has_own ? "" : "cay run -- python3 -c 'print(2+2)'");
             if (args.remove && args.exec.detach)
               wrong("--rm", "and -d do not go together: the sandbox would go with its command");
             return args;

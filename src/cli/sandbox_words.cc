@@ -28,12 +28,20 @@ void TimerWords::set(std::optional<std::int64_t>& to, const std::string& text,
   if (!text.empty()) to = must(parse_timer(text), option);
 }
 
-void CreateWords::declare(Options& to, sdk::CreateOptions& sandbox, RuleArgs& rules) {
+void CreateWords::declare(Options& to, sdk::CreateOptions& sandbox, std::string& image,
+                          RuleArgs& rules) {
   to.text("--name", sandbox.name, "Name it (default: one is made up)", [](const std::string& text) {
     return text.empty() ? std::string("must not be empty: leave it out, and a name is made up")
                         : std::string();
   });
-  to.text("--snapshot", sandbox.snapshot, "What to boot from (default: default)");
+  to.text("--image", image,
+          "Boot from this image, as python:3.12, or snapshot; an image that is not here is pulled",
+          [](const std::string& text) {
+            return text.empty() ? std::string("must not be empty: leave it out for the host's own")
+                                : std::string();
+          });
+  to.text("--snapshot", sandbox.snapshot,
+          "Boot from this snapshot, and pull nothing (default: default)");
   to.texts("--label", labels_, "KEY=VALUE; repeatable");
   to.text("--cpus", cpus_, "CPUs, as 2 or 0.5");
   to.text("--memory", memory_, "Memory, as 512MiB or 2GiB");
@@ -62,8 +70,11 @@ void CreateWords::declare(Options& to, sdk::CreateOptions& sandbox, RuleArgs& ru
   timers_.declare(to);
 }
 
-void CreateWords::fill(sdk::CreateOptions& sandbox, const RuleArgs& rules) const {
+void CreateWords::fill(sdk::CreateOptions& sandbox, const std::string& image,
+                       const RuleArgs& rules) const {
   check(rules);
+  if (!image.empty() && !sandbox.snapshot.empty())
+    wrong("--snapshot", "and an image do not go together: a sandbox boots from one");
   sandbox.labels = must(parse_pairs(labels_, "label"), "--label");
   if (!cpus_.empty()) sandbox.limits.cpu_millicores = must(parse_cpus(cpus_), "--cpus");
   if (!memory_.empty()) sandbox.limits.memory_bytes = must_some(memory_, "--memory");
@@ -94,13 +105,23 @@ void ExecWords::declare_command(Options& to) {
   to.arguments("COMMAND", command_, "Program and arguments, behind --");
 }
 
+std::string ExecWords::take_image(const Line& line) {
+  if (!line.has_dashes || command_.empty()) return {};
+  if (command_.size() > 1)
+    wrong("COMMAND", "put the whole command behind --: one word before it is the image");
+  std::string image = std::move(command_.front());
+  command_.clear();
+  if (image.empty()) wrong("IMAGE", "must not be empty");
+  return image;
+}
+
 void ExecWords::fill(ExecArgs& exec, const Line& line, const std::string& example) const {
   exec.command.env = must(parse_env(env_), "--env");
   exec.command.timeout_s = timeout_.empty() ? 0 : must(parse_duration(timeout_), "--timeout");
   if (!keep_.empty()) exec.command.output_limit_bytes = must_some(keep_, "--keep");
   if (line.has_dashes && !command_.empty()) wrong("COMMAND", "put the whole command behind --");
   exec.argv = line.has_dashes ? line.after : command_;
-  if (exec.argv.empty()) wrong("COMMAND", "is missing, as in: " + example);
+  if (exec.argv.empty() && !example.empty()) wrong("COMMAND", "is missing, as in: " + example);
   if (line.json && exec.terminal)
     wrong("--json", "and -t do not go together: a terminal has one stream");
   if (exec.detach && (exec.interactive || exec.terminal))

@@ -37,8 +37,8 @@ class TimerWords {
 // The options of `create` and `run`.
 class CreateWords {
  public:
-  void declare(Options& to, sdk::CreateOptions& sandbox, RuleArgs& rules);
-  void fill(sdk::CreateOptions& sandbox, const RuleArgs& rules) const;
+  void declare(Options& to, sdk::CreateOptions& sandbox, std::string& image, RuleArgs& rules);
+  void fill(sdk::CreateOptions& sandbox, const std::string& image, const RuleArgs& rules) const;
 
  private:
   std::vector<std::string> labels_, tmpfs_;
@@ -52,7 +52,10 @@ class ExecWords {
  public:
   void declare(Options& to, ExecArgs& exec);
   void declare_command(Options& to);
-  // `example`: what to write if there is no command.
+  // `run`: returns the one word before `--`, which names an image. Empty: there is none. Without
+  // `--` all words are the command.
+  std::string take_image(const Line& line);
+  // `example`: what to write if there is no command. Empty: it may be missing.
   void fill(ExecArgs& exec, const Line& line, const std::string& example) const;
 
  private:

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/exit_code.h"
+#include "cli/image.h"
 #include "cli/output.h"
 #include "cli/proxy_rules.h"
 #include "cli/render.h"
@@ -55,7 +56,9 @@ int for_each_ref(Context& at, const RefsArgs& args,
 }
 
 int create_command(Context& at, const CreateArgs& args) {
-  const auto made = at.client.create_info(with_rules(args.sandbox, args.rules));
+  auto options = with_rules(args.sandbox, args.rules);
+  if (!args.image.empty()) options.snapshot = snapshot_of(at, args.image).id;
+  const auto made = at.client.create_info(options);
   show(at, made);
   if (made.network == "unavailable")
     print_error(made.name + " has no way out: " + made.network_reason);
@@ -158,12 +161,13 @@ Command create_entry() {
           .help = "Make a sandbox",
           .examples =
               "  cay create --name box --memory 1GiB --label project=demo\n"
+              "  cay create --image python:3.12 --name py  an image, pulled where it is not here\n"
               "  cay create --cpus 0.5 --ttl never         does not stop by itself\n"
               "  cay create --ttl 1h --delete-after-stop 2d\n",
           .options =
               [state](Options& to) {
                 sdk::CreateOptions& sandbox = state->args.sandbox;
-                state->words.declare(to, sandbox, state->args.rules);
+                state->words.declare(to, sandbox, state->args.image, state->args.rules);
                 to.text("-u,--user", sandbox.user,
                         "Who runs commands that name nobody (default: root)");
                 to.text("-w,--workdir", sandbox.workdir,
@@ -171,7 +175,7 @@ Command create_entry() {
                 to.texts("-e,--env", state->env, "KEY=VALUE for every command; repeatable");
               },
           .args = [state](const Line&) -> std::any {
-            state->words.fill(state->args.sandbox, state->args.rules);
+            state->words.fill(state->args.sandbox, state->args.image, state->args.rules);
             state->args.sandbox.env = must(parse_env(state->env), "--env");
             return state->args;
           },
