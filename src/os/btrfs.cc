@@ -1,5 +1,6 @@
 #include "os/btrfs.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
@@ -78,12 +79,12 @@ Result<void> btrfs_create_subvolume(int dir, const std::string& name) {
   return {};
 }
 
-Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name) {
+Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name, SnapshotKind kind) {
   btrfs_ioctl_vol_args_v2 args{};
   if (!fill_name(args.name, sizeof args.name, name))
     return Error::from_errno(ENAMETOOLONG, "snapshot subvolume");
   args.fd = source_fd;
-  args.flags = BTRFS_SUBVOL_RDONLY;
+  args.flags = kind == SnapshotKind::kReadOnly ? BTRFS_SUBVOL_RDONLY : 0;
   if (::ioctl(dir, BTRFS_IOC_SNAP_CREATE_V2, &args) != 0)
     return Error::from_errno(errno, "snapshot subvolume " + name);
   return {};
@@ -96,6 +97,33 @@ Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes) {
   if (::ioctl(subvolume_fd, BTRFS_IOC_QGROUP_LIMIT, &args) != 0)
     return Error::from_errno(errno, "limit subvolume");
   return {};
+}
+
+Result<BtrfsUsage> btrfs_usage(int subvolume_fd) {
+  const std::uint64_t id = subvolume_id(subvolume_fd);
+  BtrfsUsage usage;
+  for (const int type : {BTRFS_QGROUP_INFO_KEY, BTRFS_QGROUP_LIMIT_KEY}) {
+    btrfs_ioctl_search_args args{};
+    args.key.tree_id = BTRFS_QUOTA_TREE_OBJECTID;
+    args.key.min_type = args.key.max_type = static_cast<std::uint32_t>(type);
+    args.key.min_offset = args.key.max_offset = id;
+    args.key.max_transid = ~std::uint64_t{0};
+    args.key.nr_items = 1;
+    if (::ioctl(subvolume_fd, BTRFS_IOC_TREE_SEARCH, &args) != 0)
+      return Error::from_errno(errno, "read a subvolume's quota");
+    if (args.key.nr_items == 0) continue;
+    const char* item = args.buf + sizeof(btrfs_ioctl_search_header);
+    if (type == BTRFS_QGROUP_INFO_KEY) {
+      btrfs_qgroup_info_item info;
+      std::memcpy(&info, item, sizeof info);
+      usage.bytes = le64toh(info.rfer);
+    } else {
+      btrfs_qgroup_limit_item limit;
+      std::memcpy(&limit, item, sizeof limit);
+      usage.limit = le64toh(limit.max_rfer);
+    }
+  }
+  return usage;
 }
 
 Result<void> btrfs_write_in_place(int dir) {

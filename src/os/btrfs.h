@@ -20,12 +20,24 @@ std::string btrfs_quota_mode(int fd);
 
 Result<void> btrfs_create_subvolume(int dir, const std::string& name);
 
-// A read-only snapshot of the subvolume whose root `source_fd` is, as `name` in `dir`: of one
-// moment, with all that was written before it.
-Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name);
+enum class SnapshotKind { kReadOnly, kWritable };
+
+// A snapshot of the subvolume whose root `source_fd` is, as `name` in `dir`: of one moment, with
+// all that was written before it. It is on the disk when this returns, which may take seconds.
+Result<void> btrfs_snapshot(int source_fd, int dir, const std::string& name,
+                            SnapshotKind kind = SnapshotKind::kReadOnly);
 
 // At most `bytes` referenced by the subvolume whose root `subvolume_fd` is.
 Result<void> btrfs_limit_subvolume(int subvolume_fd, std::uint64_t bytes);
+
+struct BtrfsUsage {
+  std::uint64_t bytes = 0;  // counted against the limit, as of the last commit
+  std::uint64_t limit = 0;  // 0: none
+};
+
+// Reads the quota of the subvolume whose root `subvolume_fd` is. Simple quota counts what was
+// written to that subvolume itself. Full qgroups count all that it refers to.
+Result<BtrfsUsage> btrfs_usage(int subvolume_fd);
 
 // Files that are made below the directory from here on are overwritten in place (chattr +C). A file
 // that is copied on write keeps an old extent whole while a part of it is in use, and each extent

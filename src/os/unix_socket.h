@@ -39,7 +39,7 @@ Result<uid_t> peer_uid(int socket_fd);
 // Whether it is uid's, or root's.
 bool peer_is(int socket_fd, uid_t uid);
 
-inline constexpr std::size_t kMaxPassedFds = 72;
+inline constexpr std::size_t kMaxPassedFds = 176;
 
 // Sends one message with at most kMaxPassedFds descriptors, whole. A blocking socket waits. If a
 // stream socket took only a part, that is an error, and the stream cannot be used any more.
