@@ -13,7 +13,8 @@
 #include "keeper/filter_room.h"
 #include "launcher/devices.h"
 #include "launcher/keeper_process.h"
-#include "launcher/validate.h"
+#include "launcher/layer_store.h"
+#include "launcher/volumes.h"
 #include "os/file.h"
 #include "os/mount.h"
 #include "os/unix_socket.h"
@@ -21,44 +22,24 @@
 namespace cay::launcher {
 namespace {
 
-constexpr std::size_t kMaxLayers = 60;  // of one message; overlayfs allows 500
-
-// LAYERS/ID/root, and below it the layers whose snapshot ids LAYERS/ID/layers lists, one a line.
-Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::string& snapshot_id) {
-  auto own = os::open_dir(host.layers.get(), snapshot_id);
-  if (!own) {
-    return Error{Code::kNotFound, "snapshot_not_found",
-                 "snapshot " + snapshot_id + " is not in this store", 0};
-  }
-  std::vector<std::string> below;
-  auto list = os::read_file(own->get(), "layers");
-  if (!list && list.error().os_errno != ENOENT) return std::move(list).error();
-  std::string_view rest = list ? std::string_view(*list) : std::string_view();
-  while (!rest.empty()) {
-    const std::size_t end = rest.find('\n');
-    const std::string id(rest.substr(0, end));
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    if (id.empty()) continue;
-    if (!is_uuid(id) || below.size() >= kMaxLayers) {
-      return Error{Code::kInternal, "bad_layers",
-                   "the layers file of snapshot " + snapshot_id + " is broken", 0};
-    }
-    below.push_back(id);
-  }
+// Returns the mounts of all layers, the highest first.
+Result<std::vector<UniqueFd>> open_layers(const Host& host, const std::vector<std::string>& stack) {
   std::vector<UniqueFd> layers;
-  const auto add = [&](int dir) -> Result<void> {
-    CAY_TRY(UniqueFd layer, os::clone_mount(dir, "root"));
-    CAY_CHECK(os::set_mount_attributes(layer.get(),
-                                       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  for (const std::string& id : stack) {
+    CAY_TRY(UniqueFd layer, mount_layer(host, id));
     layers.push_back(std::move(layer));
-    return {};
-  };
-  CAY_CHECK(add(own->get()));
-  for (const std::string& id : below) {
-    CAY_TRY(const UniqueFd dir, os::open_dir(host.layers.get(), id));
-    CAY_CHECK(add(dir.get()));
   }
   return layers;
+}
+
+Result<UniqueFd> open_stored(const Host& host, const wire::DiskMountMsg& wanted) {
+  CAY_CHECK(host.disks.need_pool());
+  CAY_TRY(UniqueFd mount, wanted.volume_id.empty() ? mount_layer(host, wanted.layer_id)
+                                                   : mount_volume(host, wanted.volume_id));
+  if (wanted.read_only) {
+    CAY_CHECK(os::set_mount_attributes(mount.get(), MOUNT_ATTR_RDONLY));
+  }
+  return mount;
 }
 
 // Gives this keeper the files of an earlier one, which had another uid: commands' directories with
@@ -108,7 +89,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   birth.first_uid_ = slot.first_uid();
   birth.id_ = plan.id;
   birth.disk_bytes_ = plan.disk_bytes;
-  CAY_TRY(birth.mounts_, open_layers(host, plan.snapshot_id));
+  CAY_TRY(birth.mounts_, open_layers(host, plan.layers));
   CAY_TRY(const SandboxGroups groups, host.groups.make(plan.id, plan.limits, slot.keeper_uid()));
   CAY_CHECK(host.step("make cgroups"));
   GuestGroups shown(groups, plan.limits);
@@ -122,6 +103,10 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   CAY_CHECK(host.disks.make(plan.id, plan.disk_bytes));
   CAY_TRY(UniqueFd disk, host.disks.mount(plan.id));
   birth.mounts_.push_back(std::move(disk));
+  for (const wire::DiskMountMsg& wanted : plan.mounts) {
+    CAY_TRY(UniqueFd stored, open_stored(host, wanted));
+    birth.mounts_.push_back(std::move(stored));
+  }
   CAY_CHECK(host.step("make the disk"));
   CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
   CAY_TRY(const UniqueFd listener, os::listen_unix(host.run.get(), plan.id + ".sock",
@@ -162,6 +147,9 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.cpus = guest_cpus(host.cpus, plan.limits.cpu_millicores);
   keeper.init.groups = shown;
   keeper.init.fresh_disk = plan.fresh_disk;
+  keeper.init.forked = plan.forked;
+  keeper.init.builds_layer = plan.builds_layer;
+  keeper.init.mounts = plan.mounts;
   keeper.init.network = plan.network;
   keeper.init.network_required = plan.network_required;
   keeper.joins_group = !host.groups.clones_into();
@@ -235,6 +223,9 @@ Error Birth::failure() {
   // Behind the name of the step.
   if (const std::size_t unfit = words->bytes.find(kNoTmpfs); unfit != std::string::npos) {
     return Error{Code::kInvalidArgument, "invalid_tmpfs", words->bytes.substr(unfit), err};
+  }
+  if (const std::size_t unfit = words->bytes.find(kNoMount); unfit != std::string::npos) {
+    return Error{Code::kInvalidArgument, "invalid_mount", words->bytes.substr(unfit), err};
   }
   return Error{
       Code::kInternal, "boot_failed",

@@ -22,11 +22,14 @@ namespace cay::launcher {
 struct BirthPlan {
   std::string id;
   std::string hostname;
-  std::string snapshot_id;
+  std::vector<std::string> layers;  // ids, the highest first
   GroupLimits limits;
   std::uint64_t disk_bytes = 0;
   std::uint64_t spool_bytes = 0;
   bool fresh_disk = false;
+  bool forked = false;        // the disk was just copied from another sandbox's
+  bool builds_layer = false;  // init_process.h
+  std::vector<wire::DiskMountMsg> mounts;
   std::string policy;
   Profile profile = Profile::kDefault;
   bool nested_networks = false;
@@ -66,7 +69,8 @@ class Birth {
   std::string no_network_;
   std::uint64_t disk_bytes_ = 0;
   UniqueFd groups_;  // guest_groups.h; none where the v2 tree is mounted for the launcher alone
-  std::vector<UniqueFd> mounts_;  // layers, top first; the disk last. Not yet id-mapped
+  std::vector<UniqueFd> mounts_;  // layers, top first; the disk; BirthPlan::mounts. Not yet
+                                  // id-mapped
   const Host* host_ = nullptr;
 };
 

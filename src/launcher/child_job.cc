@@ -18,6 +18,7 @@ bool is_final(std::uint16_t type) {
     case wire::Type::kOk:
     case wire::Type::kError:
     case wire::Type::kEof:
+    case wire::Type::kLayer:
     case wire::Type::kSnapshot: return true;
     default: return false;
   }

@@ -46,7 +46,8 @@ struct Config {
   // daemon's own limit (60 s).
   std::chrono::milliseconds patience{38'000};
 
-  // Tests: the creation step of this name fails with EIO. Empty in the program.
+  // Tests: the step of this name fails with EIO, or after "die at " kills its process. Empty in the
+  // program.
   std::string fail_step;
 };
 

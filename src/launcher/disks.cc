@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "os/btrfs.h"
 #include "os/file.h"
@@ -110,6 +111,40 @@ Result<UniqueFd> make_pool(int data_dir, std::uint64_t bytes) {
   return mount_pool(file.get());
 }
 
+constexpr const char* kUpper = "upper";
+constexpr const char* kWork = "work";
+constexpr const char* kBelow = "below";      // of a disk: the files of layers that were set aside
+constexpr const char* kCounted = "counted";  // bytes that its qgroup counted when it began
+
+Result<void> make_trees(int disk) {
+  for (const char* name : {kUpper, kWork}) {
+    if (::mkdirat(disk, name, 0755) != 0 || ::fchmodat(disk, name, 0755, 0) != 0) {
+      return Error::from_errno(errno, std::string("make ") + name);
+    }
+  }
+  return {};
+}
+
+Result<void> set_aside(int disk, const std::string& layer) {
+  if (::mkdirat(disk, kBelow, 0700) != 0 && errno != EEXIST)
+    return Error::from_errno(errno, "make a place for a layer's files");
+  const std::string at = std::string(kBelow) + "/" + layer;
+  if (::mkdirat(disk, at.c_str(), 0700) != 0)
+    return Error::from_errno(errno, "make a place for a layer's files");
+  for (const std::string name : {kUpper, kWork}) {
+    if (::renameat(disk, name.c_str(), disk, (at + "/" + name).c_str()) != 0)
+      return Error::from_errno(errno, "set a layer's files aside");
+  }
+  return make_trees(disk);
+}
+
+// Full qgroups count what a disk shares with its origin. Its limit is raised by that.
+Result<void> note_what_is_counted(int store, int disk) {
+  if (os::btrfs_quota_mode(store) != "qgroup") return {};
+  CAY_TRY(const os::BtrfsUsage usage, os::btrfs_usage(disk));
+  return os::replace_file(disk, kCounted, std::to_string(usage.bytes), 0600);
+}
+
 }  // namespace
 
 Result<Disks> Disks::open(int data_dir, const Config& config) {
@@ -149,8 +184,41 @@ bool Disks::exists(const std::string& id) const {
   return ::fstatat(store_.get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-Result<void> Disks::make(const std::string& id, std::uint64_t bytes) {
+Result<void> Disks::need_pool() const {
+  if (pooled_) return {};
+  return Error{
+      Code::kUnsupported, "no_layers",
+      "snapshots of sandboxes, forks, images and volumes need the pool of disks, and there "
+      "is none (" +
+          why_plain_ + "): apt-get install btrfs-progs, and restart the launcher",
+      0};
+}
+
+Result<void> Disks::copy(const std::string& id, const DiskOrigin& origin) {
+  CAY_CHECK(need_pool());
+  const bool fork = !origin.sandbox.empty();
+  const std::string from = fork ? origin.sandbox : kLayerInStore + origin.layer;
+  const std::string making = kMakingInStore + id;
+  CAY_CHECK(os::btrfs_delete_subvolume(store_.get(), making));  // of a start that was cut short
+  auto source = os::open_dir(store_.get(), from);
+  if (!source) return std::move(source).error().while_doing("copy the disk of " + from);
+  CAY_CHECK(os::btrfs_snapshot(source->get(), store_.get(), making, os::SnapshotKind::kWritable));
+  CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), making));
+  CAY_CHECK(note_what_is_counted(store_.get(), disk.get()));
+  if (!fork) {
+    CAY_CHECK(set_aside(disk.get(), origin.layer));
+  }
+  if (::renameat(store_.get(), making.c_str(), store_.get(), id.c_str()) != 0)
+    return Error::from_errno(errno, "rename the new disk");
+  return {};
+}
+
+Result<void> Disks::make(const std::string& id, std::uint64_t bytes, const DiskOrigin& origin) {
   const bool fresh = !exists(id);
+  if (fresh && origin.copies()) {
+    CAY_CHECK(copy(id, origin));
+    return limit(id, bytes + kMountRoom);
+  }
   if (fresh && pooled_) {
     CAY_CHECK(os::btrfs_create_subvolume(store_.get(), id));
   } else if (fresh && ::mkdirat(store_.get(), id.c_str(), 0755) != 0) {
@@ -164,17 +232,14 @@ Result<void> Disks::make(const std::string& id, std::uint64_t bytes) {
   if (pooled_) {
     CAY_CHECK(os::btrfs_write_in_place(disk.get()));
   }
-  for (const char* name : {"upper", "work"}) {
-    if (::mkdirat(disk.get(), name, 0755) != 0 || ::fchmodat(disk.get(), name, 0755, 0) != 0) {
-      return Error::from_errno(errno, std::string("make ") + name);
-    }
-  }
-  return {};
+  return make_trees(disk.get());
 }
 
 Result<void> Disks::limit(const std::string& id, std::uint64_t bytes) const {
   if (!pooled_) return {};
   CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), id));
+  const auto counted = os::read_file(disk.get(), kCounted, 32);
+  if (counted) bytes += std::strtoull(counted->c_str(), nullptr, 10);
   return os::btrfs_limit_subvolume(disk.get(), bytes);
 }
 

@@ -12,6 +12,19 @@
 
 namespace cay::launcher {
 
+// The source of a new disk's first files. The disk is empty if neither is given.
+struct DiskOrigin {
+  std::string layer;    // the nearest layer below it that lies in the pool
+  std::string sandbox;  // whose disk is copied
+  bool copies() const { return !layer.empty() || !sandbox.empty(); }
+};
+
+// The names of layers and volumes in the store, beside the disks, which have sandboxes' ids.
+inline constexpr const char* kLayerInStore = "layer-";
+inline constexpr const char* kVolumeInStore = "volume-";
+// A disk that is being made from another one.
+inline constexpr const char* kMakingInStore = "making-";
+
 class Disks {
  public:
   // `data_dir` is DATA. Mounts the pool at DATA/store in the caller's mount namespace, and makes it
@@ -23,7 +36,16 @@ class Disks {
   // Makes the disk unless it exists. Its limit is a little higher than `bytes` until limit() is
   // called: overlayfs makes a directory when it is mounted, and mounts a full disk read-only if it
   // cannot.
-  Result<void> make(const std::string& id, std::uint64_t bytes);
+  //
+  // With an origin it takes a snapshot, which may take seconds. The disk appears whole or not at
+  // all. A disk on layers of the pool begins as a snapshot of the nearest one, and the layer's
+  // files are set aside. So new files get inode numbers above those of all layers below.
+  //
+  // The reason: overlayfs shows the inode numbers of all subvolumes as those of one device. Two
+  // files with one number would be the same file to cp, diff and the dynamic loader.
+  Result<void> make(const std::string& id, std::uint64_t bytes, const DiskOrigin& origin = {});
+  // kUnsupported (no_layers), with the remedy, where there is no pool.
+  Result<void> need_pool() const;
   // Sets the limit that the guest has.
   Result<void> limit(const std::string& id, std::uint64_t bytes) const;
   // A detached mount of the disk (upper/ and work/ inside).
@@ -42,6 +64,8 @@ class Disks {
   int store() const { return store_.get(); }
 
  private:
+  Result<void> copy(const std::string& id, const DiskOrigin& origin);
+
   UniqueFd store_;
   bool pooled_ = false;
   std::string enforced_by_, why_plain_;

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "launcher/devices.h"
+#include "launcher/guest_layers.h"
 #include "launcher/init_process.h"
 #include "launcher/kernel_view.h"
 #include "os/file.h"
 #include "os/mount.h"
-#include "wire/guest_network.h"
 
 namespace cay::launcher {
 namespace {
@@ -27,7 +27,7 @@ namespace {
 // takes them all.
 constexpr const char* kMaxTerminals = "128";
 
-constexpr std::size_t kStagingBytes = 128 << 10;  // at most: what is not used costs nothing
+constexpr std::size_t kStagingBytes = 192 << 10;  // at most: what is not used costs nothing
 
 constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
@@ -58,24 +58,21 @@ Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode,
   return mount;
 }
 
-// Snapshots of older releases name the sandbox's own loopback as their resolver, which is never
-// redirected. A file with another content is the guest's own and stays. So is one that cannot be
-// mended.
-void mend_resolver(int etc) {
-  constexpr std::string_view kOld = "nameserver 127.0.0.1\n";
-  const UniqueFd file(::openat(etc, "resolv.conf", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  char text[kOld.size() + 1];
-  const ssize_t size = file ? ::pread(file.get(), text, sizeof text, 0) : -1;
-  if (size < 0 || std::string_view(text, static_cast<std::size_t>(size)) != kOld) return;
-  static_cast<void>(os::replace_file(
-      etc, "resolv.conf", "nameserver " + std::string(wire::kGuestResolver) + "\n", 0644));
+Result<void> attach_devices(int staging, UniqueFd devices) {
+  CAY_CHECK(make_directory(staging, "devices", 0755));
+  return os::attach_mount(devices.get(), staging, "devices");
+}
+
+Error unfit(const char* reason, std::string_view words, const std::string& path, const Error& why) {
+  return Error{Code::kInvalidArgument, reason, std::string(words) + path + ": " + why.message,
+               why.os_errno};
 }
 
 }  // namespace
 
-Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices,
-                              UniqueFd groups) {
-  groups_ = std::move(groups);
+Result<void> GuestRoot::build(LentMounts lent) {
+  groups_ = std::move(lent.groups);
+  stored_ = std::move(lent.stored);
   struct Step {
     const char* name;
     Result<void> (GuestRoot::*run)();
@@ -87,16 +84,16 @@ Result<void> GuestRoot::build(std::vector<UniqueFd> layers, UniqueFd disk, Uniqu
       {"mount /dev", &GuestRoot::mount_dev},
       {"mount /run", &GuestRoot::mount_run},
       {"mount /tmp", &GuestRoot::mount_tmp},
-      {"mount file systems in memory", &GuestRoot::mount_tmpfs},
-      {"name the host", &GuestRoot::name_host},
+      {"mount what was asked for", &GuestRoot::mount_wanted},
+      {"name the host", &GuestRoot::name_fork},
       {"pivot root", &GuestRoot::pivot},
   };
   const auto injected = [&](const char* step) { return plan_.fail_step == step; };
   auto staging = make_staging();
   if (!staging) return std::move(staging).error().while_doing("prepare mounts");
-  auto lent = attach_devices(std::move(devices));
-  if (!lent) return std::move(lent).error().while_doing("attach the device nodes");
-  auto overlay = mount_overlay(std::move(layers), std::move(disk));
+  auto attached = attach_devices(staging_.get(), std::move(lent.devices));
+  if (!attached) return std::move(attached).error().while_doing("attach the device nodes");
+  auto overlay = mount_overlay(std::move(lent.layers), std::move(lent.disk));
   if (!overlay) return std::move(overlay).error().while_doing("mount the root file system");
   for (const Step& step : kSteps) {
     if (injected(step.name)) return Error::from_errno(EIO, step.name);
@@ -124,19 +121,17 @@ Result<void> GuestRoot::make_staging() {
   return covers_.make(staging_.get(), plan_);
 }
 
-Result<void> GuestRoot::attach_devices(UniqueFd devices) {
-  CAY_CHECK(make_directory(staging_.get(), "devices", 0755));
-  return os::attach_mount(devices.get(), staging_.get(), "devices");
-}
-
 Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk) {
-  std::string lower;
+  CAY_CHECK(make_base_layer(staging_.get(), plan_));
+  CAY_TRY(const bool names, make_names_layer(staging_.get(), plan_, layers));
+  std::string lower = names ? std::string(kNamesLayer) + ":" : "";
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string name = "l" + std::to_string(i);
     CAY_CHECK(make_directory(staging_.get(), name.c_str(), 0755));
     CAY_CHECK(os::attach_mount(layers[i].get(), staging_.get(), name.c_str()));
-    lower += (i == 0 ? "" : ":") + name;
+    lower += name + ":";
   }
+  lower += kBaseLayer;
   CAY_CHECK(os::attach_mount(disk.get(), staging_.get(), "disk"));
   if (::fchdir(staging_.get()) != 0) return failed("enter staging");
   // By relative path: kernel 6.1 takes no descriptors, and /proc/1/mounts shows these words inside.
@@ -165,6 +160,7 @@ Result<UniqueFd> GuestRoot::mount_point(const char* name) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     UniqueFd fd(::openat(root_.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
     if (fd) return fd;
+    if (plan_.builds_layer) break;
     // Not a directory: the guest put something else there before it was stopped.
     if (errno != ENOENT && ::unlinkat(root_.get(), name, 0) != 0) break;
     if (::mkdirat(root_.get(), name, 0755) != 0) break;
@@ -265,6 +261,7 @@ Result<void> GuestRoot::mount_dev() {
 }
 
 Result<void> GuestRoot::mount_run() {
+  if (plan_.builds_layer) return {};
   CAY_TRY(const UniqueFd run, mount_point("run"));
   const std::uint64_t run_bytes =
       std::min<std::uint64_t>(plan_.memory_bytes / 8, std::uint64_t{64} << 20);
@@ -275,6 +272,7 @@ Result<void> GuestRoot::mount_run() {
 // /tmp lies on the disk, as a mount of its own: no program in it gains privilege. A snapshot may
 // have none, or another mode.
 Result<void> GuestRoot::mount_tmp() {
+  if (plan_.builds_layer) return {};
   CAY_CHECK(mount_point("tmp"));
   const UniqueFd tmp(::openat(root_.get(), "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   struct stat info{};
@@ -287,17 +285,32 @@ Result<void> GuestRoot::mount_tmp() {
   return os::attach_mount(own.get(), tmp.get(), "");
 }
 
-Result<void> GuestRoot::mount_tmpfs() {
-  for (const wire::TmpfsMount& wanted : plan_.tmpfs) {
-    auto point = open_made(wanted.path);
-    if (!point) {
-      return Error{Code::kInvalidArgument, "invalid_tmpfs",
-                   std::string(kNoTmpfs) + wanted.path + ": " + point.error().message,
-                   point.error().os_errno};
+// In the order of their paths: a parent first.
+Result<void> GuestRoot::mount_wanted() {
+  struct Wanted {
+    const std::string* path;
+    const wire::TmpfsMount* in_memory;
+    int stored;
+  };
+  std::vector<Wanted> all;
+  for (const wire::TmpfsMount& mount : plan_.tmpfs) all.push_back({&mount.path, &mount, -1});
+  for (std::size_t i = 0; i < plan_.mounts.size(); ++i)
+    all.push_back({&plan_.mounts[i].path, nullptr, stored_[i].get()});
+  std::sort(all.begin(), all.end(),
+            [](const Wanted& a, const Wanted& b) { return *a.path < *b.path; });
+  for (const Wanted& one : all) {
+    auto point = open_made(*one.path);
+    if (one.in_memory == nullptr) {
+      auto done = point ? os::attach_mount(one.stored, point->get(), "") : std::move(point).error();
+      if (!done) return unfit("invalid_mount", kNoMount, *one.path, done.error());
+      continue;
     }
-    const std::uint64_t bytes = wanted.bytes != 0 ? wanted.bytes : plan_.memory_bytes / 2;
+    if (!point) return unfit("invalid_tmpfs", kNoTmpfs, *one.path, point.error());
+    const std::uint64_t bytes =
+        one.in_memory->bytes != 0 ? one.in_memory->bytes : plan_.memory_bytes / 2;
     CAY_TRY(const UniqueFd mounted, put_tmpfs(point->get(), bytes, "1777", kPlain));
   }
+  stored_.clear();
   return {};
 }
 
@@ -323,18 +336,20 @@ Result<UniqueFd> GuestRoot::open_made(std::string_view path) {
   return at;
 }
 
-Result<void> GuestRoot::name_host() {
+// Beside the names that lie below the disk (guest_layers.h), the one that the disk was copied from
+// may have written its own.
+Result<void> GuestRoot::name_fork() {
+  if (!plan_.forked) return {};
   const UniqueFd etc(::openat(root_.get(), "etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-  if (!etc) return {};  // a snapshot without /etc needs no names in it
-  if (plan_.network != nullptr) mend_resolver(etc.get());
-  // The names only on the first boot: the tree below is then the snapshot's, not the guest's.
-  if (!plan_.fresh_disk) return {};
-  CAY_CHECK(os::replace_file(etc.get(), "hostname", plan_.hostname + "\n", 0644));
-  const std::string own = " " + plan_.hostname + "\n";
-  return os::replace_file(etc.get(), "hosts",
-                          "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" +
-                              (wire::kGuestV4 + own) + (wire::kGuestV6 + own),
-                          0644);
+  if (!etc) return {};
+  const std::string name = plan_.hostname + "\n";
+  const auto written = os::read_file(etc.get(), "hostname");
+  if (!written || *written != name) {
+    CAY_CHECK(os::replace_file(etc.get(), "hostname", name, 0644));
+  }
+  const auto hosts = os::read_file(etc.get(), "hosts");
+  if (!hosts || hosts->find(" " + name) != std::string::npos) return {};
+  return os::replace_file(etc.get(), "hosts", *hosts + own_names(plan_.hostname), 0644);
 }
 
 Result<void> GuestRoot::pivot() {

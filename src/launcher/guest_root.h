@@ -9,20 +9,28 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/guest_covers.h"
+#include "wire/messages.h"
 
 namespace cay::launcher {
 
 struct InitPlan;
 
+// Detached mounts that the launcher made.
+struct LentMounts {
+  std::vector<UniqueFd> layers;  // top first
+  UniqueFd disk;
+  std::vector<UniqueFd> stored;  // of InitPlan::mounts, in its order
+  UniqueFd devices;
+  UniqueFd groups;  // guest_groups.h; none where the v2 tree is mounted for the launcher alone
+};
+
 class GuestRoot {
  public:
   explicit GuestRoot(const InitPlan& plan) : plan_(plan) {}
 
-  // `layers` (top first), `disk`, `devices` and, where there is one, `groups` (guest_groups.h) are
-  // detached mounts. On success the caller's root and working directory are the new root, and no
-  // mount of the host is left in the namespace.
-  Result<void> build(std::vector<UniqueFd> layers, UniqueFd disk, UniqueFd devices,
-                     UniqueFd groups);
+  // On success the caller's root and working directory are the new root, and no mount of the host
+  // is left in the namespace.
+  Result<void> build(LentMounts lent);
 
   // After build(): /proc/sys/user, as it is before /proc/sys is made read-only.
   int user_settings() const { return user_settings_.get(); }
@@ -39,7 +47,6 @@ class GuestRoot {
 
  private:
   Result<void> make_staging();
-  Result<void> attach_devices(UniqueFd devices);
   Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
   Result<void> mount_proc();
   Result<void> mount_sys();
@@ -47,11 +54,12 @@ class GuestRoot {
   Result<void> show_kernel_a_whole_proc(int dev);
   Result<void> mount_run();
   Result<void> mount_tmp();
-  Result<void> mount_tmpfs();
-  Result<void> name_host();
+  Result<void> mount_wanted();
+  Result<void> name_fork();
   Result<void> pivot();
 
-  // Opens directory `name` of the new root, making it, or replacing what is not a directory.
+  // Opens directory `name` of the new root, making it, or replacing what is not a directory. A
+  // sandbox that builds a layer gets an error instead of a change.
   Result<UniqueFd> mount_point(const char* name);
   // The directory at `path` of the new root, which is absolute. Makes what is missing.
   Result<UniqueFd> open_made(std::string_view path);
@@ -59,6 +67,7 @@ class GuestRoot {
   const InitPlan& plan_;
   UniqueFd staging_;
   GuestCovers covers_;
+  std::vector<UniqueFd> stored_;
   UniqueFd root_, bare_, user_settings_, network_settings_, memory_current_, groups_;
 };
 

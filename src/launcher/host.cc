@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -115,6 +116,7 @@ Result<Host> Host::open(Config config) {
 }
 
 Result<void> Host::step(const char* name) const {
+  if (config.fail_step == std::string("die at ") + name) ::raise(SIGKILL);
   if (config.fail_step != name) return {};
   return Error::from_errno(EIO, name);
 }

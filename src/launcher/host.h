@@ -37,7 +37,8 @@ struct Host {
   // launcher_runs) while another launcher serves this data directory.
   static Result<Host> open(Config config);
 
-  // Fails with EIO if tests asked for this step to fail.
+  // Fails with EIO if Config::fail_step is `name`. Kills this process if it is "die at " and
+  // `name`.
   Result<void> step(const char* name) const;
 };
 

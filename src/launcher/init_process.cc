@@ -87,7 +87,8 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   std::string missing;
   auto network = make_network(plan, missing);
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
-  if (mounts.bytes.empty() || mounts.fds.size() < (plan.groups.mounted ? 4 : 3)) {
+  if (mounts.bytes.empty() ||
+      mounts.fds.size() < plan.mounts.size() + (plan.groups.mounted ? 3 : 2)) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
   CAY_CHECK(clocks);
@@ -95,18 +96,20 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
   ::setfsgid(0);
   ::setfsuid(0);
-  UniqueFd devices = std::move(mounts.fds.back());
-  mounts.fds.pop_back();
-  UniqueFd groups;
-  if (plan.groups.mounted) {
-    groups = std::move(mounts.fds.back());
+  const auto take_last = [&mounts] {
+    UniqueFd last = std::move(mounts.fds.back());
     mounts.fds.pop_back();
-  }
-  UniqueFd disk = std::move(mounts.fds.back());
-  mounts.fds.pop_back();
+    return last;
+  };
+  LentMounts given;
+  given.devices = take_last();
+  if (plan.groups.mounted) given.groups = take_last();
+  for (std::size_t i = 0; i < plan.mounts.size(); ++i) given.stored.push_back(take_last());
+  std::reverse(given.stored.begin(), given.stored.end());
+  given.disk = take_last();
+  given.layers = std::move(mounts.fds);
   GuestRoot root(plan);
-  CAY_CHECK(
-      root.build(std::move(mounts.fds), std::move(disk), std::move(devices), std::move(groups)));
+  CAY_CHECK(root.build(std::move(given)));
   CAY_CHECK(set_names(plan));
   CAY_CHECK(limit_namespaces(root.user_settings(), {plan.profile, plan.nested_networks}));
   if (!lent.empty()) {
@@ -117,8 +120,8 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
   CAY_CHECK(drop_everything());
   CAY_TRY(UniqueFd held, full_counter());
-  std::vector<int> handed{top.get(), devpts.get(), held.get(), root.meminfo(),
-                          root.stat(),   root.bare()};  // as ToKeeper
+  std::vector<int> handed{top.get(),      devpts.get(), held.get(),
+                          root.meminfo(), root.stat(),  root.bare()};  // as ToKeeper
   if (root.memory_current() >= 0) handed.push_back(root.memory_current());
   for (const UniqueFd& socket : lent) handed.push_back(socket.get());
   CAY_CHECK(os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed));

@@ -27,14 +27,17 @@ struct GuestNetwork;
 
 struct InitPlan {
   std::string hostname;
-  std::uint64_t memory_bytes = 0;       // tmpfs sizes follow from it
-  std::vector<wire::TmpfsMount> tmpfs;  // parents first
-  Profile profile = Profile::kDefault;  // of commands: init itself is held the same in each
-  bool nested_networks = false;         // namespace_limits.h
-  bool own_clocks = false;              // guest_clocks.h
-  ClockStart clocks_from;               // likewise
-  bool fresh_disk = false;              // the first boot: /etc/hostname and /etc/hosts are written
-  const GuestNetwork* network = nullptr;  // null: lo alone
+  std::uint64_t memory_bytes = 0;          // tmpfs sizes follow from it
+  std::vector<wire::TmpfsMount> tmpfs;     // parents first
+  Profile profile = Profile::kDefault;     // of commands: init itself is held the same in each
+  bool nested_networks = false;            // namespace_limits.h
+  bool own_clocks = false;                 // guest_clocks.h
+  ClockStart clocks_from;                  // likewise
+  bool fresh_disk = false;                 // the first boot
+  bool forked = false;                     // the first boot of a copy of another sandbox's disk
+  bool builds_layer = false;               // nothing of Cay's is put into what will be sealed
+  std::vector<wire::DiskMountMsg> mounts;  // parents first
+  const GuestNetwork* network = nullptr;   // null: lo alone
   bool network_required =
       false;  // else a host without it is no failure, and the keeper gets the reason
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
@@ -69,6 +72,9 @@ inline constexpr int kNoFilter = 3;
 
 // Begins the error of a file system in memory whose path is unfit.
 inline constexpr std::string_view kNoTmpfs = "no file system in memory at ";
+
+// Begins the error of a mount whose path is unfit.
+inline constexpr std::string_view kNoMount = "nothing can be mounted at ";
 
 // Overwrites the argv area with `name`, so that it shows nothing of the host.
 void scrub_arguments(char* arguments, std::size_t size, const char* name);

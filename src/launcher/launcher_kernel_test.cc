@@ -66,8 +66,9 @@ TEST_F(LauncherTest, ItsHelloListsWhatItCanDo) {
   auto client = launcher.connect();
   ASSERT_TRUE(client);
   EXPECT_EQ(client->theirs.role, "launcher");
-  EXPECT_EQ(client->theirs.features, (std::vector<std::string>{"programs", "policy", "profile",
-                                                               "nested-networks", "tmpfs"}));
+  EXPECT_EQ(client->theirs.features,
+            (std::vector<std::string>{"programs", "policy", "profile", "nested-networks", "tmpfs",
+                                      "layers", "forks", "mounts"}));
   EXPECT_TRUE(client->theirs.has("tmpfs"));
   EXPECT_FALSE(client->theirs.has("tmp"));
 }

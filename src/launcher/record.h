@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -23,9 +24,11 @@ struct Record {
   // The program record's objects, while it lives (launcher/program_recorder.h).
   std::uint64_t program_group = 0;
   std::uint32_t program_rings = 0, program_states = 0;
-  std::string policy;      // that it was started with
-  std::string no_network;  // why it has no way out all the same
-  std::string profile;     // empty: of before there were any, "default"
+  std::string policy;       // that it was started with
+  std::string no_network;   // why it has no way out all the same
+  std::string profile;      // empty: of before there were any, "default"
+  bool on_nothing = false;  // it stands on no layer at all. Else no snapshot_id: it is not known
+  std::vector<std::string> mounted_layers, mounted_volumes;  // while it lives
   template <class V>
   void fields(V& v) {
     v(1, alive);
@@ -41,6 +44,9 @@ struct Record {
     v(11, policy);
     v(12, no_network);
     v(13, profile);
+    v(14, on_nothing);
+    v(15, mounted_layers);
+    v(16, mounted_volumes);
   }
 };
 

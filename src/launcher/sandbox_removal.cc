@@ -61,6 +61,12 @@ Error SandboxRemoval::why_unfinished(const std::string& id, Left left) {
 }
 
 Result<SandboxRemoval::Left> SandboxRemoval::remove_traces(SandboxState& sandbox) {
+  if (sandbox.maker) {
+    sandbox.maker->kill();
+    if (!sandbox.maker->has_ended()) return Left::kProcesses;
+    (void)sandbox.maker->result();
+    sandbox.maker.reset();
+  }
   if (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) return Left::kProcesses;
   if (sandbox.child != 0) {
     ::waitpid(sandbox.child, nullptr, WNOHANG);

@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,9 +14,11 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/birth.h"
+#include "launcher/disk_maker.h"
 #include "launcher/outbox.h"
 #include "launcher/record.h"
 #include "launcher/slots.h"
+#include "wire/messages.h"
 
 namespace cay::launcher {
 
@@ -29,7 +33,10 @@ struct SandboxState {
   bool has_record = false;   // a stopped sandbox comes back to this
   std::optional<Slot> slot;  // empty for one that an earlier worker made: its keeper holds it
   UniqueFd pidfd;
-  pid_t child = 0;  // the keeper, while it is ours to reap
+  pid_t child = 0;                 // the keeper, while it is ours to reap
+  std::optional<DiskMaker> maker;  // before the birth, where the disk is a copy
+  bool fresh_disk = false;         // this is its first boot
+  std::optional<wire::CreateSandbox> wanted;
   std::optional<Birth> birth;
   std::optional<ReplyTo> creator;
   Clock::time_point deadline;  // of the birth; in kEnding: of the next try
@@ -42,5 +49,7 @@ struct SandboxState {
   UniqueFd remover;            // a child that removes big trees
   pid_t remover_pid = 0;
 };
+
+using SandboxStates = std::map<std::string, std::unique_ptr<SandboxState>>;  // by id
 
 }  // namespace cay::launcher

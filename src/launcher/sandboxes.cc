@@ -25,6 +25,7 @@ constexpr const char* kStarved =
     "keeper killed by the kernel's out-of-memory killer: no memory was left on the host, or in the "
     "group that Cay runs in";
 constexpr auto kBirthLimit = std::chrono::seconds(20);
+constexpr auto kCopyLimit = std::chrono::seconds(30);  // together below a daemon's wait (60 s)
 constexpr int kSlowRetryMs = 20;
 
 std::string end_reason(int status, bool known) {
@@ -32,6 +33,36 @@ std::string end_reason(int status, bool known) {
   if (WIFSIGNALED(status)) return "keeper killed by signal " + std::to_string(WTERMSIG(status));
   if (WEXITSTATUS(status) == 0) return "sandbox ended";
   return "keeper ended with code " + std::to_string(WEXITSTATUS(status));
+}
+
+void answer_created(Outbox& outbox, const ReplyTo& to, const SandboxState& sandbox) {
+  reply(outbox, to, wire::Type::kCreated,
+        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
+                      sandbox.record.program_group != 0, sandbox.record.policy,
+                      sandbox.record.no_network, sandbox.record.profile, true, true});
+}
+
+// Returns the names that sandboxes have on the host, with or without a record.
+std::vector<std::string> ids_on_host(const Host& host) {
+  std::vector<std::string> ids;
+  const auto add = [&](const Result<std::vector<std::string>>& names) {
+    if (names) ids.insert(ids.end(), names->begin(), names->end());
+  };
+  add(host.groups.ids());
+  add(host.disks.ids());
+  add(os::list_dir(host.spool.get()));
+  const auto sockets = os::list_dir(host.run.get());
+  if (sockets) {
+    for (const std::string& name : *sockets) {
+      if (name.ends_with(".sock")) ids.push_back(name.substr(0, name.size() - 5));
+    }
+  }
+  constexpr std::size_t kUuid = 36;
+  const auto at_gate = os::list_dir(host.gate.get());
+  if (at_gate) {
+    for (const std::string& name : *at_gate) ids.push_back(name.substr(0, kUuid));
+  }
+  return ids;
 }
 
 }  // namespace
@@ -48,14 +79,15 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
   const auto found = sandboxes_.find(request.sandbox_id);
   if (found != sandboxes_.end()) {
     const Sandbox& known = *found->second;
-    if (known.phase == Phase::kAlive) return answer_created(to, known);
+    if (known.phase == Phase::kAlive) return answer_created(outbox_, to, known);
     if (known.phase != Phase::kStopped) {
       return reply_error(outbox_, to,
                          Error{Code::kNotReady, "sandbox_busy",
                                "sandbox " + known.id + " is being started or stopped: retry", 0});
     }
     // Unknown where the record was lost: then the daemon's word is all there is.
-    if (!known.record.snapshot_id.empty() && known.record.snapshot_id != request.snapshot_id) {
+    if (!known.record.snapshot_id.empty() && known.record.snapshot_id != request.snapshot_id &&
+        !request.fresh_disk) {
       return reply_error(outbox_, to,
                          Error{Code::kConflict, "other_snapshot",
                                "the disk of sandbox " + known.id + " belongs to snapshot " +
@@ -63,7 +95,7 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
                                0});
     }
   }
-  if (found != sandboxes_.end() && found->second->has_record &&
+  if (found != sandboxes_.end() && found->second->has_record && !request.fresh_disk &&
       !host_.disks.exists(request.sandbox_id)) {
     return reply_error(outbox_, to,
                        Error{Code::kLost, "disk_lost",
@@ -80,11 +112,13 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
   sandbox->failed.reset();
   sandbox->deadline = Clock::now() + kBirthLimit;
   deaths_.erase(request.sandbox_id);
-  auto begun = begin(*sandbox, request);
+  sandbox->wanted = request;
+  auto begun = begin(*sandbox);
   if (!begun) fail(*sandbox, std::move(begun).error());
 }
 
-Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& request) {
+Result<void> Sandboxes::begin(Sandbox& sandbox) {
+  const wire::CreateSandbox& request = *sandbox.wanted;
   if (::mkdirat(host_.sandboxes.get(), sandbox.id.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "record the sandbox");
   }
@@ -95,25 +129,60 @@ Result<void> Sandboxes::begin(Sandbox& sandbox, const wire::CreateSandbox& reque
   if (!slot && slot.error().reason == "slot_taken") slot = host_.slots.take();
   if (!slot) return std::move(slot).error();
   sandbox.slot = std::move(*slot);
+  sandbox.fresh_disk = request.fresh_disk || !host_.disks.exists(sandbox.id);
+  if (!sandbox.has_record) sandbox.record = Record{};
+  sandbox.record.snapshot_id = request.snapshot_id;
+  sandbox.record.on_nothing = request.snapshot_id.empty();
+  sandbox.record.slot = sandbox.slot->number;
+  sandbox.record.policy = request.builds_layer ? "" : request.policy;
+  sandbox.record.profile = to_string(profile_of(request));
+  sandbox.record.mounted_layers.clear();
+  sandbox.record.mounted_volumes.clear();
+  for (const wire::DiskMountMsg& mount : request.mounts) {
+    auto& names =
+        mount.volume_id.empty() ? sandbox.record.mounted_layers : sandbox.record.mounted_volumes;
+    names.push_back(mount.volume_id.empty() ? mount.layer_id : mount.volume_id);
+  }
+  CAY_TRY(const DiskPlan disk, bases_.plan_disk(sandbox));
+  if (!disk.fresh && !disk.origin.copies()) return give_birth(sandbox);
+  CAY_TRY(sandbox.maker, DiskMaker::start(host_, disk));
+  sandbox.deadline = Clock::now() + kCopyLimit;
+  poller_.watch(sandbox.maker->fd(), EPOLLIN,
+                [this, id = sandbox.id](std::uint32_t) { on_disk_made(id); });
+  return {};
+}
+
+void Sandboxes::on_disk_made(const std::string& id) {
+  Sandbox& sandbox = *sandboxes_.at(id);
+  poller_.forget(sandbox.maker->fd());
+  auto made = sandbox.maker->result();
+  sandbox.maker.reset();
+  sandbox.deadline = Clock::now() + kBirthLimit;
+  if (made) made = give_birth(sandbox);
+  if (!made) fail(sandbox, std::move(made).error());
+}
+
+Result<void> Sandboxes::give_birth(Sandbox& sandbox) {
+  const wire::CreateSandbox& request = *sandbox.wanted;
   BirthPlan plan;
   plan.id = sandbox.id;
   plan.hostname = request.hostname;
-  plan.snapshot_id = request.snapshot_id;
+  CAY_TRY(plan.layers, bases_.stack_on(request.snapshot_id));
   plan.limits = {request.cpu_millicores, request.memory_bytes, request.pids};
   plan.disk_bytes = request.disk_bytes;
   plan.spool_bytes = request.spool_bytes;
-  plan.policy = request.policy;
+  plan.policy = sandbox.record.policy;
   plan.profile = profile_of(request);
   plan.nested_networks = request.nested_networks;
   plan.tmpfs = request.tmpfs;
+  plan.mounts = request.mounts;
   plan.network_required = request.network_required;
-  CAY_TRY(plan.network, networks_.plan_for(request));
-  plan.fresh_disk = !host_.disks.exists(sandbox.id);
-  if (!sandbox.has_record) sandbox.record = Record{};
-  sandbox.record.snapshot_id = request.snapshot_id;
-  sandbox.record.slot = sandbox.slot->number;
-  sandbox.record.policy = request.policy;
-  sandbox.record.profile = to_string(plan.profile);
+  if (!request.builds_layer) {
+    CAY_TRY(plan.network, networks_.plan_for(request));
+  }
+  plan.fresh_disk = sandbox.fresh_disk;
+  plan.forked = sandbox.fresh_disk && !request.disk_of.empty();
+  plan.builds_layer = request.builds_layer;
   if (request.record_programs) {
     plan.tap = [this, &sandbox](int cmds) {
       auto tap = programs_.tap(cmds);
@@ -159,14 +228,7 @@ void Sandboxes::confirm(Sandbox& sandbox) {
   sandbox.phase = Phase::kAlive;
   watch_keeper(sandbox);
   const std::optional<ReplyTo> creator = std::exchange(sandbox.creator, std::nullopt);
-  if (creator) answer_created(*creator, sandbox);
-}
-
-void Sandboxes::answer_created(const ReplyTo& to, const Sandbox& sandbox) {
-  reply(outbox_, to, wire::Type::kCreated,
-        wire::Created{sandbox.id, sandbox.record.keeper_pid, sandbox.record.disk_enforced_by,
-                      sandbox.record.program_group != 0, sandbox.record.policy,
-                      sandbox.record.no_network, sandbox.record.profile, true, true});
+  if (creator) answer_created(outbox_, *creator, sandbox);
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {
@@ -237,6 +299,7 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
     return;
   }
   if (sandbox.birth) poller_.forget(sandbox.birth->fd());
+  if (sandbox.maker) poller_.forget(sandbox.maker->fd());
   const bool watched = sandbox.phase == Phase::kAlive;
   sandbox.birth.reset();
   sandbox.phase = Phase::kEnding;
@@ -318,14 +381,6 @@ void Sandboxes::tell_deaths(std::uint64_t connection) {
   }
 }
 
-std::size_t Sandboxes::users_of_snapshot(const std::string& snapshot_id) const {
-  return static_cast<std::size_t>(
-      std::count_if(sandboxes_.begin(), sandboxes_.end(), [&](const auto& item) {
-        const std::string& base = item.second->record.snapshot_id;
-        return base.empty() || base == snapshot_id;
-      }));
-}
-
 int Sandboxes::tick() {
   const auto now = Clock::now();
   const int programs = programs_.tick();
@@ -347,7 +402,9 @@ int Sandboxes::tick() {
       (void)try_finish(sandbox);
     } else if (sandbox.phase == Phase::kStarting) {
       fail(sandbox, Error{Code::kDeadlineExceeded, "boot_deadline",
-                          "the sandbox did not come up in 20 s", 0});
+                          sandbox.maker ? "the disk was not copied in 30 s"
+                                        : "the sandbox did not come up in 20 s",
+                          0});
     }
   }
   if (!due.empty()) return 1;
@@ -395,37 +452,15 @@ Result<void> Sandboxes::adopt() {
       deaths_[id] = record->boot_id == host_.boot_id ? "keeper lost" : "the host was restarted";
     end(*sandbox, Keep::kDisk);
   }
-  remove_unknown();
-  return {};
-}
-
-// Removes things with a name of ours and no record: the record is made first and removed last.
-void Sandboxes::remove_unknown() {
-  std::vector<std::string> ids;
-  const auto add = [&](const Result<std::vector<std::string>>& names) {
-    if (names) ids.insert(ids.end(), names->begin(), names->end());
-  };
-  add(host_.groups.ids());
-  add(host_.disks.ids());
-  add(os::list_dir(host_.spool.get()));
-  const auto sockets = os::list_dir(host_.run.get());
-  if (sockets) {
-    for (const std::string& name : *sockets) {
-      if (name.ends_with(".sock")) ids.push_back(name.substr(0, name.size() - 5));
-    }
-  }
-  constexpr std::size_t kUuid = 36;
-  const auto at_gate = os::list_dir(host_.gate.get());
-  if (at_gate) {
-    for (const std::string& name : *at_gate) ids.push_back(name.substr(0, kUuid));
-  }
-  for (const std::string& id : ids) {
+  // The record is made first and removed last: names on the host without one are leftovers.
+  for (const std::string& id : ids_on_host(host_)) {
     if (!is_uuid(id) || sandboxes_.contains(id)) continue;
     auto& sandbox = sandboxes_[id];
     sandbox = std::make_unique<Sandbox>();
     sandbox->id = id;
     end(*sandbox, Keep::kNothing);
   }
+  return {};
 }
 
 }  // namespace cay::launcher

@@ -18,6 +18,7 @@
 #include "launcher/poller.h"
 #include "launcher/program_recorder.h"
 #include "launcher/record.h"
+#include "launcher/sandbox_bases.h"
 #include "launcher/sandbox_removal.h"
 #include "launcher/sandbox_state.h"
 #include "wire/messages.h"
@@ -44,8 +45,8 @@ class Sandboxes {
   // Reports the sandboxes that died while no launcher looked, to a connection that has just sent
   // HELLO.
   void tell_deaths(std::uint64_t connection);
-  // Counts a sandbox whose record was lost, too: its disk may belong to any snapshot.
-  std::size_t users_of_snapshot(const std::string& snapshot_id) const;
+  // The layers and volumes that they need.
+  const SandboxBases& bases() const { return bases_; }
 
   // Retries and deadlines. Returns the milliseconds until it wants to be called again; -1: never.
   int tick();
@@ -58,18 +59,18 @@ class Sandboxes {
   using Left = SandboxRemoval::Left;
 
   void create_now(const ReplyTo& to, const wire::CreateSandbox& request);
-  Result<void> begin(Sandbox& sandbox, const wire::CreateSandbox& request);
+  Result<void> begin(Sandbox& sandbox);
+  void on_disk_made(const std::string& id);
+  Result<void> give_birth(Sandbox& sandbox);
   void on_birth(const std::string& id);
   void on_keeper_end(const std::string& id);
   void confirm(Sandbox& sandbox);
-  void answer_created(const ReplyTo& to, const Sandbox& sandbox);
   void watch_keeper(Sandbox& sandbox);
   void end(Sandbox& sandbox, Keep keep);
   void fail(Sandbox& sandbox, Error error);
   // One try to finish an end; true when it is over (the sandbox may then be gone from the map).
   bool try_finish(Sandbox& sandbox);
   void finish(Sandbox& sandbox);
-  void remove_unknown();
 
   Host& host_;
   Poller& poller_;
@@ -77,7 +78,8 @@ class Sandboxes {
   ProgramRecorder programs_;
   SandboxRemoval removal_;
   GuestNetworkPlans networks_;
-  std::map<std::string, std::unique_ptr<Sandbox>> sandboxes_;
+  SandboxStates sandboxes_;
+  SandboxBases bases_{host_, sandboxes_};
   std::map<std::string, std::string> deaths_;  // id -> reason
 };
 

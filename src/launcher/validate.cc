@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace cay::launcher {
 namespace {
@@ -17,6 +18,7 @@ constexpr std::size_t kMostPolicy = 64;
 constexpr std::size_t kMostNetworks = 64;
 constexpr std::size_t kMostUrl = 1024;
 constexpr std::size_t kMostTmpfs = 16;
+constexpr std::size_t kMostMounts = 16;
 constexpr std::size_t kMostPath = 4095;
 
 // It becomes a line of a file inside, which everybody there may read: no line breaks, no user and
@@ -39,6 +41,18 @@ bool is_tmpfs_path(std::string_view path) {
       return false;
   }
   return is_cgroup_parent(path);
+}
+
+Result<void> check_mounts(const std::vector<wire::DiskMountMsg>& mounts) {
+  if (mounts.size() > kMostMounts) return invalid("more than 16 mounts");
+  for (const wire::DiskMountMsg& mount : mounts) {
+    if (!is_tmpfs_path(mount.path)) return invalid("a mount has no plain absolute path");
+    if (mount.volume_id.empty() == mount.layer_id.empty())
+      return invalid("a mount is of a volume or of a layer");
+    if (!is_uuid(mount.volume_id.empty() ? mount.layer_id : mount.volume_id))
+      return invalid("a mount's id is not a lower-case UUID");
+  }
+  return {};
 }
 
 template <class T>
@@ -85,7 +99,11 @@ bool is_cgroup_parent(std::string_view text) {
 
 Result<void> check(const wire::CreateSandbox& request) {
   if (!is_uuid(request.sandbox_id)) return invalid("sandbox_id is not a lower-case UUID");
-  if (!is_uuid(request.snapshot_id)) return invalid("snapshot_id is not a lower-case UUID");
+  const bool on_nothing = request.builds_layer && request.snapshot_id.empty();
+  if (!on_nothing && !is_uuid(request.snapshot_id))
+    return invalid("snapshot_id is not a lower-case UUID");
+  if (!request.disk_of.empty() && !is_uuid(request.disk_of))
+    return invalid("disk_of is not a lower-case UUID");
   if (!is_hostname(request.hostname))
     return invalid("hostname must be 1-63 of a-z, 0-9 and inner dashes");
   CAY_CHECK(in_range<std::uint64_t>(request.cpu_millicores, 10, 10'000'000, "cpu_millicores"));
@@ -107,7 +125,7 @@ Result<void> check(const wire::CreateSandbox& request) {
     if (mount.bytes > request.memory_bytes)
       return invalid("a file system in memory is larger than the memory");
   }
-  return {};
+  return check_mounts(request.mounts);
 }
 
 Profile profile_of(const wire::CreateSandbox& request) {

@@ -123,5 +123,37 @@ TEST(RecordTest, SurvivesTheWireForm) {
   EXPECT_EQ(back->slot, 7U);
 }
 
+TEST(ValidateTest, OnlyWhoBuildsALayerStandsOnNothing) {
+  auto request = good();
+  request.snapshot_id = "";
+  EXPECT_FALSE(check(request));
+  request.builds_layer = true;
+  EXPECT_TRUE(check(request));
+  request.snapshot_id = "../x";
+  EXPECT_FALSE(check(request));
+}
+
+TEST(ValidateTest, MountsAreOfOneIdAtAPlainPath) {
+  const std::string id = good().snapshot_id;
+  const auto passes = [](wire::DiskMountMsg mount) {
+    auto request = good();
+    request.mounts = {std::move(mount)};
+    return static_cast<bool>(check(request));
+  };
+  EXPECT_TRUE(passes({"/data", id, "", false}));
+  EXPECT_TRUE(passes({"/data/deep", "", id, true}));
+  EXPECT_FALSE(passes({"/data", id, id, false}));
+  EXPECT_FALSE(passes({"/data", "", "", false}));
+  EXPECT_FALSE(passes({"/data", "../../etc", "", false}));
+  for (const char* path : {"", "/", "data", "/a/../b", "/proc/x", "/dev", "/run/x", "/sys"})
+    EXPECT_FALSE(passes({path, id, "", false})) << path;
+  auto many = good();
+  many.mounts.assign(17, {"/data", id, "", false});
+  EXPECT_FALSE(check(many));
+  auto fork = good();
+  fork.disk_of = "..";
+  EXPECT_FALSE(check(fork));
+}
+
 }  // namespace
 }  // namespace cay::launcher

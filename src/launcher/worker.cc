@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "launcher/child_job.h"
-#include "launcher/default_snapshot.h"
+#include "launcher/layer_store.h"
 #include "launcher/probe.h"
 #include "launcher/pulse.h"
 #include "launcher/sandboxes.h"
+#include "launcher/store_verbs.h"
 #include "launcher/validate.h"
-#include "os/file.h"
 #include "os/unix_socket.h"
 #include "wire/launcher_features.h"
 
@@ -34,9 +34,14 @@ class Worker final : public Outbox {
       : host_(host),
         listen_fd_(listen_fd),
         guardian_fd_(guardian_fd),
-        sandboxes_(host, poller_, *this) {}
+        sandboxes_(host, poller_, *this),
+        store_(host, sandboxes_, *this,
+               [this](const ReplyTo& to, const ChildJob::Work& work, std::function<void()> then) {
+                 if (start_job(to, work, then) == 0) then();
+               }) {}
 
   Error run() {
+    remove_leftovers(host_);
     auto adopted = sandboxes_.adopt();
     if (!adopted) return std::move(adopted).error();
     poller_.watch(listen_fd_, EPOLLIN, [this](std::uint32_t) { accept_all(); });
@@ -170,10 +175,10 @@ class Worker final : public Outbox {
       case wire::Type::kListSandboxes: return sandboxes_.list(to);
       case wire::Type::kPrepareDefault: return on_prepare_default(to, frame.payload);
       case wire::Type::kProbe: return on_probe(to);
-      case wire::Type::kRemoveSnapshot: return on_remove_snapshot(to, frame.payload);
       case wire::Type::kCancel:
         return;  // what was begun is finished; its answer is then dropped by the daemon
       default:
+        if (store_.serve(to, type, frame.payload)) return;
         return reply_error(*this, to,
                            Error{Code::kUnsupported, "unknown_verb",
                                  "the launcher has no verb " + std::to_string(frame.type), 0});
@@ -238,34 +243,6 @@ class Worker final : public Outbox {
     });
   }
 
-  void on_remove_snapshot(const ReplyTo& to, const std::string& payload) {
-    const auto request = wire::decode<wire::SnapshotMsg>(payload);
-    if (!request || !is_uuid(request->id)) return malformed(to);
-    const std::size_t users = sandboxes_.users_of_snapshot(request->id);
-    if (users > 0) {
-      return reply_error(*this, to,
-                         Error{Code::kConflict, "snapshot_in_use",
-                               "snapshot " + request->id + " is the base of " +
-                                   std::to_string(users) + " sandboxes: delete them first",
-                               0});
-    }
-    // Renamed at once, so that no sandbox can begin on it; removed at leisure.
-    const std::string going = kRemovingSnapshot + request->id;
-    if (::renameat(host_.layers.get(), request->id.c_str(), host_.layers.get(), going.c_str()) !=
-            0 &&
-        errno != ENOENT) {
-      return reply_error(*this, to, Error::from_errno(errno, "remove snapshot " + request->id));
-    }
-    start_job(to, [this, going](const ChildJob::Emit& emit) {
-      auto removed = os::remove_tree(host_.layers.get(), going);
-      if (removed) {
-        emit(wire::Type::kOk, "");
-      } else {
-        emit(wire::Type::kError, error_frame(0, removed.error()).payload);
-      }
-    });
-  }
-
   std::uint64_t start_job(const ReplyTo& to, const ChildJob::Work& work,
                           std::function<void()> then = {}) {
     const std::uint64_t number = ++last_job_;
@@ -302,6 +279,7 @@ class Worker final : public Outbox {
   std::uint64_t last_job_ = 0;
   std::uint64_t prepare_ = 0;
   Sandboxes sandboxes_;
+  StoreVerbs store_;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@ inline constexpr std::string_view kForks = "forks";    // CreateSandbox::disk_of
 inline constexpr std::string_view kMounts = "mounts";  // CreateSandbox::mounts, volumes
 
 // All words of this release's launcher.
-inline constexpr std::array kAll = {kPrograms, kPolicy, kProfile, kNestedNetworks, kTmpfs};
+inline constexpr std::array kAll = {kPrograms, kPolicy, kProfile, kNestedNetworks,
+                                    kTmpfs,    kLayers, kForks,   kMounts};
 
 }  // namespace cay::wire::launcher_feature

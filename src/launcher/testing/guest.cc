@@ -278,6 +278,31 @@ int main(int argc, char** argv) {
   if (verb == "namespaces") return namespaces();
   if (verb == "eat") return eat(static_cast<std::size_t>(std::stoul(argv[2])));
   if (verb == "fill") return fill(argv[2], static_cast<std::size_t>(std::stoul(argv[3])));
+  if (verb == "put") {  // a file with one line
+    const int fd = ::open(argv[2], O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    say_call("put", fd >= 0 && ::dprintf(fd, "%s\n", argv[3]) > 0);
+    return 0;
+  }
+  if (verb == "get") {
+    say("got", slurp(argv[2]));
+    return 0;
+  }
+  if (verb == "unlink") {
+    say_call("unlinked", ::unlink(argv[2]) == 0);
+    return 0;
+  }
+  if (verb == "identity") {  // device and inode number: one file to most programs
+    struct stat info{};
+    say_call("stat", ::stat(argv[2], &info) == 0);
+    say("identity", std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino));
+    return 0;
+  }
+  if (verb == "replace") {  // as an editor does: a new file, renamed over the old one
+    const int fd = ::open("/etc/new", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    say_call("replaced",
+             fd >= 0 && ::dprintf(fd, "%s\n", argv[3]) > 0 && ::rename("/etc/new", argv[2]) == 0);
+    return 0;
+  }
   if (verb == "trap") {  // leaves traps where the next boot mounts
     ::mkdir("/victim", 0755);
     say_call("unlink_dev", ::rename("/etc", "/old-etc") == 0 && ::symlink("/victim", "/etc") == 0);

@@ -205,6 +205,9 @@ class RunningLauncher {
     return out;
   }
 
+  void set_fail_step(std::string step) {
+    options_.fail_step = std::move(step);
+  }  // of the next start
   void set_cgroup_parent(std::string parent) {
     options_.cgroup_parent = std::move(parent);
   }  // of the next start
@@ -265,6 +268,20 @@ class RunningLauncher {
       if (!zombie && uid >= kKeeperBase && uid < kRangeEnd &&
           all.find(instance) != std::string::npos)
         found["process"].push_back(name);
+    }
+    return found;
+  }
+  // Names below DATA/store that begin so.
+  std::vector<std::string> stored(const std::string& prefix) const {
+    return names_with("/proc/" + std::to_string(guardian) + "/root" + data + "/store", prefix);
+  }
+  std::vector<std::string> names_with(const std::string& path, const std::string& prefix) const {
+    std::vector<std::string> found;
+    const auto dir = os::open_dir(AT_FDCWD, path);
+    const auto names = dir ? os::list_dir(dir->get()) : Result<std::vector<std::string>>();
+    if (!names) return found;
+    for (const std::string& name : *names) {
+      if (name.starts_with(prefix)) found.push_back(name);
     }
     return found;
   }
