@@ -103,6 +103,9 @@ Result<CreateRequest> read_create(const json::object& in) {
   if (fields.read("name", out.spec.name) && out.spec.name.empty())
     fields.complain("name", "must not be empty: leave it out, and one is made up");
   fields.read("snapshot", out.spec.snapshot);
+  fields.read("image", out.spec.image);
+  if (!out.spec.snapshot.empty() && !out.spec.image.empty())
+    fields.complain("image", "stands beside no snapshot: give one of the two");
   fields.read("labels", out.spec.labels, kMaxMap);
   read_limits(fields, out.spec.limits);
   read_run(fields, out.spec.run, "workdir");

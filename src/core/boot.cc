@@ -65,6 +65,7 @@ Boots::Boots(std::shared_ptr<Registry> registry, Proxies& proxies, Profiles prof
       profiles_(std::move(profiles)),
       jobs_(jobs),
       begun_(registry_->store(), "creating"),
+      fresh_disks_(registry_->store(), "fresh_disk"),
       in_force_(registry_->store(), "limits_in_force") {}
 
 Result<std::map<SandboxId, std::string>> Boots::open(const std::vector<Sandbox>& rows) {
@@ -72,7 +73,24 @@ Result<std::map<SandboxId, std::string>> Boots::open(const std::vector<Sandbox>&
   for (const auto& [id, word] : kept) {
     if (std::ranges::none_of(rows, [&](const Sandbox& row) { return row.id == id; })) forget(id);
   }
+  CAY_TRY(const auto fresh, fresh_disks_.open());
+  for (const auto& [id, layer] : fresh) {
+    // The row is written second. Without it nothing was changed.
+    if (std::ranges::none_of(
+            rows, [&](const Sandbox& row) { return row.id == id && layer_of(row).get() == layer; }))
+      has_its_disk(id);
+  }
   return begun_.open();
+}
+
+Result<void> Boots::renew_disk(const SandboxId& id, const LayerId& layer) {
+  CAY_CHECK(fresh_disks_.over(id));
+  return fresh_disks_.begin(id, layer.get());
+}
+
+void Boots::has_its_disk(const SandboxId& id) {
+  const auto told = fresh_disks_.over(id);
+  if (!told) jobs_.warn("a rollback that is over is still on record: " + told.error().message);
 }
 
 Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKind kind,
@@ -212,8 +230,9 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   BootSpec spec;
   spec.id = entry->row.id;
   spec.hostname = hostname_of(entry->row.name);
-  spec.layer =
-      entry->row.layer.get().empty() ? LayerId(entry->row.snapshot_id.get()) : entry->row.layer;
+  spec.layer = layer_of(entry->row);
+  if (is_first(boot->kind)) spec.disk_of = entry->disk_of;
+  spec.fresh_disk = !fresh_disks_.why(entry->row.id).empty();
   spec.limits = boot->limits;
   spec.run = entry->row.run;
   spec.record_programs = entry->row.record_programs;
@@ -231,6 +250,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   spec.rules = told.rules;
   auto live = co_await entry->host->runtime.boot(std::move(spec));
   if (!live) co_return live;
+  has_its_disk(entry->row.id);
   CAY_CO_CHECK(co_await SandboxTrust::put(*live, std::move(granted.certificate)));
   while (proxy != entry->row.proxy) {  // they were changed meanwhile, in what was not up yet
     proxy = entry->row.proxy;

@@ -75,6 +75,12 @@ class Boots {
   Limits in_force(const Sandbox& row) const;
   void forget(const SandboxId& gone);
 
+  // The next boot of a sandbox that rests removes what is on its disk first, and stands on `layer`,
+  // which its row has by then. It holds after the end of any process.
+  Result<void> renew_disk(const SandboxId& id, const LayerId& layer);
+  // That boot has been: what is on the disk stays.
+  void has_its_disk(const SandboxId& id);
+
   // The daemon ends: sandboxes may finish booting until the deadline. The rest is given up.
   asio::awaitable<void> end(Event::Deadline deadline);
 
@@ -98,7 +104,8 @@ class Boots {
   const Profiles profiles_;
   Jobs& jobs_;
   Begun begun_;
-  Begun in_force_;  // memory and CPU of sandboxes whose row has other limits
+  Begun fresh_disks_;  // sandboxes whose next boot empties the disk, with the layer
+  Begun in_force_;     // memory and CPU of sandboxes whose row has other limits
 };
 
 }  // namespace cay::core

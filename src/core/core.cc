@@ -38,9 +38,14 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       command_log_(registry_, jobs_),
       events_(registry_),
       meter_(registry_, runtimes_, jobs_),
-      snapshots_(registry_),
+      layers_(registry_, runtimes_, jobs_),
+      imports_(registry_, runtimes_, layers_, config.images, jobs_, defaults_),
+      captures_(registry_, layers_, pauses_, jobs_),
+      pushes_(runtimes_, layers_, imports_, jobs_),
+      forks_(registry_, boots_, lifecycle_, pauses_, runtimes_, layers_, jobs_, timing_),
+      snapshots_(registry_, layers_, imports_, captures_, pushes_, jobs_, defaults_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
-                 defaults_, timing_),
+                 layers_, forks_, defaults_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
       policies_(registry_, proxies_, rule_work_, defaults_),
       commands_(wake_, jobs_, command_log_, tracer_),
@@ -60,6 +65,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_CHECK(co_await prepare_snapshots(progress));
   CAY_CO_CHECK(command_log_.look_back());
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
+  CAY_CO_CHECK(co_await open_snapshots());
   registry_->on_state = [this,
                          alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {
     if (alive.expired()) return;
@@ -78,6 +84,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
     links_.forget(id);
     proxies_.revoke(id);
     boots_.forget(id);
+    layers_.collect();
   };
   CAY_CO_CHECK(links_.open());
   CAY_CO_CHECK(proxies_.open());
@@ -100,6 +107,8 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
 
 // A runtime beside the first has its snapshot under its own name.
 Task<void> Core::prepare_snapshots(std::function<void(std::string)> progress) {
+  SnapshotStore& kept = registry_->store().snapshots();
+  prepared_.clear();
   for (const RuntimeHost& host : runtimes_.all()) {
     const bool is_first = &host == &runtimes_.first();
     auto prepared = co_await host.runtime.prepare_default_snapshot(progress);
@@ -108,10 +117,29 @@ Task<void> Core::prepare_snapshots(std::function<void(std::string)> progress) {
     CAY_CO_TRY(SnapshotInfo snapshot, std::move(prepared));
     snapshot.runtime = host.name;
     if (!is_first) snapshot.name = host.name;
-    CAY_CO_CHECK(registry_->store().snapshots().put(snapshot));
-    if (is_first) snapshots_.use_default(snapshot.id);
+    if (snapshot.layer.get().empty()) snapshot.layer = LayerId(snapshot.id.get());
+    snapshot.updated_at = snapshot.created_at;
+    CAY_CO_CHECK(kept.put_tagged(snapshot, std::string(kLatestTag)));
+    prepared_.push_back(snapshot.id);
+    if (!is_first) continue;
+    snapshots_.use_default(snapshot.id);
+    LayerRow row;
+    row.id = snapshot.layer;
+    row.bytes = snapshot.used_bytes;
+    row.created_at = snapshot.created_at;
+    if (layers_.layers()) {
+      CAY_CO_CHECK(kept.put_layer(row));
+    }
   }
   co_return Result<void>();
+}
+
+// Once the sandboxes are known, which need their layers.
+Task<void> Core::open_snapshots() {
+  CAY_CO_CHECK(snapshots_.erase_old_defaults(prepared_));
+  auto opening = layers_.open();
+  auto opened = co_await std::move(opening);
+  co_return opened;
 }
 
 void Core::part() {
@@ -124,6 +152,8 @@ Task<void> Core::close(bool stop_sandboxes) {
   command_log_.stop();
   meter_.stop();
   proxies_.stop();
+  imports_.stop();
+  pushes_.stop();
   events_.end();
   const auto deadline = deadline_in(timing_.close_limit);
   co_await boots_.end(std::min(deadline, deadline_in(timing_.last_boots)));

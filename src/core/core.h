@@ -4,18 +4,23 @@
 #include <memory>
 
 #include "core/answer_room.h"
+#include "core/captures.h"
 #include "core/cay.h"
 #include "core/command_log.h"
 #include "core/commands.h"
 #include "core/drain.h"
 #include "core/events.h"
 #include "core/files.h"
+#include "core/forks.h"
+#include "core/imports.h"
 #include "core/inspection.h"
+#include "core/layer_tree.h"
 #include "core/links.h"
 #include "core/make_core.h"
 #include "core/meter.h"
 #include "core/pause.h"
 #include "core/policies.h"
+#include "core/pushes.h"
 #include "core/restart.h"
 #include "core/runtimes.h"
 #include "core/sandboxes.h"
@@ -71,6 +76,11 @@ class CoreParts : public Cay {
   EventLog events_;
   Meter meter_;
   RuleWork rule_work_;
+  LayerTree layers_;
+  Imports imports_;
+  Captures captures_;
+  Pushes pushes_;
+  Forks forks_;
   SnapshotVerbs snapshots_;
   SandboxVerbs sandboxes_;
   InspectionVerbs inspection_;
@@ -96,9 +106,11 @@ class Core : public CoreParts {
   Task<void> close(bool stop_sandboxes) override;
 
  private:
+  Task<void> open_snapshots();
   Task<void> prepare_snapshots(std::function<void(std::string)> progress);
   void measure();
 
+  std::vector<SnapshotId> prepared_;  // by the runtimes, at this start
   // The runtimes may report deaths for longer than the core lives.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

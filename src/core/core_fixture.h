@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/core.h"
+#include "core/testing/fake_images.h"
 #include "core/testing/fake_runtime.h"
 #include "core/testing/fake_store.h"
 #include "core/testing/manual_clock.h"
@@ -18,6 +19,7 @@ class CoreTest : public ::testing::Test {
     config.timing.wake_wait = std::chrono::milliseconds(200);
     config.timing.last_boots = std::chrono::milliseconds(20);
     config.init_life = "init-a";
+    config.images = &images;
     config.warn = [this](std::string sentence) { warnings.push_back(std::move(sentence)); };
   }
   ~CoreTest() override {
@@ -80,6 +82,7 @@ class CoreTest : public ::testing::Test {
   testing::FakeRuntime runtime{loop.get_executor(), clock};
   std::unique_ptr<testing::FakeRuntime> second;  // beside it, where a test makes one
   std::optional<HostCapacity> second_capacity;
+  testing::FakeImages images{loop.get_executor()};
   testing::FakeStore store;
   CoreConfig config;
   std::vector<std::string> warnings;

@@ -33,7 +33,7 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
   const bool waits = options.wait_for_ready;
   auto span = tracer != nullptr ? tracer->begin(who, "sandbox create") : std::nullopt;
   const bool is_operator = who.is_operator();
-  const auto snapshot = snapshots_.find(asked.snapshot);
+  const auto snapshot = snapshots_.find(who.tenant, asked.snapshot);
   auto made = co_await make(std::move(who), std::move(asked), options);
   if (!made && is_operator && snapshot) {
     if (const auto host = host_of(*snapshot))
@@ -61,10 +61,14 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
   const bool named_policy = !asked.policy.empty();
+  // Before the checks: the snapshot has defaults of its own.
+  CAY_CO_TRY(const SnapshotInfo snapshot, co_await source_of(who, asked, options));
+  const auto hold = layers_.hold(snapshot.layer);
+  asked.run = layered(snapshot.config.run, asked.run);
+  if (asked.limits.disk_bytes == 0) asked.limits.disk_bytes = snapshot.disk_bytes;
   CAY_CO_TRY(SandboxSpec spec, checked(std::move(asked), defaults_));
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), {}));
   const std::vector<ProxyRule> before = spec.proxy;
-  CAY_CO_TRY(const SnapshotInfo snapshot, snapshots_.find(spec.snapshot));
   CAY_CO_TRY(const RuntimeHost* const host, host_of(snapshot));
   CAY_CO_CHECK(check_boot(host->runtime.capabilities(), spec, named_policy));
   if (spec.name.empty()) {
@@ -106,6 +110,20 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   co_return registry_->shown(*entry);
 }
 
+Task<SnapshotInfo> SandboxVerbs::source_of(Principal who, SandboxSpec asked,
+                                           CreateOptions options) {
+  if (asked.image.empty()) co_return snapshots_.find(who.tenant, asked.snapshot);
+  if (!asked.snapshot.empty())
+    co_return invalid("invalid_snapshot",
+                      "a sandbox starts from a snapshot or from an image: name "
+                      "one of the two");
+  // A misspelt request pulls nothing.
+  CAY_CO_CHECK(checked(asked, defaults_));
+  const auto deadline = deadline_in(options.timeout);
+  auto found = co_await snapshots_.ensure_image(std::move(who), std::move(asked.image), deadline);
+  co_return found;
+}
+
 Result<const RuntimeHost*> SandboxVerbs::host_of(const SnapshotInfo& snapshot) const {
   if (const RuntimeHost* host = runtimes_.find(snapshot.runtime)) return host;
   return runtime_not_configured("snapshot '" + snapshot.name + "'", snapshot.runtime);
@@ -129,6 +147,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
   row.state = SandboxState::kProvisioning;
   row.snapshot_name = snapshot.name;
   row.snapshot_id = snapshot.id;
+  row.layer = snapshot.layer;
   row.runtime = snapshot.runtime;
   row.labels = std::move(spec.labels);
   row.limits = spec.limits;

@@ -7,6 +7,7 @@
 #include "async/task.h"
 #include "base/clock.h"
 #include "core/cay.h"
+#include "core/ports/images.h"
 #include "core/ports/store.h"
 #include "core/ports/vault.h"
 #include "core/settings.h"
@@ -16,7 +17,8 @@ namespace cay::core {
 class Runtime;
 
 struct CoreConfig {
-  Vault* vault = nullptr;  // outlives the core; null: no secrets are kept
+  Vault* vault = nullptr;    // outlives the core; null: no secrets are kept
+  Images* images = nullptr;  // outlives the core; null: no images are fetched (images_unsupported)
   HostLimits host;
   Defaults defaults;
   HostCapacity capacity;

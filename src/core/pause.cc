@@ -9,6 +9,7 @@ namespace {
 
 constexpr Millis kAnswerLimit{2'000};  // of one question; until the answer the row's state stands
 constexpr Millis kAskAgain{1'000};
+constexpr const char* kHeldStill = "still";
 
 }  // namespace
 
@@ -62,11 +63,60 @@ void Pauses::record(Entry& entry, To to) {
   if (next.state != entry.row.state) registry_->record(entry, std::move(next));
 }
 
+Result<void> Pauses::open() {
+  CAY_TRY(const auto held, still_.open());
+  for (const auto& [id, why] : held) {
+    const auto entry = registry_->by_id(id);
+    if (entry && entry->row.state == SandboxState::kReady) continue;
+    CAY_CHECK(still_.over(id));
+  }
+  return {};
+}
+
+Task<bool> Pauses::hold_still(std::shared_ptr<Entry> entry) {
+  if (entry->row.state != SandboxState::kReady || !entry->live) co_return false;
+  if (!check_pause(*entry)) co_return false;
+  CAY_CO_CHECK(still_.begin(entry->row.id, kHeldStill));
+  entry->still = std::make_shared<Event>(registry_->loop());
+  const auto live = entry->live;
+  auto held = co_await live->pause();
+  if (held) co_return true;
+  const auto gone = co_await let_go(std::move(entry));
+  static_cast<void>(gone);  // the first failure is the cause
+  co_return std::move(held).error().while_doing("hold it still");
+}
+
+Task<void> Pauses::let_go(std::shared_ptr<Entry> entry) {
+  const auto live = entry->live;
+  Result<void> gone;
+  if (live) {
+    gone = co_await live->resume();
+  }
+  const auto still = std::exchange(entry->still, nullptr);
+  if (still) still->set();
+  if (!gone) {
+    jobs_.spawn(learn(entry, live));  // it lets go once the keeper answers
+    co_return std::move(gone).error().while_doing("let sandbox " + entry->row.name + " go on");
+  }
+  co_return still_.over(entry->row.id);
+}
+
 Task<void> Pauses::learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandbox> live) {
   for (bool told = false; !jobs_.closing;) {
     {
       const auto turn = co_await entry->turn.lock();  // nobody pauses or resumes it meanwhile
       if (entry->live != live || !entry->runs() || entry->removing()) co_return Result<void>();
+      if (!still_.why(entry->row.id).empty()) {
+        auto resuming = live->resume();
+        const auto gone =
+            co_await with_deadline(std::move(resuming), kAnswerLimit, "letting it go");
+        if (gone) {
+          const auto noted = still_.over(entry->row.id);
+          if (!noted)
+            jobs_.warn("a sandbox that goes on is still on record as held still: " +
+                       noted.error().message);
+        }
+      }
       auto asking = live->stats();
       const auto now =
           co_await with_deadline(std::move(asking), kAnswerLimit, "asking whether it is paused");

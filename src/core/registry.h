@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "async/event.h"
 #include "async/mutex.h"
 #include "core/admission.h"
 #include "core/boot.h"
@@ -33,15 +34,17 @@ struct Entry {
   std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;
-  std::string removed_by{};       // the key that requested its removal
-  bool ended_unseen = false;      // while no daemon was there
-  bool erased = false;            // the row is gone; whoever still holds the entry lets go
-  bool unsaved = false;           // the store could not be written: tried again by the timers
-  bool network_required = false;  // its creation requested a policy by name
-  bool timed = false;             // a timer's job is under way
-  LifeMillis timer_retry_at = 0;  // after one failed
-  int holds = 0;                  // calls, streams and readers that use it
-  UnixMillis last_active = 0;     // newer than the row's
+  std::shared_ptr<Event> still{};      // while it is held still for a moment: calls wait for it
+  std::optional<SandboxId> disk_of{};  // its first boot copies the disk of this one
+  std::string removed_by{};            // the key that requested its removal
+  bool ended_unseen = false;           // while no daemon was there
+  bool erased = false;                 // the row is gone; whoever still holds the entry lets go
+  bool unsaved = false;                // the store could not be written: tried again by the timers
+  bool network_required = false;       // its creation requested a policy by name
+  bool timed = false;                  // a timer's job is under way
+  LifeMillis timer_retry_at = 0;       // after one failed
+  int holds = 0;                       // calls, streams and readers that use it
+  UnixMillis last_active = 0;          // newer than the row's
   std::uint64_t bytes_in = 0, bytes_out = 0;  // through Cay, since the meter took them
   LifeMillis active_mark = 0;                 // the same moment for the timers
   LifeMillis awake_until = 0;  // no idle stop before: of an adopted one, for clients to come back

@@ -98,6 +98,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     entry->slot = runtimes_.slots().slot_of_existing(entry->row.tenant);
     entries.push_back(std::move(entry));
   }
+  CAY_CO_CHECK(pauses_.open());
   std::set<std::string> missing;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto entry = entries[i];
@@ -231,6 +232,7 @@ bool Restart::lost_its_disk(const Sandbox& row, const Found& found) {
 
 void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<LiveSandbox>& live) {
   entry->live = live;
+  boots_.has_its_disk(entry->row.id);
   entry->given = boots_.in_force(entry->row);
   entry->room = entry->host->admission.room_of_existing(entry->row.tenant, entry->given);
   // Readers that the restart cut off shall find it awake. No mark: marks are kept, and none may lie

@@ -419,6 +419,7 @@ TEST_F(RestartTest, SnapshotThatCannotBePreparedIsAnError) {
 }
 
 TEST_F(RestartTest, DefaultIsTheSnapshotThatThisStartPrepared) {
+  runtime.has_layers = false;  // such a runtime keeps older ones, which nobody can remove
   SnapshotInfo other = runtime.default_snapshot;
   other.id = SnapshotId(new_uuid());
   for (const UnixMillis created_at : {UnixMillis{0}, runtime.default_snapshot.created_at + 1}) {

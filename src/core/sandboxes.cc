@@ -117,4 +117,20 @@ Task<void> SandboxVerbs::remove(Principal who, std::string ref) {
   co_return removed;
 }
 
+Task<std::vector<Sandbox>> SandboxVerbs::fork(Principal who, std::string ref, ForkRequest request) {
+  CAY_CO_TRY(auto entry, registry_->find_served(who, ref));
+  auto made = co_await forks_.fork(std::move(who), std::move(entry), std::move(request));
+  co_return made;
+}
+
+Task<Sandbox> SandboxVerbs::rollback(Principal who, std::string ref, std::string snapshot) {
+  CAY_CO_TRY(auto entry, registry_->find_served(who, ref));
+  std::optional<SnapshotInfo> to;
+  if (!snapshot.empty()) {
+    CAY_CO_TRY(to, snapshots_.find(who.tenant, snapshot));
+  }
+  auto back = co_await forks_.rollback(std::move(who), std::move(entry), std::move(to));
+  co_return back;
+}
+
 }  // namespace cay::core

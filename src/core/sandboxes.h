@@ -4,6 +4,8 @@
 
 #include "base/metrics.h"
 #include "core/boot.h"
+#include "core/forks.h"
+#include "core/layer_tree.h"
 #include "core/lifecycle.h"
 #include "core/pause.h"
 #include "core/proxies.h"
@@ -19,7 +21,8 @@ class SandboxVerbs : public Sandboxes {
  public:
   SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle,
                Pauses& pauses, Runtimes& runtimes, Jobs& jobs, Proxies& proxies,
-               const SnapshotVerbs& snapshots, const Defaults& defaults, Timing timing)
+               SnapshotVerbs& snapshots, LayerTree& layers, Forks& forks, const Defaults& defaults,
+               Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
@@ -28,6 +31,8 @@ class SandboxVerbs : public Sandboxes {
         jobs_(jobs),
         proxies_(proxies),
         snapshots_(snapshots),
+        layers_(layers),
+        forks_(forks),
         defaults_(defaults),
         timing_(timing) {}
 
@@ -44,9 +49,13 @@ class SandboxVerbs : public Sandboxes {
   Task<Sandbox> pause(Principal who, std::string ref) override;
   Task<Sandbox> resume(Principal who, std::string ref) override;
   Task<void> remove(Principal who, std::string ref) override;
+  Task<std::vector<Sandbox>> fork(Principal who, std::string ref, ForkRequest request) override;
+  Task<Sandbox> rollback(Principal who, std::string ref, std::string snapshot) override;
   Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) override;
 
  private:
+  // The snapshot of the request, or of its image, which is pulled if none has it.
+  Task<SnapshotInfo> source_of(Principal who, SandboxSpec asked, CreateOptions options);
   Task<Sandbox> make(Principal who, SandboxSpec asked, CreateOptions options);
   Result<std::string> free_name(const TenantId& tenant);
   // Fails runtime_not_configured.
@@ -60,7 +69,9 @@ class SandboxVerbs : public Sandboxes {
   Runtimes& runtimes_;
   Jobs& jobs_;
   Proxies& proxies_;
-  const SnapshotVerbs& snapshots_;
+  SnapshotVerbs& snapshots_;
+  LayerTree& layers_;
+  Forks& forks_;
   const Defaults& defaults_;
   Timing timing_;
 };

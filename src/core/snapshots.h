@@ -4,26 +4,73 @@
 #include <string>
 #include <utility>
 
+#include "core/captures.h"
+#include "core/imports.h"
+#include "core/layer_tree.h"
+#include "core/pushes.h"
 #include "core/registry.h"
+#include "core/settings.h"
 #include "core/verbs/snapshots.h"
 
 namespace cay::core {
 
 class SnapshotVerbs : public Snapshots {
  public:
-  explicit SnapshotVerbs(std::shared_ptr<Registry> registry) : registry_(std::move(registry)) {}
+  SnapshotVerbs(std::shared_ptr<Registry> registry, LayerTree& layers, Imports& imports,
+                Captures& captures, Pushes& pushes, Jobs& jobs, const Defaults& defaults)
+      : registry_(std::move(registry)),
+        layers_(layers),
+        imports_(imports),
+        captures_(captures),
+        pushes_(pushes),
+        jobs_(jobs),
+        defaults_(defaults) {}
 
   // Sets the snapshot that `default` means. The newest of that name may be of earlier settings.
   void use_default(SnapshotId id) { default_ = std::move(id); }
+  // Erases rows of the host that no sandbox was made from, but for `current`.
+  Result<void> erase_old_defaults(const std::vector<SnapshotId>& current);
 
   Task<std::vector<SnapshotInfo>> list(Principal who) override;
-  // Returns the newest ready one of this name, or the one of this id; empty: `default`. Fails
+  Task<SnapshotInfo> get(Principal who, std::string ref) override;
+  Task<SnapshotInfo> wait(Principal who, SnapshotId id, std::chrono::milliseconds most) override;
+  Task<SnapshotInfo> create_from_image(Principal who, NewSnapshot made,
+                                       ImageSource source) override;
+  Task<SnapshotInfo> create_from_archive(Principal who, NewSnapshot made,
+                                         std::unique_ptr<ByteSource> archive) override;
+  Task<SnapshotInfo> capture(Principal who, std::string sandbox, NewSnapshot made) override;
+  Task<void> remove(Principal who, std::string ref) override;
+  Task<SnapshotInfo> tag(Principal who, std::string ref, std::string tag) override;
+  Task<PushState> push(Principal who, std::string ref, std::string reference,
+                       RegistryLogin login) override;
+  Task<PushState> pushed(Principal who, std::string ref, std::chrono::milliseconds most) override;
+
+  // Returns the ready snapshot that a sandbox of this tenant can boot; empty: `default`. Fails
   // kNotFound (snapshot_not_found), kNotReady (snapshot_not_ready).
-  Result<SnapshotInfo> find(const std::string& name_or_id) const;
+  Result<SnapshotInfo> find(const TenantId& tenant, const std::string& ref) const;
+  // Returns the ready snapshot of this image, which is pulled if there is none. Fails as the pull,
+  // and kDeadlineExceeded (image_not_there_yet): the pull goes on.
+  Task<SnapshotInfo> ensure_image(Principal who, std::string reference, Event::Deadline deadline);
 
  private:
+  enum class Want { kReady, kAny };
+  Result<SnapshotInfo> look_up(const TenantId& tenant, const std::string& ref, Want want) const;
+  Result<std::vector<SnapshotInfo>> visible(const TenantId& tenant) const;
+  SnapshotInfo shown(SnapshotInfo row) const;
+  Result<SnapshotInfo> begin_row(const Principal& who, const NewSnapshot& made,
+                                 std::string_view origin) const;
+  Task<void> capture_job(std::shared_ptr<Entry> entry, SnapshotInfo row, NewSnapshot made);
+  Result<SnapshotInfo> owned(const Principal& who, const std::string& ref) const;
+
   std::shared_ptr<Registry> registry_;
+  LayerTree& layers_;
+  Imports& imports_;
+  Captures& captures_;
+  Pushes& pushes_;
+  Jobs& jobs_;
+  const Defaults& defaults_;
   SnapshotId default_{};
+  std::map<SnapshotId, std::shared_ptr<Event>> capturing_;
 };
 
 }  // namespace cay::core

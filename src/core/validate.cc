@@ -27,6 +27,8 @@ bool has_control(const std::string& text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+}  // namespace
+
 Result<void> check_name(const std::string& name) {
   if (!is_valid_name(name)) {
     return invalid("invalid_name",
@@ -63,6 +65,8 @@ Result<void> check_labels(const std::map<std::string, std::string>& labels) {
   return {};
 }
 
+namespace {
+
 Error too_long(const std::string& what, std::size_t bytes, std::size_t most) {
   return invalid("arguments_too_long",
                  what + " " + std::to_string(bytes) + " bytes long; Linux takes at most " +
@@ -88,7 +92,9 @@ Result<void> check_env(const std::map<std::string, std::string>& env) {
   return {};
 }
 
-Result<void> check_run(const RunConfig& run) {
+}  // namespace
+
+Result<void> check(const RunConfig& run) {
   if (run.user && (run.user->empty() || run.user->size() > kMaxUser || has_nul(*run.user))) {
     return invalid("invalid_user", "a user is a name, uid, name:group or uid:gid");
   }
@@ -99,6 +105,8 @@ Result<void> check_run(const RunConfig& run) {
   }
   return check_env(run.env);
 }
+
+namespace {
 
 Result<void> check_ttl(const char* what, std::int64_t seconds) {
   if (seconds < 0 || seconds > kMaxTtl) {
@@ -183,7 +191,7 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
     CAY_CHECK(check_name(spec.name));
   }
   CAY_CHECK(check_labels(spec.labels));
-  CAY_CHECK(check_run(spec.run));
+  CAY_CHECK(check(spec.run));
   CAY_CHECK(check_facade_data(spec.facade_data));
   Limits& limits = spec.limits;
   const Limits& usual = defaults.limits;
@@ -222,7 +230,7 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
     CAY_CHECK(check_labels(*patch.labels));
   }
   if (patch.run) {
-    CAY_CHECK(check_run(*patch.run));
+    CAY_CHECK(check(*patch.run));
   }
   if (patch.policy) {
     CAY_CHECK(chosen_policy(*patch.policy, defaults));
@@ -264,7 +272,7 @@ Result<CommandSpec> checked(CommandSpec spec) {
       return too_long("an argument is", argument.size(), kMaxArgumentBytes);
     }
   }
-  CAY_CHECK(check_run(spec.run));
+  CAY_CHECK(check(spec.run));
   CAY_CHECK(check_size(spec));
   if (spec.pty) {
     CAY_CHECK(check_pty(*spec.pty));

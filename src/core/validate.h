@@ -18,6 +18,10 @@ inline constexpr Limits kLeastLimits{
 // facade data. Gives the spec back with every default in place but the name.
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
 Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
+// The parts of the above that other requests have too.
+Result<void> check_name(const std::string& name);
+Result<void> check_labels(const std::map<std::string, std::string>& labels);
+Result<void> check(const RunConfig& run);
 // Returns the policy that a client's words mean, within what the operator allows.
 Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& defaults);
 

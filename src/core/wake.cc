@@ -27,6 +27,11 @@ Task<Held> Wake::live(std::shared_ptr<Entry> entry, Principal who) {
       if (!ended) co_return not_ready(entry->row.name, "it is being stopped: try again");
       continue;
     }
+    if (const auto still = entry->still) {
+      const bool ended = co_await still->wait_until(deadline);
+      if (!ended) co_return not_ready(entry->row.name, "its disk is being copied: try again");
+      continue;
+    }
     if (entry->runs() && entry->live) {
       held.live = entry->live;
       co_return held;

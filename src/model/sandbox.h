@@ -122,6 +122,11 @@ struct Sandbox {
   std::map<std::string, std::string> facade_data;
 };
 
+// The layer that a sandbox stands on.
+inline LayerId layer_of(const Sandbox& row) {
+  return row.layer.get().empty() ? LayerId(row.snapshot_id.get()) : row.layer;
+}
+
 // The changes of a PATCH. Absent: no change.
 struct SandboxPatch {
   std::optional<std::string> name;

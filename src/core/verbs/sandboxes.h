@@ -9,6 +9,7 @@
 #include "async/task.h"
 #include "model/principal.h"
 #include "model/sandbox.h"
+#include "model/snapshot_request.h"
 
 namespace cay::core {
 
@@ -45,6 +46,13 @@ class Sandboxes {
   virtual Task<Sandbox> pause(Principal who, std::string ref) = 0;
   virtual Task<Sandbox> resume(Principal who, std::string ref) = 0;  // from paused; ready: as it is
   virtual Task<void> remove(Principal who, std::string ref) = 0;     // any state
+  // Copies a sandbox with its disk, as it is at one moment. Running programs stand still meanwhile.
+  // The copies have the source's settings, and are ready when this returns. If one fails, none is
+  // left. The memory of processes is not copied. Fails kUnsupported (forks_unsupported).
+  virtual Task<std::vector<Sandbox>> fork(Principal who, std::string ref, ForkRequest request) = 0;
+  // Stops it, gives it the disk of a snapshot, and starts it. `snapshot`: id, name or name:tag.
+  // Empty: the layers that it stands on now, so that all it changed is gone.
+  virtual Task<Sandbox> rollback(Principal who, std::string ref, std::string snapshot) = 0;
   // Removes many at once, each for itself. The result has the order of the request.
   virtual Task<std::vector<Removal>> remove_all(Principal who, RemovalQuery query) = 0;
 };

@@ -1,0 +1,185 @@
+#include "core/layer_tree.h"
+
+#include <algorithm>
+
+#include "core/ports/layers.h"
+
+namespace cay::core {
+Result<Layers*> LayerTree::layers() const {
+  Runtime& runtime = runtimes_.first().runtime;
+  Layers* const found = runtime.layers();
+  const Capabilities can = runtime.capabilities();
+  if (found != nullptr && can.layers.available()) return found;
+  return Error{Code::kUnsupported, "no_layers",
+               can.layers.missing.empty()
+                   ? "this host's disks cannot be sealed into layers: run cay doctor"
+                   : can.layers.missing,
+               0};
+}
+
+Task<void> LayerTree::open() {
+  CAY_CO_TRY(auto kept, registry_->store().snapshots().layers());
+  for (auto& row : kept) rows_[row.id] = std::move(row);
+  const auto role = layers();
+  if (!role) co_return Result<void>();
+  auto listing = (*role)->list();
+  auto found = co_await std::move(listing);
+  if (!found && found.error().code == Code::kUnsupported) co_return Result<void>();
+  if (!found) co_return std::move(found).error().while_doing("list layers");
+  std::set<LayerId> whole;
+  for (const Layer& one : *found) {
+    whole.insert(one.id);
+    LayerRow row;  // without a row: collected below
+    row.id = one.id;
+    if (!one.below.empty()) row.below = one.below.front();
+    row.bytes = one.bytes;
+    rows_.try_emplace(one.id, std::move(row));
+  }
+  CAY_CO_CHECK(fail_broken(whole));
+  collect();
+  co_return Result<void>();
+}
+
+// A snapshot that was being built when the last daemon ended is failed too.
+Result<void> LayerTree::fail_broken(const std::set<LayerId>& whole) {
+  CAY_TRY(auto all, registry_->store().snapshots().all());
+  for (SnapshotInfo& one : all) {
+    const bool is_host = one.origin == kFromHost;  // prepared by the runtime, at each start
+    if (is_host || one.status == kSnapshotFailed) continue;
+    std::string why;
+    if (one.status == kSnapshotBuilding || one.status == kSnapshotDeleting) {
+      why = one.origin == kFromRegistry
+                ? "the daemon was restarted: pull it again, what was fetched is kept"
+                : "the daemon was restarted while it was made: make it again";
+    } else if (!std::ranges::all_of(stack(one.layer),
+                                    [&](const LayerId& id) { return whole.contains(id); }) ||
+               !whole.contains(one.layer)) {
+      why = "a layer of it is gone from the disk: make it again";
+    } else {
+      continue;
+    }
+    one.status = kSnapshotFailed;
+    one.status_message = std::move(why);
+    one.updated_at = registry_->clock().wall();
+    CAY_CHECK(registry_->store().snapshots().put(one));
+  }
+  std::vector<LayerId> gone;
+  for (const auto& [id, row] : rows_) {
+    const bool is_hosts = std::ranges::any_of(
+        all, [&](const SnapshotInfo& one) { return one.origin == kFromHost && one.layer == id; });
+    if (!whole.contains(id) && !is_hosts) gone.push_back(id);
+  }
+  for (const LayerId& id : gone) {
+    CAY_CHECK(registry_->store().snapshots().erase_layer(id));
+    rows_.erase(id);
+  }
+  return {};
+}
+
+std::optional<LayerId> LayerTree::with_content(const std::string& chain) const {
+  const auto found =
+      std::ranges::find_if(rows_, [&](const auto& one) { return one.second.chain == chain; });
+  if (chain.empty() || found == rows_.end()) return std::nullopt;
+  return found->first;
+}
+
+Result<void> LayerTree::put(LayerRow row) {
+  CAY_CHECK(registry_->store().snapshots().put_layer(row));
+  rows_[row.id] = std::move(row);
+  return {};
+}
+
+std::vector<LayerId> LayerTree::stack(const LayerId& top) const {
+  std::vector<LayerId> out;
+  for (auto at = rows_.find(top); at != rows_.end() && out.size() <= rows_.size();
+       at = rows_.find(at->second.below))
+    out.push_back(at->first);
+  return out;
+}
+
+std::uint64_t LayerTree::bytes_of(const LayerId& top) const {
+  std::uint64_t sum = 0;
+  for (const LayerId& id : stack(top)) sum += rows_.at(id).bytes;
+  return sum;
+}
+
+Grant LayerTree::hold(const LayerId& id) {
+  ++state_->held[id];
+  return Grant([state = state_, id] {
+    if (--state->held[id] == 0) state->held.erase(id);
+  });
+}
+
+Result<std::set<LayerId>> LayerTree::needed() const {
+  std::set<LayerId> out;
+  const auto add = [&](const LayerId& top) {
+    for (LayerId& id : stack(top)) out.insert(std::move(id));
+  };
+  CAY_TRY(const auto all, registry_->store().snapshots().all());
+  for (const SnapshotInfo& one : all) add(one.layer);
+  for (const auto& entry : registry_->entries()) add(layer_of(entry->row));
+  for (const auto& [id, count] : state_->held) add(id);
+  return out;
+}
+
+void LayerTree::collect() {
+  state_->again = true;
+  if (state_->collecting || jobs_.closing || !layers()) return;
+  state_->collecting = true;
+  jobs_.spawn(collect_job());
+}
+
+// A layer's row goes first, so that nobody begins to use it while it is being removed. A daemon
+// that ends in between finds a layer without a row, and removes it.
+Task<void> LayerTree::collect_job() {
+  const Grant over([state = state_] { state->collecting = false; });
+  std::set<LayerId> kept;  // that could not be removed
+  while (std::exchange(state_->again, false)) {
+    for (;;) {
+      if (jobs_.closing) co_return Result<void>();
+      CAY_CO_TRY(const auto wanted, needed());
+      std::set<LayerId> below;
+      for (const auto& [id, row] : rows_) below.insert(row.below);
+      const auto next = std::ranges::find_if(rows_, [&](const auto& one) {
+        const LayerId& id = one.first;
+        return !wanted.contains(id) && !below.contains(id) && !kept.contains(id);
+      });
+      if (next == rows_.end()) break;
+      const LayerRow row = next->second;
+      CAY_CO_CHECK(registry_->store().snapshots().erase_layer(row.id));
+      rows_.erase(row.id);
+      CAY_CO_TRY(Layers* const role, layers());
+      auto removing = role->remove(row.id);
+      const auto removed = co_await std::move(removing);
+      if (removed) continue;
+      kept.insert(row.id);
+      rows_.try_emplace(row.id, row);
+      if (removed.error().reason != "layer_in_use")
+        jobs_.warn("layer " + row.id.get() + " stays: " + removed.error().message);
+    }
+  }
+  co_return Result<void>();
+}
+
+void LayerTree::measure(std::vector<SnapshotInfo>& all) const {
+  std::map<LayerId, int> users;
+  for (const SnapshotInfo& one : all) {
+    for (const LayerId& id : stack(one.layer)) ++users[id];
+  }
+  for (SnapshotInfo& one : all) {
+    const auto layers = stack(one.layer);
+    if (one.origin == kFromHost || layers.empty()) {
+      one.own_bytes = one.used_bytes;
+      continue;
+    }
+    one.used_bytes = 0;
+    one.own_bytes = 0;
+    for (const LayerId& id : layers) {
+      const std::uint64_t bytes = rows_.at(id).bytes;
+      one.used_bytes += bytes;
+      if (users[id] == 1) one.own_bytes += bytes;
+    }
+  }
+}
+
+}  // namespace cay::core
