@@ -2,7 +2,6 @@
 #include "api/native/handlers.h"
 #include "codec/model_json.h"
 #include "core/ports/runtime.h"
-#include "core/verbs/snapshots.h"
 
 namespace cay::api::native {
 
@@ -50,14 +49,6 @@ Task<http::Response> openapi(ExchangePtr) {
 
 Task<http::Response> version(NativeConfig config, ExchangePtr) {
   co_return json_answer(200, object{{"name", "cay"}, {"version", config.version}, {"api", "v1"}});
-}
-
-Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await cay.snapshots().list(exchange->principal());
-  if (!got) co_return std::move(got).error();
-  array items;
-  for (const SnapshotInfo& snapshot : *got) items.emplace_back(codec::to_json(snapshot));
-  co_return json_answer(200, object{{"items", std::move(items)}});
 }
 
 Task<http::Response> doctor(core::Cay& cay, NativeConfig config, ExchangePtr) {

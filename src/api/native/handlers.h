@@ -17,6 +17,19 @@ Task<http::Response> stop_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> pause_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> resume_sandbox(core::Cay& cay, ExchangePtr exchange);
 
+// snapshots.cc
+Task<http::Response> list_snapshots(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> create_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> create_snapshot_from_archive(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> delete_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> tag_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> push_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_push(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> capture_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> fork_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> rollback_sandbox(core::Cay& cay, ExchangePtr exchange);
+
 // programs.cc
 Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 
@@ -41,7 +54,6 @@ Task<http::Response> openapi(ExchangePtr exchange);
 Task<http::Response> ready(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> metrics(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> version(NativeConfig config, ExchangePtr exchange);
-Task<http::Response> snapshots(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> doctor(core::Cay& cay, NativeConfig config, ExchangePtr exchange);
 Task<http::Response> get_drain(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> set_drain(core::Cay& cay, ExchangePtr exchange);

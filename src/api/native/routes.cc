@@ -77,7 +77,6 @@ void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to,
   to.add("GET", "/drain", get_drain, Right::kHost);
   to.add("POST", "/drain", set_drain, Right::kHost);
   to.add("GET", "/stats", all_stats, Right::kRead);
-  to.add("GET", "/snapshots", snapshots, Right::kRead);
   to.add("GET", "/events", events, Right::kRead);
   to.add("GET", "/policies", policies, Right::kRead);
   to.add("POST", "/policies/try", try_policy, Right::kRead);
@@ -86,6 +85,20 @@ void add_daemon_routes(http::Router& router, core::Cay& cay, Adder& to,
   to.add("GET", "/secrets", list_secrets, Right::kRead);
   to.add("PUT", "/secrets/{name}", put_secret, Right::kHost);
   to.add("DELETE", "/secrets/{name}", delete_secret, Right::kHost);
+}
+
+void add_snapshot_routes(Adder& to) {
+  to.add("GET", "/snapshots", list_snapshots, Right::kRead);
+  to.add("POST", "/snapshots", create_snapshot, Right::kManage);
+  to.add("POST", "/snapshots/archive", create_snapshot_from_archive, Right::kManage);
+  to.add("GET", "/snapshots/{ref}", get_snapshot, Right::kRead);
+  to.add("DELETE", "/snapshots/{ref}", delete_snapshot, Right::kManage);
+  to.add("POST", "/snapshots/{ref}/tag", tag_snapshot, Right::kManage);
+  to.add("POST", "/snapshots/{ref}/push", push_snapshot, Right::kManage);
+  to.add("GET", "/snapshots/{ref}/push", get_push, Right::kRead);
+  to.add("POST", "/sandboxes/{ref}/snapshot", capture_sandbox, Right::kManage);
+  to.add("POST", "/sandboxes/{ref}/fork", fork_sandbox, Right::kManage);
+  to.add("POST", "/sandboxes/{ref}/rollback", rollback_sandbox, Right::kManage);
 }
 
 void add_sandbox_routes(Adder& to) {
@@ -171,6 +184,7 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   Adder to(router, cay);
   add_daemon_routes(router, cay, to, config);
   add_sandbox_routes(to);
+  add_snapshot_routes(to);
   add_link_routes(router, cay, to, config.names);
   add_command_routes(router, cay, to, config.input);
   add_file_routes(to);

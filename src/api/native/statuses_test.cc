@@ -37,6 +37,12 @@ class World : public NativeTest {
                    R"({"proxy":[{"name":"k","secret":"k","way":"base_url"}]})")
                   ->status,
               200);
+    EXPECT_EQ(call("POST", "/api/v1/sandboxes/box/snapshot?wait=5", R"({"name":"mine"})")->status,
+              201);
+    EXPECT_EQ(call("POST", "/api/v1/snapshots/mine/push", R"({"reference":"a.test/x"})")->status,
+              200);
+    settle();
+    images.images["x"] = images.archive.emplace(images.image_of({{"a", "1"}}));
     commands().program = [](const CommandSpec&) {
       return testing::FakeProgram{{}, core::testing::exited(0), {}, false, false};
     };
@@ -68,8 +74,10 @@ class World : public NativeTest {
   static std::string target_of(const Request& request) {
     std::string path = request.path;
     const bool files = path.ends_with("/files") || path.find("/files/") != std::string::npos;
+    const std::string ref = path.find("/snapshots/") == std::string::npos ? "box" : "mine";
+    if (path.ends_with("/snapshots/archive")) path += "?name=other";
     for (const auto& [from, to] :
-         {std::pair<std::string, std::string>{"{ref}", "box"}, {"{id}", "c1"}, {"{name}", "k"}}) {
+         {std::pair<std::string, std::string>{"{ref}", ref}, {"{id}", "c1"}, {"{name}", "k"}}) {
       const auto at = path.find(from);
       if (at != std::string::npos) path.replace(at, from.size(), to);
     }
@@ -91,7 +99,14 @@ class World : public NativeTest {
         {"/mkdir", R"({"path":"/d"})"},
         {"/rename", R"({"from":"/x","to":"/y"})"},
         {"/glob", R"({"path":"/","pattern":"*"})"},
-        {"/grep", R"({"path":"/","text":"1"})"}};
+        {"/grep", R"({"path":"/","text":"1"})"},
+        {"/snapshots", R"({"image":"x"})"},
+        {"/archive", "bytes"},
+        {"/tag", R"({"tag":"1"})"},
+        {"/push", R"({"reference":"a.test/x"})"},
+        {"/snapshot", R"({"name":"other"})"},
+        {"/fork", "{}"},
+        {"/rollback", "{}"}};
     if (request.method == "PUT" && request.path.find("/secrets/") != std::string::npos)
       return R"({"sealed":"Ym94"})";
     if (request.method == "PATCH") return R"({"labels":{"a":"b"}})";
@@ -137,6 +152,7 @@ std::vector<Fault> faults() {
   });  // somebody resumes it meanwhile
   out.emplace_back([](World& world) { world.rows().write_error = error_of(Code::kUnavailable); });
   out.emplace_back([](World& world) { world.rows().read_error = error_of(Code::kUnavailable); });
+  out.emplace_back([](World& world) { world.host().has_layers = false; });
   out.emplace_back([](World&) {});  // positive control: none
   return out;
 }

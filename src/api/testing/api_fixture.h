@@ -8,6 +8,7 @@
 #include "async/testing.h"
 #include "codec/json.h"
 #include "core/make_core.h"
+#include "core/testing/fake_images.h"
 #include "core/testing/fake_runtime.h"
 #include "core/testing/fake_store.h"
 #include "core/testing/fake_vault.h"
@@ -25,6 +26,7 @@ class ApiTest : public ::testing::Test {
   ApiTest() : runtime(loop.get_executor(), clock) {
     core::CoreConfig config;
     config.vault = &vault;
+    config.images = &images;
     config.timing.last_boots = std::chrono::milliseconds(20);
     cay = core::make_core(loop.get_executor(), runtime, store, clock, std::move(config));
     EXPECT_TRUE(core::testing::run(loop, cay->open([](std::string) {})));
@@ -86,6 +88,7 @@ class ApiTest : public ::testing::Test {
   core::testing::FakeRuntime runtime;
   core::testing::FakeStore store;
   core::testing::FakeVault vault;
+  core::testing::FakeImages images{loop.get_executor()};
   std::unique_ptr<core::Cay> cay;
   http::Router router;
   std::string last_pattern;
