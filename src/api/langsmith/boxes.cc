@@ -9,7 +9,6 @@
 #include "base/wiped_memory.h"
 #include "codec/wiped_json.h"
 #include "core/verbs/sandboxes.h"
-#include "core/verbs/snapshots.h"
 #include "core/verbs/usage.h"
 
 namespace cay::api::langsmith {
@@ -24,24 +23,6 @@ http::Response refused(const ListRefusal& refusal) {
 }
 
 std::string name_of(const ExchangePtr& exchange) { return exchange->params().at("name"); }
-
-Error no_snapshot(const std::string& name) {
-  return {Code::kNotFound, "snapshot_not_found", "there is no snapshot '" + name + "'", 0};
-}
-
-Task<SnapshotInfo> find_snapshot(core::Cay& cay, ExchangePtr exchange) {
-  std::string name = name_of(exchange);
-  const std::string asked = name;
-  constexpr std::string_view kLatest = ":latest";
-  if (const auto at = name.rfind(kLatest);
-      at != std::string::npos && at + kLatest.size() == name.size())
-    name.resize(at);
-  CAY_CO_TRY(const auto all, co_await cay.snapshots().list(exchange->principal()));
-  for (const auto& one : all) {
-    if (one.id.get() == name || one.name == name) co_return one;
-  }
-  co_return no_snapshot(asked);
-}
 
 // A body with settings that may name secrets in clear (proxy_config), which are refused: they are
 // found nowhere after that.
@@ -169,37 +150,6 @@ Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
                                           {"registries_count", 0},
                                           {"pools_count", 0},
                                           {"templates_count", 0}});
-}
-
-Task<http::Response> list_snapshots(core::Cay& cay, ExchangePtr exchange) {
-  auto asked = read_list_query(exchange->head().query, exchange->principal());
-  if (const auto* refusal = std::get_if<ListRefusal>(&asked)) co_return refused(*refusal);
-  const auto& list = std::get<ListQuery>(asked);
-  CAY_CO_TRY(const auto all, co_await cay.snapshots().list(exchange->principal()));
-  json::array items;
-  std::uint32_t place = 0;
-  bool more = false;
-  for (const auto& one : all) {
-    if (one.name.find(list.query.name_contains) == std::string::npos) continue;
-    if (place++ < list.query.offset) continue;
-    if (items.size() == list.query.limit) {
-      more = true;
-      break;
-    }
-    items.emplace_back(snapshot_json(one));
-  }
-  co_return json_answer(200, page_json("snapshots", std::move(items), more, list));
-}
-
-Task<http::Response> get_snapshot(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const SnapshotInfo found, co_await find_snapshot(cay, exchange));
-  co_return json_answer(200, snapshot_json(found));
-}
-
-Task<http::Response> snapshot_tags(core::Cay& cay, ExchangePtr exchange) {
-  CAY_CO_TRY(const SnapshotInfo found, co_await find_snapshot(cay, exchange));
-  json::array tags{json::object{{"tag", "latest"}, {"snapshot_id", found.id.get()}}};
-  co_return json_answer(200, json::object{{"name", found.name}, {"tags", std::move(tags)}});
 }
 
 }  // namespace cay::api::langsmith

@@ -1,4 +1,4 @@
-// Boxes and snapshots: the control plane (protocol reference, section 2.4).
+// Boxes: the control plane (protocol reference, section 2.4).
 #pragma once
 #include "api/langsmith/config.h"
 
@@ -14,8 +14,5 @@ Task<http::Response> start_box(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> stop_box(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange);
-Task<http::Response> list_snapshots(core::Cay& cay, ExchangePtr exchange);
-Task<http::Response> get_snapshot(core::Cay& cay, ExchangePtr exchange);
-Task<http::Response> snapshot_tags(core::Cay& cay, ExchangePtr exchange);
 
 }  // namespace cay::api::langsmith

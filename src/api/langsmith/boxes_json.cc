@@ -112,6 +112,8 @@ json::value time_or_null(const std::optional<UnixMillis>& time) {
   return json::value(codec::rfc3339(*time));
 }
 
+}  // namespace
+
 json::object run_json(const RunConfig& run) {
   json::object out;
   if (run.user) out["user"] = codec::text(*run.user);
@@ -121,8 +123,6 @@ json::object run_json(const RunConfig& run) {
   if (!env.empty()) out["env_vars"] = std::move(env);
   return out;
 }
-
-}  // namespace
 
 std::string base_url(const http::RequestHead& head) {
   std::string base = head.scheme + "://" + head.host;
@@ -172,20 +172,6 @@ json::object box_json(const Sandbox& sandbox, const std::string& base) {
     out["proxy_config"] = json::object{{"access_control", *std::move(access)}};
   if (auto run = run_json(sandbox.run); !run.empty()) out["run_config"] = std::move(run);
   return out;
-}
-
-json::object snapshot_json(const SnapshotInfo& snapshot) {
-  return {
-      {"id", snapshot.id.get()},
-      {"name", snapshot.name},
-      {"status", snapshot.status},
-      {"status_message", nullptr},
-      {"fs_capacity_bytes", snapshot.used_bytes},
-      {"fs_used_bytes", snapshot.used_bytes},
-      {"tags", json::array{"latest"}},
-      {"created_at", codec::rfc3339(snapshot.created_at)},
-      {"updated_at", codec::rfc3339(snapshot.created_at)},
-  };
 }
 
 void read_run_config(codec::Fields& fields, std::string_view name, RunConfig& run) {

@@ -1,4 +1,4 @@
-// Boxes and snapshots as LangSmith writes them down (protocol reference, section 2.3).
+// Boxes as LangSmith writes them down (protocol reference, section 2.3).
 #pragma once
 #include <string>
 
@@ -7,7 +7,6 @@
 #include "core/cay.h"
 #include "core/verbs/sandboxes.h"
 #include "model/sandbox.h"
-#include "model/snapshot.h"
 
 namespace cay::api::langsmith {
 
@@ -16,7 +15,6 @@ namespace cay::api::langsmith {
 std::string_view status_text(const Sandbox& sandbox);
 codec::json::value status_message(const Sandbox& sandbox);
 codec::json::object box_json(const Sandbox& sandbox, const std::string& base);
-codec::json::object snapshot_json(const SnapshotInfo& snapshot);
 
 struct CreateBox {
   SandboxSpec spec;
@@ -27,6 +25,7 @@ struct CreateBox {
 Result<CreateBox> read_create_box(codec::Fields& fields, const Limits& maximum);
 Result<SandboxPatch> read_patch_box(codec::Fields& fields, const Limits& maximum);
 // {user?, work_dir?, env_vars?}
+codec::json::object run_json(const RunConfig& run);
 void read_run_config(codec::Fields& fields, std::string_view name, RunConfig& run);
 
 // The prefix of this request's path up to and including "sandboxes", with scheme and host.

@@ -10,6 +10,7 @@
 #include "api/langsmith/execute_stream.h"
 #include "api/langsmith/files.h"
 #include "api/langsmith/links.h"
+#include "api/langsmith/snapshots.h"
 #include "api/langsmith/tunnel.h"
 #include "model/ids.h"
 
@@ -147,6 +148,16 @@ class Table {
     router_.add(method, prefix_ + path, answering(cay, bound, std::move(shape)), right);
   }
 
+  using Limited = Task<http::Response> (*)(core::Cay&, Limits, ExchangePtr);
+  void add_limited(const char* method, const char* path, Limited verb) {
+    core::Cay& cay = cay_;
+    const Limits maximum = config_.maximum;
+    const Verb bound = [&cay, maximum, verb](ExchangePtr exchange) {
+      return verb(cay, maximum, std::move(exchange));
+    };
+    router_.add(method, prefix_ + path, answering(cay, bound, control_error), Right::kManage);
+  }
+
   http::Handler passing(Passing what) const {
     if (!config_.forward) return no_upstream;
     return [forward = config_.forward, what](ExchangePtr exchange) {
@@ -209,7 +220,7 @@ class Table {
     plain("POST", "/boxes/{name}/stop", stop_box, Right::kUseOne);
     plain("POST", "/boxes/batch-delete", delete_boxes, Right::kManage);
     plain("GET", "/usage", usage, Right::kRead);
-    router_.add("POST", prefix_ + "/boxes/{name}/snapshot", unbuilt("capturing a snapshot"));
+    add_limited("POST", "/boxes/{name}/snapshot", capture_box);
     const ServiceNames names = config_.names;
     const Verb service = [&cay, names](ExchangePtr exchange) {
       return service_url(cay, names, std::move(exchange));
@@ -227,8 +238,8 @@ class Table {
     plain("GET", "/snapshots", list_snapshots, Right::kRead);
     plain("GET", "/snapshots/{name}", get_snapshot, Right::kRead);
     plain("GET", "/snapshots-by-name/{name}", snapshot_tags, Right::kRead);
-    router_.add("POST", prefix_ + "/snapshots", unbuilt("building a snapshot from an image"));
-    router_.add("DELETE", prefix_ + "/snapshots/{name}", unbuilt("deleting a snapshot"));
+    add_limited("POST", "/snapshots", create_snapshot);
+    plain("DELETE", "/snapshots/{name}", delete_snapshot, Right::kManage);
     router_.add("GET", prefix_ + "/registries", registries, Right::kRead);
     router_.add("*", prefix_ + "/registries", unbuilt("registries"));
     router_.add("*", prefix_ + "/registries/{name}", unbuilt("registries"));
