@@ -26,6 +26,7 @@ ARROWS = {
     "db": "os base",
     "model": "base",
     "policy": "base",
+    "dockerfile": "model base",
     "wire": "base",
     "launcher": "wire os base keeper",  # forks keepers without exec, so it links them
     "keeper": "wire os base",
