@@ -236,4 +236,11 @@ BUGS = (
         "if (inner.kind == Kind::kName) return outer.matches_name(inner.word);",
         "if (inner.kind == Kind::kName) return true;",
     ),
+    (
+        "dockerfile",
+        "dockerfile/ignore.cc",
+        "a rule that begins with a wildcard keeps nothing in an ignored directory",
+        "(literal.starts_with(below) || below.starts_with(literal))",
+        "literal.starts_with(below)",
+    ),
 )

@@ -244,6 +244,34 @@ def policy_rules():
     yield b"\n".join(b"~[a-z0-9-]{1,63}\\.region%d\\.example\\.com" % one for one in range(8))
 
 
+def dockerfile():
+    """Dockerfiles of many forms, some with a .dockerignore and a path behind them."""
+    yield b"FROM python:3.11\nRUN pip install deepagents-cli\n"
+    yield (
+        b"# syntax=docker/dockerfile:1\n# escape=`\nARG V=3.12\nFROM --platform=$BUILDPLATFORM"
+        b" a:${V%.*} AS one\nRUN a && `\n # why\n\n b\nFROM one\nCOPY --from=one --chown=a:b"
+        b' --chmod=755 --link ["x y", "../z"] /w/\nONBUILD RUN x\n'
+    )
+    yield (
+        b"FROM scratch\nENV A=\"b $C\" D=e\\ f G='h'\nENV old style $A\nARG I=${A:-${D:+j}} K\n"
+        b'WORKDIR a/../../b\nUSER $K:0\nLABEL "x"=y\nEXPOSE 80 90-91/udp $P\nSHELL ["b", "-c"]\n'
+        b'CMD ["a", "\\u00e9\\ud83d\\ude00\\n"]\nENTRYPOINT x ${A##*/} ${A#?}\nVOLUME /v\n'
+        b"HEALTHCHECK --interval=1s CMD x\nSTOPSIGNAL 9\nMAINTAINER m\nCMD ['a']\nRUN [1, null]\n"
+    )
+    yield (
+        b"FROM a\nRUN <<EOF\n#!/bin/sh\nEOF\nRUN 3<<-'X' cat <<\"Y\" | sh\n\t1\n\tX\n2\nY\n"
+        b"COPY <<../f <<g /d/\n$A \\$B\n../f\ng\nADD https://x.test/a.tar ../../b c/\nCOPY ../q .\n"
+    )
+    yield (
+        b"FROM a AS b\nRUN --mount=type=cache,target=../c,id=$X,sharing=locked,mode=0755,uid=1 x\n"
+        b"RUN --mount=type=secret,id=k,env=K,required --mount=type=tmpfs,dst=t,size=64mb"
+        b" --mount=from=0,source=../s,target=/t,rw=false y\nCOPY --from=b . .\nFROM 1\n"
+        b"COPY --from=0 a b\n"
+    )
+    yield b"FROM a\nCOPY . /x\n\0*\n!src/**\n!a[b-d^]?/*.txt\n# c\n**/x*\nd/**\n**/l\0src/a/b.txt"
+    yield b"FROM a\0**\n!keep/*.md\n[^a]\\*/..//b\n!**/k\n\0keep/x/y/z.md"
+
+
 def request_path():
     """Paths as they come, and a pattern behind each."""
     for path in (
@@ -766,6 +794,7 @@ ALL = {
         guest_user,
         guest_names,
         policy_rules,
+        dockerfile,
         request_path,
         message_boundaries,
         response_scanner,
