@@ -39,6 +39,7 @@ core::Capabilities NativeCapabilities::now(const wire::Hello& launcher, bool nes
     all.programs = probed_->programs;
     all.network = all.rules = all.vault = probed_->network;
     all.disk_limit = probed_->disk_limit;
+    all.layers = probed_->disk_limit;  // both need the pool of disks
   }
   const auto lacks = [&launcher](core::Capability& one, std::string_view word, const char* lack) {
     auto missing = listed(launcher, word, lack);

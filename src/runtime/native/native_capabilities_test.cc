@@ -69,6 +69,7 @@ TEST(NativeCapabilitiesTest, WhatAProbeMissedCountsForAWhile) {
   EXPECT_EQ(all.programs.missing, "no BTF: boot another kernel");
   EXPECT_TRUE(all.network.available());
   EXPECT_EQ(all.disk_limit.missing, "a plain directory");
+  EXPECT_EQ(all.layers.missing, "a plain directory");  // nothing can be sealed there
   const auto last =
       probed.now(of_this_release(), false, then + NativeCapabilities::kProbeCounts - Millis{1});
   EXPECT_FALSE(last.programs.available());

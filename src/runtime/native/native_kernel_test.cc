@@ -211,6 +211,153 @@ TEST_F(NativeTest, ALayerIsWrittenToTheRootBelowAllMounts) {
   });
 }
 
+// As an import and a push do it: a sandbox writes a layer, which is sealed, booted and read.
+TEST_F(NativeTest, ASealedLayerIsBootedAndReadBack) {
+  const SandboxId builder(new_uuid());
+  const SandboxId box(new_uuid());
+  const SandboxId fork(new_uuid());
+  const LayerId layer(new_uuid());
+  play([&, this]() -> asio::awaitable<void> {
+    core::Layers& layers = *runtime_->layers();
+    auto build = spec(builder);
+    build.builds_layer = true;
+    auto writer = co_await runtime_->boot(build);
+    EXPECT_TRUE(writer) << writer.error().message;
+    if (!writer) co_return;
+    auto file = layer_entry(core::EntryKind::kFile, "etc/made");
+    file.size = 5;
+    const auto emptied = layer_entry(core::EntryKind::kGone, "etc/group");
+    std::vector<core::LayerEvent> events = {file, Bytes("made\n"), emptied};
+    std::unique_ptr<core::LayerSource> source = std::make_unique<PreparedLayer>(std::move(events));
+    auto written = co_await (*writer)->write_layer(std::move(source));
+    EXPECT_TRUE(written) << written.error().message;
+    auto sealed = co_await layers.seal(builder, layer);
+    EXPECT_TRUE(sealed) << sealed.error().message;
+    if (!sealed) co_return;
+    EXPECT_EQ(sealed->below, std::vector<LayerId>{LayerId(RealLauncher::kSnapshot)});
+    auto twice = co_await layers.seal(builder, layer);
+    EXPECT_FALSE(twice);
+    if (!twice) EXPECT_EQ(twice.error().reason, "layer_exists");
+    auto ended = co_await runtime_->destroy(builder);
+    EXPECT_TRUE(ended);
+
+    auto on_it = spec(box);
+    on_it.layer = layer;
+    on_it.mounts = {{.path = "/layer", .layer = layer, .read_only = true}};
+    auto live = co_await runtime_->boot(on_it);
+    EXPECT_TRUE(live) << live.error().message;
+    if (!live) co_return;
+    auto look = co_await run_in(
+        **live, shell("a", "cat /etc/made; test -e /etc/group || echo gone; echo 1 > /root/own"));
+    EXPECT_TRUE(look && look->out == "made\ngone\n");
+    auto read = co_await (*live)->read_layer("/layer");
+    EXPECT_TRUE(read) << read.error().message;
+    std::vector<std::string> seen;
+    while (read) {
+      auto event = co_await (*read)->next();
+      EXPECT_TRUE(event) << event.error().message;
+      if (!event || !*event) break;
+      if (const auto* entry = std::get_if<core::LayerEntry>(&**event))
+        seen.push_back(std::to_string(static_cast<int>(entry->kind)) + " " + entry->path);
+    }
+    // Only its own entries: a directory on the way, the file, and what is gone.
+    EXPECT_EQ(seen, (std::vector<std::string>{"2 ", "2 etc", "6 etc/group", "1 etc/made"}));
+    auto in_use = co_await layers.remove(layer);
+    EXPECT_FALSE(in_use);
+    if (!in_use) EXPECT_EQ(in_use.error().code, Code::kConflict);
+
+    auto copy = spec(fork);
+    copy.layer = layer;
+    copy.disk_of = box;
+    auto forked = co_await runtime_->boot(copy);
+    EXPECT_TRUE(forked) << forked.error().message;
+    if (forked) {
+      auto own = co_await run_in(**forked, shell("a", "cat /root/own /etc/made"));
+      EXPECT_TRUE(own && own->out == "1\nmade\n");
+    }
+    for (const SandboxId& one : {box, fork}) {
+      auto gone = co_await runtime_->destroy(one);
+      EXPECT_TRUE(gone) << gone.error().message;
+    }
+    auto removed = co_await layers.remove(layer);
+    EXPECT_TRUE(removed) << removed.error().message;
+    auto left = co_await layers.list();
+    EXPECT_TRUE(left && left->empty());
+  });
+}
+
+TEST_F(NativeTest, TheLowestLayerIsWrittenToAnEmptyRoot) {
+  const SandboxId builder(new_uuid());
+  const LayerId layer(new_uuid());
+  play([&, this]() -> asio::awaitable<void> {
+    auto build = spec(builder);
+    build.layer = {};
+    build.builds_layer = true;
+    auto writer = co_await runtime_->boot(build);
+    EXPECT_TRUE(writer) << writer.error().message;
+    if (!writer) co_return;
+    auto top = layer_entry(core::EntryKind::kDirectory, "");
+    auto file = layer_entry(core::EntryKind::kFile, "proc/of-the-image");
+    std::vector<core::LayerEvent> events = {top, file};
+    std::unique_ptr<core::LayerSource> source = std::make_unique<PreparedLayer>(std::move(events));
+    auto written = co_await (*writer)->write_layer(std::move(source));
+    EXPECT_TRUE(written) << written.error().message;
+    auto sealed = co_await runtime_->layers()->seal(builder, layer);
+    EXPECT_TRUE(sealed) << sealed.error().message;
+    if (sealed) EXPECT_TRUE(sealed->below.empty());
+    auto ended = co_await runtime_->destroy(builder);
+    EXPECT_TRUE(ended);
+
+    const SandboxId reader(new_uuid());
+    auto with = spec(reader);
+    with.mounts = {{.path = "/layer", .layer = layer, .read_only = true}};
+    auto box = co_await runtime_->boot(with);
+    EXPECT_TRUE(box) << box.error().message;
+    if (!box) co_return;
+    auto read = co_await (*box)->read_layer("/layer");
+    EXPECT_TRUE(read) << read.error().message;
+    std::vector<std::string> paths;
+    while (read) {
+      auto event = co_await (*read)->next();
+      EXPECT_TRUE(event) << event.error().message;
+      if (!event || !*event) break;
+      paths.push_back(std::get<core::LayerEntry>(**event).path);
+    }
+    // Nothing of Cay's is in it.
+    EXPECT_EQ(paths, (std::vector<std::string>{"", "proc", "proc/of-the-image"}));
+    auto gone = co_await runtime_->destroy(reader);
+    EXPECT_TRUE(gone);
+    auto removed = co_await runtime_->layers()->remove(layer);
+    EXPECT_TRUE(removed) << removed.error().message;
+  });
+}
+
+TEST_F(NativeTest, AVolumeOutlivesTheSandboxThatMountedIt) {
+  const VolumeId volume(new_uuid());
+  play([&, this]() -> asio::awaitable<void> {
+    core::Volumes& volumes = *runtime_->volumes();
+    auto made = co_await volumes.make(volume, 16u << 20);
+    EXPECT_TRUE(made) << made.error().message;
+    for (const char* script : {"echo kept > /data/f", "cat /data/f"}) {
+      const SandboxId id(new_uuid());
+      auto with = spec(id);
+      with.mounts = {{.path = "/data", .volume = volume}};
+      auto box = co_await runtime_->boot(with);
+      EXPECT_TRUE(box) << box.error().message;
+      if (!box) co_return;
+      auto seen = co_await run_in(**box, shell("a", script));
+      EXPECT_TRUE(seen && seen->end && seen->end->end.exit_code == 0);
+      if (seen && std::string(script).starts_with("cat")) EXPECT_EQ(seen->out, "kept\n");
+      auto gone = co_await runtime_->destroy(id);
+      EXPECT_TRUE(gone);
+    }
+    auto all = co_await volumes.list();
+    EXPECT_TRUE(all && all->size() == 1 && all->front().first == volume);
+    auto removed = co_await volumes.remove(volume);
+    EXPECT_TRUE(removed) << removed.error().message;
+  });
+}
+
 TEST_F(NativeTest, AKilledKeeperIsADeathAndTheDiskStays) {
   const SandboxId id(new_uuid());
   play([&, this]() -> asio::awaitable<void> {
