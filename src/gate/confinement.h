@@ -1,8 +1,8 @@
 // Confinement: the rights that the serving process of the gate gives up before it reads a byte of a
 // guest's. It keeps the system calls for moving bytes, for resolving names and for writing
-// DATA/gate (outward_confinement.h and confinement.cc list them). It keeps DATA/gate, and may read
-// DATA/rules and the C library's resolver files. It can neither make nor reach UNIX sockets of this
-// host: keeper_dialer.h connects it to keepers.
+// DATA/gate (os/outward_confinement.h and confinement.cc list them). It keeps DATA/gate, and may
+// read DATA/rules and the C library's resolver files. It can neither make nor reach UNIX sockets of
+// this host: keeper_dialer.h connects it to keepers.
 #pragma once
 #include "base/result.h"
 

@@ -2,7 +2,7 @@
 
 #include <cerrno>
 
-#include "gate/outward_confinement.h"
+#include "os/outward_confinement.h"
 
 namespace cay::vault {
 namespace {
@@ -18,12 +18,12 @@ constexpr auto kOwnCalls = std::to_array<os::AllowedCall>({
 #endif
 });
 constinit const auto kFilter =
-    os::compile_allow_list(gate::with_outward_calls(kOwnCalls), SECCOMP_RET_ERRNO | ENOSYS);
+    os::compile_allow_list(os::with_outward_calls(kOwnCalls), SECCOMP_RET_ERRNO | ENOSYS);
 
 }  // namespace
 
 Result<int> confine(int vault_directory) {
-  return gate::confine_outward(kFilter.span(), vault_directory);
+  return os::confine_outward(kFilter.span(), vault_directory);
 }
 
 }  // namespace cay::vault

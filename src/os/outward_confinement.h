@@ -1,6 +1,6 @@
-// The confinement that gate and broker share: both connect outside for guests, resolve names, and
-// write in one directory. It keeps the system calls for that, their directory, and read access to
-// the C library's resolver files.
+// The confinement that gate, broker and the image process share: they connect outside, resolve
+// names, and write in one directory. It keeps the system calls for that, their directory, and read
+// access to the C library's resolver files.
 #pragma once
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -18,7 +18,7 @@
 #include "base/result.h"
 #include "os/syscall_filter.h"
 
-namespace cay::gate {
+namespace cay::os {
 
 inline constexpr std::uint32_t kTypeOfSocket = 0xf;  // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
 static_assert(sizeof(sockaddr_nl) < sizeof(sockaddr_in) &&
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kNameMemory = 0x53564d41;  // PR_SET_VMA, which s
 
 // Everything else is ENOSYS. The process can start no program or process, and trace or signal none.
 // It can mount nothing, listen nowhere, change no owner or mode, and load nothing into the kernel.
-inline constexpr auto kOutwardCalls = std::to_array<os::AllowedCall>({
+inline constexpr auto kOutwardCalls = std::to_array<AllowedCall>({
     // bytes
     {SYS_read},
     {SYS_write},
@@ -124,7 +124,7 @@ inline constexpr auto kOutwardCalls = std::to_array<os::AllowedCall>({
     {SYS_sched_getaffinity},
     {SYS_sched_getparam},
     {SYS_sched_getscheduler},
-    {SYS_prlimit64, {{{0, 0}, os::null_pointer(2)}}},  // reads its own limits, sets none
+    {SYS_prlimit64, {{{0, 0}, null_pointer(2)}}},  // reads its own limits, sets none
     {SYS_prctl, {{{0, PR_SET_NAME}}}},
     {SYS_prctl, {{{0, kNameMemory}}}},
     {SYS_rt_sigaction},
@@ -156,8 +156,8 @@ inline constexpr auto kOutwardCalls = std::to_array<os::AllowedCall>({
 
 // `own` first: the kernel looks through them in this order.
 template <std::size_t N>
-constexpr auto with_outward_calls(const std::array<os::AllowedCall, N>& own) {
-  std::array<os::AllowedCall, N + kOutwardCalls.size()> all{};
+constexpr auto with_outward_calls(const std::array<AllowedCall, N>& own) {
+  std::array<AllowedCall, N + kOutwardCalls.size()> all{};
   std::ranges::copy(kOutwardCalls, std::ranges::copy(own, all.begin()).out);
   return all;
 }
@@ -165,6 +165,6 @@ constexpr auto with_outward_calls(const std::array<os::AllowedCall, N>& own) {
 // For a process with one thread and no_new_privs. It may write in `directory`, read in `readable`
 // (-1: none) and the resolver's files, and make the calls that `calls` allows. Returns Landlock's
 // version, or 0 if the kernel has none: then only the call filter confines it.
-Result<int> confine_outward(os::FilterSpan calls, int directory, int readable = -1);
+Result<int> confine_outward(FilterSpan calls, int directory, int readable = -1);
 
-}  // namespace cay::gate
+}  // namespace cay::os

@@ -1,4 +1,4 @@
-#include "gate/outward_confinement.h"
+#include "os/outward_confinement.h"
 
 #include <climits>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 #include "os/landlock.h"
 
-namespace cay::gate {
+namespace cay::os {
 namespace {
 
 // Directories and not files: a file that is renamed into place is another one, which a rule for the
@@ -33,7 +33,7 @@ std::string directory_of(const char* file) {
 }
 
 Result<void> bound_files(int directory, int readable) {
-  CAY_TRY(os::Landlock rules, os::Landlock::begin());
+  CAY_TRY(Landlock rules, Landlock::begin());
   CAY_CHECK(rules.allow_keeping_files(directory));
   if (readable >= 0) {
     CAY_CHECK(rules.allow_reading(readable));
@@ -55,14 +55,14 @@ Result<void> bound_files(int directory, int readable) {
 
 }  // namespace
 
-Result<int> confine_outward(os::FilterSpan calls, int directory, int readable) {
+Result<int> confine_outward(FilterSpan calls, int directory, int readable) {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  const int abi = os::landlock_abi();
+  const int abi = landlock_abi();
   if (abi > 0) {
     CAY_CHECK(bound_files(directory, readable));
   }
-  CAY_CHECK(os::load_syscall_filter(calls));
+  CAY_CHECK(load_syscall_filter(calls));
   return abi;
 }
 
-}  // namespace cay::gate
+}  // namespace cay::os
