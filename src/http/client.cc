@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <vector>
 
 #include "async/deadline.h"
 #include "http/raw_stream.h"
@@ -368,8 +369,13 @@ class BeastClient final : public Client {
     asio::ip::tcp::resolver resolver(executor_);
     const auto found = co_await resolver.async_resolve(origin_.host, origin_.port, to(error));
     if (error) co_return unreachable(error);
+    const auto allowed = allowed_of(found);
+    if (allowed.empty()) {
+      co_return Error{Code::kPermissionDenied, "special_network",
+                      origin_.host + " is in a special network (loopback, private, link-local)", 0};
+    }
     asio::ip::tcp::socket socket(executor_);
-    co_await asio::async_connect(socket, found, to(error));
+    co_await asio::async_connect(socket, allowed, to(error));
     if (error) co_return unreachable(error);
     socket.set_option(asio::ip::tcp::no_delay(true), error);
     if (socket.remote_endpoint(error).address().is_loopback())
@@ -379,6 +385,17 @@ class BeastClient final : public Client {
         std::make_unique<Connection>(Channel(Transport(std::move(socket)), tls_->context()));
     CAY_CO_CHECK(co_await tls_->handshake(secured->channel, origin_.host));
     co_return std::move(secured);
+  }
+
+  std::vector<asio::ip::tcp::endpoint> allowed_of(
+      const asio::ip::tcp::resolver::results_type& found) const {
+    std::vector<asio::ip::tcp::endpoint> out;
+    for (const auto& one : found) {
+      const auto address = IpAddress::parse(one.endpoint().address().to_string());
+      if (!options_.may_dial || (address && options_.may_dial(*address)))
+        out.push_back(one.endpoint());
+    }
+    return out;
   }
 
   Error unreachable(const ErrorCode& error) const {
@@ -506,7 +523,7 @@ Result<std::unique_ptr<Client>> Client::create(asio::any_io_executor executor,
   CAY_TRY(auto origin, origin_of(options.url));
   std::unique_ptr<Tls> tls;
   if (origin.secure) {
-    CAY_TRY(tls, Tls::create(options.ca_file));
+    CAY_TRY(tls, Tls::create(options.ca_file, options.more_ca_file));
   }
   return std::unique_ptr<Client>(std::make_unique<BeastClient>(
       std::move(executor), std::move(options), std::move(origin), std::move(tls)));

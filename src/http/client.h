@@ -9,6 +9,7 @@
 
 #include "async/bytes.h"
 #include "base/clock.h"
+#include "base/ip_address.h"
 #include "http/exchange.h"
 #include "http/message.h"
 
@@ -21,11 +22,14 @@ struct ClientOptions {
   // "unix:///run/cay/http.sock". A path is put before the target of every request.
   std::string url;
   std::string ca_file;  // https: trust the authorities in this PEM file alone; empty: the system's
-  Headers headers;      // sent with every request; one of the request's own replaces it
-  Millis connect_timeout{5'000};     // name resolution and connect
-  Millis response_timeout{0};        // from the request sent to the answer's head; 0: no limit
-  Millis idle_timeout{30'000};       // how long an unused connection is kept
-  std::size_t max_idle = 8;          // unused connections kept
+  std::string more_ca_file;  // https: trust these as well
+  // Whether an address may be dialled, once a name is resolved. Empty: all may.
+  std::function<bool(const IpAddress&)> may_dial;
+  Headers headers;                // sent with every request; one of the request's own replaces it
+  Millis connect_timeout{5'000};  // name resolution and connect
+  Millis response_timeout{0};     // from the request sent to the answer's head; 0: no limit
+  Millis idle_timeout{30'000};    // how long an unused connection is kept
+  std::size_t max_idle = 8;       // unused connections kept
   std::size_t max_head = 64 * 1024;  // bytes of an answer's head
   Millis ping_interval{30'000};      // of a WebSocket on which nothing moves
 };
@@ -73,7 +77,8 @@ class Client {
   // Sends the request, and returns when the head of the answer has come. Any status is a value.
   //
   // Fails kUnavailable: connect_failed (nobody listens, or the name is unknown), tls_failed, or
-  // tls_untrusted (wrong authority, name or date of the certificate). Fails kUnavailable:
+  // tls_untrusted (wrong authority, name or date of the certificate). Fails kPermissionDenied:
+  // special_network, when may_dial allows no address of the host. Fails kUnavailable:
   // connection_lost, when the request may or may not have been carried out. Fails
   // kDeadlineExceeded: connect_timeout, response_timeout.
   //

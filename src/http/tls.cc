@@ -24,7 +24,8 @@ Error bad_ca_file(const std::string& path, const std::string& why) {
 
 }  // namespace
 
-Result<std::unique_ptr<Tls>> Tls::create(const std::string& ca_file) {
+Result<std::unique_ptr<Tls>> Tls::create(const std::string& ca_file,
+                                         const std::string& more_ca_file) {
   std::unique_ptr<Tls> tls(new Tls());
   asio::ssl::context& context = tls->context_;
   ErrorCode error;
@@ -41,6 +42,10 @@ Result<std::unique_ptr<Tls>> Tls::create(const std::string& ca_file) {
     if (error)
       return bad_ca_file("the system's store",
                          error.message() + " (is ca-certificates installed?)");
+  }
+  if (!more_ca_file.empty()) {
+    context.load_verify_file(more_ca_file, error);
+    if (error) return bad_ca_file(more_ca_file, error.message());
   }
   return tls;
 }

@@ -12,9 +12,11 @@ namespace cay::http {
 
 class Tls {
  public:
-  // Trusts the authorities in `ca_file` (PEM), and no others; empty: those of the system. TLS 1.2
-  // and newer. Fails kInvalidArgument bad_ca_file.
-  static Result<std::unique_ptr<Tls>> create(const std::string& ca_file);
+  // Trusts the authorities in `ca_file` (PEM), and no others; empty: those of the system. It
+  // trusts those in `more_ca_file` as well, if it is given. TLS 1.2 and newer. Fails
+  // kInvalidArgument bad_ca_file.
+  static Result<std::unique_ptr<Tls>> create(const std::string& ca_file,
+                                             const std::string& more_ca_file = "");
 
   asio::ssl::context& context() { return context_; }
 
