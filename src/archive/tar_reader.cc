@@ -31,6 +31,29 @@ TarEntry::Kind TarEntry::kind() const {
 }
 
 bool TarEntry::is_hard_link() const { return archive_entry_hardlink(entry_) != nullptr; }
+bool TarEntry::is_fifo() const { return archive_entry_filetype(entry_) == AE_IFIFO; }
+
+bool TarEntry::is_device() const {
+  const auto type = archive_entry_filetype(entry_);
+  return type == AE_IFCHR || type == AE_IFBLK;
+}
+
+std::string TarEntry::hard_link_target() const {
+  const char* raw = archive_entry_hardlink(entry_);
+  return raw == nullptr ? std::string() : raw;
+}
+
+std::map<std::string, std::string> TarEntry::attributes() const {
+  std::map<std::string, std::string> out;
+  const char* name = nullptr;
+  const void* value = nullptr;
+  std::size_t size = 0;
+  archive_entry_xattr_reset(entry_);
+  while (archive_entry_xattr_next(entry_, &name, &value, &size) == ARCHIVE_OK)
+    out[name] = std::string(static_cast<const char*>(value), size);
+  return out;
+}
+
 bool TarEntry::is_sparse() const { return archive_entry_sparse_count(entry_) != 0; }
 std::int64_t TarEntry::size() const { return archive_entry_size(entry_); }
 std::uint32_t TarEntry::mode() const { return archive_entry_perm(entry_); }

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ class TarEntry {
   std::optional<std::string> name() const;
   Kind kind() const;
   bool is_hard_link() const;
+  bool is_fifo() const;
+  bool is_device() const;      // of characters or blocks
   bool is_sparse() const;      // its header lists holes
   std::int64_t size() const;   // as the header has it, so it may be negative
   std::uint32_t mode() const;  // the permissions alone, with the setuid, setgid and sticky bits
@@ -38,6 +41,8 @@ class TarEntry {
   std::int64_t mtime_seconds() const;
   std::int64_t mtime_nanoseconds() const;
   std::string link_target() const;  // of a symbolic link; "" if it has none
+  std::string hard_link_target() const;
+  std::map<std::string, std::string> attributes() const;  // extended ones, by name
   // A file that the archive names as left out (codec/left_out.h). nullopt: a usual entry.
   std::optional<std::string> left_out() const;
 

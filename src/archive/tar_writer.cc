@@ -91,7 +91,7 @@ Result<void> TarWriter::add(const TarHeader& header) {
   const std::unique_ptr<::archive_entry, EntryFree> entry(archive_entry_new());
   if (!entry) throw std::bad_alloc();
   archive_entry_copy_pathname(entry.get(), header.name.c_str());
-  archive_entry_set_filetype(entry.get(), type_of(header.kind));
+  archive_entry_set_filetype(entry.get(), header.is_fifo ? AE_IFIFO : type_of(header.kind));
   archive_entry_set_perm(entry.get(), header.mode);
   archive_entry_set_size(entry.get(), static_cast<la_int64_t>(header.size));
   archive_entry_set_uid(entry.get(), header.uid);
@@ -100,6 +100,9 @@ Result<void> TarWriter::add(const TarHeader& header) {
                           static_cast<long>(header.mtime_nanoseconds));
   if (header.kind == TarEntry::Kind::kSymlink)
     archive_entry_copy_symlink(entry.get(), header.link_target.c_str());
+  if (!header.hard_link.empty()) archive_entry_copy_hardlink(entry.get(), header.hard_link.c_str());
+  for (const auto& [name, value] : header.attributes)
+    archive_entry_xattr_add_entry(entry.get(), name.c_str(), value.data(), value.size());
   if (!header.left_out.empty())
     archive_entry_xattr_add_entry(entry.get(), codec::kLeftOutAttribute, header.left_out.data(),
                                   header.left_out.size());

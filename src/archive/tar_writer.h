@@ -2,6 +2,7 @@
 // The format is pax restricted: ustar, with pax headers for long names, links and numbers.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ struct TarHeader {
   std::int64_t mtime_nanoseconds = 0;
   std::string link_target{};  // of a symbolic link
   std::string left_out{};     // a path that the archive leaves out (codec/left_out.h)
+  std::string hard_link{};    // to an earlier name; then it is no file of its own
+  bool is_fifo = false;       // instead of `kind`
+  std::map<std::string, std::string> attributes{};  // extended ones
 };
 
 class TarWriter {
