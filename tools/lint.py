@@ -37,7 +37,8 @@ ARROWS = {
     # The client of a keeper anywhere. It sees no launcher and no file of this host.
     "runtime/keeper": "core wire os model async base",  # os: random bytes for the HELLO
     "runtime/native": "runtime/keeper core wire os model async base",
-    "image": "core http model os async base",
+    # wire: it is a process of its own. archive, codec: it reads layers and manifests.
+    "image": "archive codec wire core http model os async base",
     "gate": "wire core http model os async base policy",  # wire: keepers lend it sockets, the daemon reads what it decided
     "vault": "gate wire core codec http model os async base",  # gate: who may be reached, and how it is dialled
     "store": "core db model base",

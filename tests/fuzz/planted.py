@@ -111,6 +111,20 @@ BUGS = (
         'if (part == ".." && out.empty()) return unsafe(',
     ),
     (
+        "image_layer",
+        "image/layer_reader.cc",
+        "a whiteout may be of the directory above",
+        'gone.empty() || gone == "." || gone == ".."',
+        "gone.empty()",
+    ),
+    (
+        "image_json",
+        "image/url.cc",
+        "a blank passes in an address",
+        "return c > ' ' && c < 0x7f",
+        "return c >= ' ' && c < 0x7f",
+    ),
+    (
         "unpack",
         "client/tar_unpack.cc",
         "a setuid bit is kept",

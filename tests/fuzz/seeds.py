@@ -1,5 +1,6 @@
 """The first inputs of every fuzz target."""
 import base64
+import gzip
 import io
 import json
 import struct
@@ -690,6 +691,39 @@ def tar():
     yield from (bytes([first]) + one for one in archives() for first in (0, 0x40, 0xFF))
 
 
+def image_layer():
+    """The first byte: how the bytes are cut."""
+    for name in (".wh.gone", "d/.wh..wh..opq", ".wh..wh.plnk/1", "a/.wh."):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            archive.addfile(tarfile.TarInfo(name))
+        yield b"\xff" + out.getvalue()[:1536]
+    for one in archives():
+        yield b"\xff" + one
+        yield b"\xff" + gzip.compress(one, mtime=0)
+
+
+def image_json():
+    """The first byte: which of the decoders."""
+    digest = "sha256:" + "a" * 64
+    blob = {"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "size": 1, "digest": digest}
+    entry = {**blob, "platform": {"os": "linux", "architecture": "amd64", "variant": "v8"}}
+    for made in (
+        {"schemaVersion": 2, "config": blob, "layers": [blob, blob]},
+        {"schemaVersion": 2, "manifests": [entry]},
+    ):
+        yield b"\0" + json.dumps(made).encode()
+    config = {"User": "a", "WorkingDir": "/w", "Env": ["A=b"], "Entrypoint": ["a"], "Cmd": ["b"]}
+    config |= {"Labels": {"a": "b"}, "ExposedPorts": {"80/tcp": {}}}
+    yield b"\1" + json.dumps({"config": config, "rootfs": {"diff_ids": [digest]}}).encode()
+    for name in ("python:3.12", "localhost:5000/a/b@" + digest, "[::1]:5000/x", "a.example/b:c"):
+        yield b"\2" + name.encode()
+    yield b'\3Bearer realm="https://a/b",service="c", scope="repository:a/b:pull"'
+    yield b'\3Basic realm="a \\"b"'
+    for url in ("https://a.example:8443/b?c=d#e", "http://[::1]:5000/"):
+        yield b"\4" + url.encode()
+
+
 def unpack():
     yield from (b"\xff" + one for one in archives())
 
@@ -781,6 +815,8 @@ ALL = {
         yamux,
         tar,
         unpack,
+        image_layer,
+        image_json,
         multipart,
         json_,
         text,

@@ -1,0 +1,16 @@
+// Challenge: what a registry's WWW-Authenticate header demands (RFC 7235, and the distribution
+// project's token protocol).
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace cay::image {
+
+struct Challenge {
+  enum class Scheme { kNone, kBasic, kBearer } scheme = Scheme::kNone;  // kNone: another, or broken
+  std::string realm{}, service{}, scope{};
+};
+
+Challenge parse_challenge(std::string_view header);
+
+}  // namespace cay::image
