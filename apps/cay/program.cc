@@ -14,6 +14,7 @@
 #include "config.h"
 #include "data_dir.h"
 #include "gate_command.h"
+#include "images_command.h"
 #include "install_command.h"
 #include "keys_command.h"
 #include "launcher_command.h"
@@ -96,6 +97,7 @@ int run_program(int argc, char** argv, const MoreRuntimes& more) {
        [&more](int count, char** words) { return serve_command(count, words, more); }},
       {"launcher", "the privileged side, for a daemon of your own", cay::app::launcher_command},
       {"gate", "the way out of sandboxes", cay::app::gate_command},
+      {"images", "fetches container images", cay::app::images_command},
       {"broker", "keeps the key to secrets", cay::app::broker_command},
       {"backup", "everything of a data directory in one file", cay::app::backup_command},
       {"restore", "a backup into a new data directory", cay::app::restore_command},

@@ -15,6 +15,7 @@
 
 #include "broker_process.h"
 #include "gate_process.h"
+#include "images_process.h"
 #include "launcher_process.h"
 #include "os/cgroup_layout.h"
 #include "os/cgroup_procs.h"
@@ -175,6 +176,7 @@ Result<void> purge(const std::string& wanted) {
   auto stopped = stop_launcher(data);
   if (!stopped && stopped.error().code != Code::kNotFound) return std::move(stopped).error();
   CAY_CHECK(stop_role(kGate, data));
+  CAY_CHECK(stop_role(kImages, data));
   CAY_CHECK(stop_role(kBroker, data));
   CAY_CHECK(end_sandboxes(instance));
   // The pool's mount was in the namespace of those that just ended; its loop device went with it.

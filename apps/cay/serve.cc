@@ -38,6 +38,8 @@
 #include "forward.h"
 #include "gate_process.h"
 #include "http/listener.h"
+#include "image/remote_images.h"
+#include "images_process.h"
 #include "launcher_process.h"
 #include "launcher_watch.h"
 #include "os/process.h"
@@ -222,6 +224,8 @@ class Daemon {
                [loop = loop.get_executor(), data = data_.path](SandboxId id) {
                  return runtime::tell_gate(loop, data, std::move(id));
                }),
+        images_(image::remote_images(loop.get_executor(),
+                                     data_.path + "/" + kImages.directory + "/" + kImages.socket)),
         more_(more ? more(loop.get_executor(), data_.path) : std::vector<OwnedRuntime>()),
         core_(core::make_core(loop.get_executor(), runtimes(), *store_, system_clock(),
                               core_config())) {}
@@ -269,6 +273,7 @@ class Daemon {
     core::CoreConfig core = config_.core;
     core.capacity = capacity_of_host(data_.path);
     core.vault = &vault_;
+    core.images = images_.get();
     if (const auto life = os::start_time_of(1); life != 0) core.init_life = std::to_string(life);
     core.warn = [](std::string text) { spdlog::warn("{}", text); };
     return core;
@@ -460,6 +465,7 @@ class Daemon {
   KeysSeen keys_seen_;
   runtime::NativeRuntime runtime_;
   vault::BrokerClient vault_;
+  const std::unique_ptr<core::Images> images_;
   const std::vector<OwnedRuntime> more_;
   std::unique_ptr<core::Cay> core_;
   http::Router router_;
@@ -473,7 +479,7 @@ class Daemon {
 };
 
 struct Watchers {
-  UniqueFd launcher, broker, gate;
+  UniqueFd launcher, broker, gate, images;
 };
 
 Result<DataDir> prepare(const Config& config, Watchers& watch) {
@@ -516,6 +522,10 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   }
   if (role_is_ours(kGate, data.path, user)) {
     CAY_TRY(watch.gate, watch_gate({gate_settings(config.network, data.path), gate, user.gid}));
+  }
+  if (role_is_ours(kImages, data.path, user)) {
+    CAY_TRY(const DaemonUser images, images_user_of(data.path));
+    CAY_TRY(watch.images, watch_images({image_settings(data.path, user.uid), images, user.gid}));
   }
   os::raise_descriptor_limit();  // each client and each keeper takes a descriptor: as many as we
                                  // may have
@@ -592,6 +602,9 @@ int serve(const Config& given, const MoreRuntimes& more) {
        "a gate that dies from now on is not started again, and nothing gets out of sandboxes then");
   mind(watchers.broker, kBroker.watcher,
        "a broker that dies from now on is not started again, and no secret can be used or changed "
+       "then");
+  mind(watchers.images, kImages.watcher,
+       "an image process that dies from now on is not started again, and no image can be pulled "
        "then");
   loop.run();
   return daemon.exit_code();

@@ -1,0 +1,76 @@
+#include "images_process.h"
+
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "os/file.h"
+#include "role_guardian.h"
+#include "role_process.h"
+#include "role_watch.h"
+#include "wire/tlv.h"
+
+namespace cay::app {
+namespace {
+
+constexpr mode_t kImagesMode = 02750;  // what is made in it is the daemon's group's
+
+std::string images_identity(const image::Settings& settings) {
+  return std::string(CAY_VERSION) + "\n" + wire::encode(settings);
+}
+
+}  // namespace
+
+image::Settings image_settings(const std::string& data, uid_t daemon) {
+  image::Settings out;
+  out.data = data;
+  out.daemon = daemon;
+  if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file == '/')
+    out.authorities = file;
+  return out;
+}
+
+Result<DaemonUser> images_user_of(const std::string& data) {
+  if (auto owner = role_owner(kImages, data)) return *std::move(owner);
+  return role_user(kImages, "");
+}
+
+Error become_images(const ImagesOptions& options, image::Life life) {
+  const auto go = [&]() -> Result<void> {
+    CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
+    CAY_TRY(const UniqueFd directory,
+            os::ensure_dir(data.get(), kImages.directory, options.user.uid, options.daemon_gid,
+                           kImagesMode));
+    CAY_TRY(const UniqueFd settings,
+            settings_file("cay-images-settings", wire::encode(options.settings)));
+    return exec_role({"cay", "images", "--data", options.settings.data, "--serve",
+                      life == image::Life::kAlways ? "always" : "while-needed"},
+                     {settings.get(), directory.get()}, options.user);
+  };
+  return go().error();
+}
+
+int run_images_guardian(image::Life life) {
+  begin_guardian(kImages, 027);
+  const UniqueFd lock = lock_role(kImages);
+  if (!lock) return refuse_to_serve(kImages, "another one serves this data directory");
+  const auto bytes = take_settings();
+  const auto settings = bytes ? wire::decode<image::Settings>(*bytes) : std::nullopt;
+  if (!settings) return refuse_to_serve(kImages, "its settings cannot be read");
+  tell_identity(lock, images_identity(*settings));
+  ::fcntl(kRoleDirectory, F_SETFD, FD_CLOEXEC);
+  return stand_guard(kImages, {.serve = [&](UniqueFd) {
+                       return image::run_images({*settings, kRoleDirectory, life});
+                     }});
+}
+
+Result<UniqueFd> watch_images(const ImagesOptions& options) {
+  return watch_role(
+      {.role = kImages,
+       .data = options.settings.data,
+       .identity = images_identity(options.settings),
+       .become = [&options] { return become_images(options, image::Life::kWhileNeeded); }});
+}
+
+}  // namespace cay::app

@@ -1,0 +1,46 @@
+// The image process: who it runs as, how it is started, and that a daemon has one, as the gate's
+// (gate_process.h). It holds its settings and the directory DATA/images.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "image/image_process.h"
+#include "role.h"
+
+namespace cay::app {
+
+// The daemon's group may read its lock, and so its identity.
+inline constexpr Role kImages{.word = "images",
+                              .directory = "images",
+                              .user = "cay-images",
+                              .uid = 0x70000004 /* beside the broker's */,
+                              .socket = image::kSocket,
+                              .lock_mode = 0640,
+                              .worker = "cay-images-w",
+                              .watcher = "cay-watch-imgs"};
+
+struct ImagesOptions {
+  image::Settings settings;  // its data directory and the daemon's uid included
+  DaemonUser user;           // who it becomes
+  gid_t daemon_gid = 0;      // may connect
+};
+
+// Returns the settings for a data directory. SSL_CERT_FILE names authorities besides the system's.
+image::Settings image_settings(const std::string& data, uid_t daemon);
+
+// Returns its user. For a data directory in use it is the owner of DATA/images, else role_user().
+Result<DaemonUser> images_user_of(const std::string& data);
+
+// Replaces this process by the image process. Returns only an error.
+Error become_images(const ImagesOptions& options, image::Life life);
+
+// Keeps one alive in the process that become_images() made. Returns the exit code.
+int run_images_guardian(image::Life life);
+
+// role_watch.h.
+Result<UniqueFd> watch_images(const ImagesOptions& options);
+
+}  // namespace cay::app
