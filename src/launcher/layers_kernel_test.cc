@@ -217,6 +217,20 @@ TEST_F(LayersTest, ProgramsInsideReplaceTheNamesThatCayGives) {
   EXPECT_NE(hosts.find(" second\n"), std::string::npos) << hosts;
 }
 
+// As images have them: a link to a place that is not there, and no file at all.
+TEST_F(LayersTest, LinksAndGapsOfALayerGiveWayToTheNames) {
+  const std::string from = test_uuid(1), above = test_uuid(2), layer = layer_uuid(1);
+  ASSERT_EQ(create(request_for(from)), "created");
+  EXPECT_NE(run(from, {"link", "../run/nowhere", "/etc/hostname"}).find("linked=ok"),
+            std::string::npos);
+  EXPECT_NE(run(from, {"unlink", "/etc/hosts"}).find("unlinked=ok"), std::string::npos);
+  EXPECT_EQ(get(from, "/etc/hostname"), "got=!No such file or directory") << "control";
+  ASSERT_EQ(seal(from, layer), "sealed");
+  ASSERT_EQ(create(on(above, layer)), "created");
+  EXPECT_EQ(get(above, "/etc/hostname"), "got=box\n");
+  EXPECT_NE(get(above, "/etc/hosts").find(" box\n"), std::string::npos);
+}
+
 // To cp, diff and the dynamic loader, files of one device and one number are one file.
 TEST_F(LayersTest, FilesOfDifferentLayersAreDifferentFiles) {
   std::string below = kSnapshot;

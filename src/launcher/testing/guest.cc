@@ -287,6 +287,11 @@ int main(int argc, char** argv) {
     say("got", slurp(argv[2]));
     return 0;
   }
+  if (verb == "link") {
+    ::unlink(argv[3]);
+    say_call("linked", ::symlink(argv[2], argv[3]) == 0);
+    return 0;
+  }
   if (verb == "unlink") {
     say_call("unlinked", ::unlink(argv[2]) == 0);
     return 0;
