@@ -136,7 +136,8 @@ Task<void> Core::prepare_snapshots(std::function<void(std::string)> progress) {
 
 // Once the sandboxes are known, which need their layers.
 Task<void> Core::open_snapshots() {
-  CAY_CO_CHECK(snapshots_.erase_old_defaults(prepared_));
+  CAY_CO_CHECK(layers_.load());
+  CAY_CO_CHECK(snapshots_.retire_old_defaults(prepared_));
   auto opening = layers_.open();
   auto opened = co_await std::move(opening);
   co_return opened;

@@ -17,9 +17,14 @@ Result<Layers*> LayerTree::layers() const {
                0};
 }
 
-Task<void> LayerTree::open() {
-  CAY_CO_TRY(auto kept, registry_->store().snapshots().layers());
+Result<void> LayerTree::load() {
+  CAY_TRY(auto kept, registry_->store().snapshots().layers());
   for (auto& row : kept) rows_[row.id] = std::move(row);
+  return {};
+}
+
+// The list leaves out the trees of the host, which the runtime prepared.
+Task<void> LayerTree::open() {
   const auto role = layers();
   if (!role) co_return Result<void>();
   auto listing = (*role)->list();
@@ -34,6 +39,15 @@ Task<void> LayerTree::open() {
     if (!one.below.empty()) row.below = one.below.front();
     row.bytes = one.bytes;
     rows_.try_emplace(one.id, std::move(row));
+  }
+  CAY_CO_TRY(const auto all, registry_->store().snapshots().all());
+  for (const SnapshotInfo& one : all) {
+    if (one.origin != kFromHost || one.runtime != runtimes_.first().name) continue;
+    whole.insert(one.layer);
+    LayerRow row;
+    row.id = one.layer;
+    row.bytes = one.used_bytes;
+    rows_.try_emplace(one.layer, std::move(row));
   }
   CAY_CO_CHECK(fail_broken(whole));
   collect();
@@ -65,9 +79,7 @@ Result<void> LayerTree::fail_broken(const std::set<LayerId>& whole) {
   }
   std::vector<LayerId> gone;
   for (const auto& [id, row] : rows_) {
-    const bool is_hosts = std::ranges::any_of(
-        all, [&](const SnapshotInfo& one) { return one.origin == kFromHost && one.layer == id; });
-    if (!whole.contains(id) && !is_hosts) gone.push_back(id);
+    if (!whole.contains(id)) gone.push_back(id);
   }
   for (const LayerId& id : gone) {
     CAY_CHECK(registry_->store().snapshots().erase_layer(id));
@@ -116,7 +128,9 @@ Result<std::set<LayerId>> LayerTree::needed() const {
     for (LayerId& id : stack(top)) out.insert(std::move(id));
   };
   CAY_TRY(const auto all, registry_->store().snapshots().all());
-  for (const SnapshotInfo& one : all) add(one.layer);
+  for (const SnapshotInfo& one : all) {
+    if (one.status != kSnapshotDeleting) add(one.layer);
+  }
   for (const auto& entry : registry_->entries()) add(layer_of(entry->row));
   for (const auto& [id, count] : state_->held) add(id);
   return out;
@@ -151,7 +165,10 @@ Task<void> LayerTree::collect_job() {
       CAY_CO_TRY(Layers* const role, layers());
       auto removing = role->remove(row.id);
       const auto removed = co_await std::move(removing);
-      if (removed) continue;
+      if (removed) {
+        CAY_CO_CHECK(erase_retired(row.id));
+        continue;
+      }
       kept.insert(row.id);
       rows_.try_emplace(row.id, row);
       if (removed.error().reason != "layer_in_use")
@@ -159,6 +176,20 @@ Task<void> LayerTree::collect_job() {
     }
   }
   co_return Result<void>();
+}
+
+bool LayerTree::carries_another(const LayerId& id) const {
+  return std::ranges::any_of(rows_, [&](const auto& one) { return one.second.below == id; });
+}
+
+// The row of a snapshot of the host goes after its tree: nobody else knows of the tree.
+Result<void> LayerTree::erase_retired(const LayerId& gone) {
+  CAY_TRY(const auto all, registry_->store().snapshots().all());
+  for (const SnapshotInfo& one : all) {
+    if (one.layer != gone || one.status != kSnapshotDeleting) continue;
+    CAY_CHECK(registry_->store().snapshots().erase(one.id));
+  }
+  return {};
 }
 
 void LayerTree::measure(std::vector<SnapshotInfo>& all) const {

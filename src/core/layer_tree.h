@@ -28,6 +28,8 @@ class LayerTree {
   // Fails kUnsupported (no_layers): the host's disks cannot be sealed.
   Result<Layers*> layers() const;
 
+  // Reads the rows, before open().
+  Result<void> load();
   // At start, after the sandboxes are known. Fails the snapshots whose layers are gone, and begins
   // to remove layers that nobody needs. Fails if the store or the runtime cannot be read.
   Task<void> open();
@@ -35,7 +37,7 @@ class LayerTree {
   // Returns the layer of this content, for images: LayerRow::chain.
   std::optional<LayerId> with_content(const std::string& chain) const;
   Result<void> put(LayerRow row);
-  bool has(const LayerId& id) const { return rows_.contains(id); }
+  bool carries_another(const LayerId& id) const;
   // The top one first. Layers without a row, as those of a runtime without layers, end it.
   std::vector<LayerId> stack(const LayerId& top) const;
   std::uint64_t bytes_of(const LayerId& top) const;  // of the whole stack
@@ -52,6 +54,7 @@ class LayerTree {
   Task<void> collect_job();
   Result<std::set<LayerId>> needed() const;
   Result<void> fail_broken(const std::set<LayerId>& whole);
+  Result<void> erase_retired(const LayerId& gone);
 
   std::shared_ptr<Registry> registry_;
   const Runtimes& runtimes_;

@@ -358,17 +358,19 @@ Task<SnapshotInfo> SnapshotVerbs::ensure_image(Principal who, std::string refere
   co_return import->row;
 }
 
-Result<void> SnapshotVerbs::erase_old_defaults(const std::vector<SnapshotId>& current) {
+Result<void> SnapshotVerbs::retire_old_defaults(const std::vector<SnapshotId>& current) {
   if (!layers_.layers()) return {};
-  CAY_TRY(const auto all, registry_->store().snapshots().all());
-  for (const SnapshotInfo& row : all) {
+  CAY_TRY(auto all, registry_->store().snapshots().all());
+  for (SnapshotInfo& row : all) {
     const bool stays =
         row.origin != kFromHost || std::ranges::find(current, row.id) != current.end();
     const bool is_used = std::ranges::any_of(registry_->entries(), [&](const auto& entry) {
       return entry->row.snapshot_id == row.id || layer_of(entry->row) == row.layer;
     });
-    if (stays || is_used || row.runtime != kNativeRuntime) continue;
-    CAY_CHECK(registry_->store().snapshots().erase(row.id));
+    if (stays || is_used || layers_.carries_another(row.layer) || row.runtime != kNativeRuntime)
+      continue;
+    row.status = kSnapshotDeleting;
+    CAY_CHECK(registry_->store().snapshots().put(row));
   }
   return {};
 }

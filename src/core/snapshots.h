@@ -28,8 +28,8 @@ class SnapshotVerbs : public Snapshots {
 
   // Sets the snapshot that `default` means. The newest of that name may be of earlier settings.
   void use_default(SnapshotId id) { default_ = std::move(id); }
-  // Erases rows of the host that no sandbox was made from, but for `current`.
-  Result<void> erase_old_defaults(const std::vector<SnapshotId>& current);
+  // Begins to delete the host's snapshots that nothing stands on, but for `current`.
+  Result<void> retire_old_defaults(const std::vector<SnapshotId>& current);
 
   Task<std::vector<SnapshotInfo>> list(Principal who) override;
   Task<SnapshotInfo> get(Principal who, std::string ref) override;

@@ -69,6 +69,25 @@ TEST_F(SnapshotsTest, ADaemonThatEndsInTheMiddleLeavesNobodyHeld) {
   EXPECT_EQ(store.meta.at("held_still"), "");
 }
 
+TEST_F(SnapshotsTest, ACaptureOfADefaultOutlivesTheDefaultAndTheDaemon) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("box"));
+  const auto got = capture("box", {.name = "mine"});
+  ASSERT_TRUE(run(core->sandboxes().remove(alice, "box")));
+  runtime.default_snapshot.id = SnapshotId(new_uuid());
+  for (int start = 0; start < 2; ++start) {
+    ASSERT_TRUE(open());
+    drain();
+    EXPECT_EQ(get("mine")->status, kSnapshotReady) << get("mine")->status_message;
+  }
+  EXPECT_TRUE(runtime.fake_layers.removals.empty());
+  ASSERT_TRUE(run(core->snapshots().remove(alice, "mine")));
+  ASSERT_TRUE(open());
+  drain();
+  EXPECT_EQ(store.snapshot_rows.size(), 1U);
+  EXPECT_EQ(store.layer_rows.size(), 1U);
+}
+
 TEST_F(SnapshotsTest, ATagMovesOnlyToWhatIsReady) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(create("box"));
