@@ -14,7 +14,11 @@
 namespace cay::app {
 namespace {
 
-constexpr mode_t kImagesMode = 02750;  // what is made in it is the daemon's group's
+// Files that are made in it are the daemon's group's. A unit's RestrictSUIDSGID= would refuse the
+// bit where it is not needed.
+mode_t images_mode(const ImagesOptions& options) {
+  return options.user.gid == options.daemon_gid ? 0750 : 02750;
+}
 
 std::string images_identity(const image::Settings& settings) {
   return std::string(CAY_VERSION) + "\n" + wire::encode(settings);
@@ -41,7 +45,7 @@ Error become_images(const ImagesOptions& options, image::Life life) {
     CAY_TRY(const UniqueFd data, os::open_dir(AT_FDCWD, options.settings.data));
     CAY_TRY(const UniqueFd directory,
             os::ensure_dir(data.get(), kImages.directory, options.user.uid, options.daemon_gid,
-                           kImagesMode));
+                           images_mode(options)));
     CAY_TRY(const UniqueFd settings,
             settings_file("cay-images-settings", wire::encode(options.settings)));
     return exec_role({"cay", "images", "--data", options.settings.data, "--serve",
