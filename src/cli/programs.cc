@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kPage = 1000;
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
-constexpr auto kRetryFor = std::chrono::seconds(60);  // a daemon that restarts
+constexpr auto kRecordRetryFor = std::chrono::seconds(60);  // a daemon that restarts
 
 std::string event_text(const sdk::ProgramEvent& event) {
   if (event.kind == "lost" && event.lost == 0)
@@ -48,7 +48,7 @@ std::string line_of(const sdk::ProgramEvent& event) {
 
 // A daemon that restarts loses nothing: the record is its keeper's.
 sdk::ProgramPage patient_page(const sdk::Sandbox& box, std::uint64_t offset) {
-  const auto give_up = std::chrono::steady_clock::now() + kRetryFor;
+  const auto give_up = std::chrono::steady_clock::now() + kRecordRetryFor;
   for (;;) {
     try {
       return box.programs(offset, kPage);

@@ -11,14 +11,14 @@ IgnoreList list(std::string_view text) {
   return out ? *std::move(out) : IgnoreList();
 }
 
-struct Case {
+struct IgnoreCase {
   std::string_view rules, path;
   bool ignored;
 };
 
 // The behaviour of moby's patternmatcher, case by case.
 TEST(IgnoreTest, PatternsMatchAsDockersDo) {
-  for (const auto& [rules, path, ignored] : std::initializer_list<Case>{
+  for (const auto& [rules, path, ignored] : std::initializer_list<IgnoreCase>{
            {"*", "file", true},
            {"*.go", "file.go", true},
            {"*.go", "dir/file.go", false},

@@ -81,12 +81,12 @@ struct Brief {
   std::string operator()(const Ignored& ignored) const { return "ignored " + ignored.keyword; }
 };
 
-struct Case {
+struct ParseCase {
   std::string_view text, expected;
 };
 
 TEST(ParseTest, FormsThatRealDockerfilesHave) {
-  for (const auto& [text, expected] : std::initializer_list<Case>{
+  for (const auto& [text, expected] : std::initializer_list<ParseCase>{
            {"RUN apt-get update", "RUN shell|apt-get update"},
            {"run apt-get update", "RUN shell|apt-get update"},
            {"  RUN\tls   -l  ", "RUN shell|ls   -l"},
@@ -174,7 +174,7 @@ TEST(ParseTest, FormsThatRealDockerfilesHave) {
 }
 
 TEST(ParseTest, ErrorsHaveTheirLineAndNameTheThing) {
-  for (const auto& [text, expected] : std::initializer_list<Case>{
+  for (const auto& [text, expected] : std::initializer_list<ParseCase>{
            {"\n\nFOO x", "line 4: there is no instruction FOO"},
            {"RUN", "line 2: RUN needs a command"},
            {"RUN []", "line 2: RUN needs a command"},
