@@ -9,10 +9,10 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "async/event.h"
-#include "async/piped.h"
 #include "async/until_set.h"
 #include "model/ids.h"
 #include "server/key_rule.h"
+#include "server/routed_exchange.h"
 
 namespace cay::server {
 namespace {
@@ -21,8 +21,6 @@ constexpr std::size_t kMaxRequestId = 64;
 constexpr const char* kKeyRemoved = "the API key was removed, or its time is over";
 constexpr std::uint32_t kSecondsAtOnce = 2;
 constexpr std::size_t kMostToldApart = 4096;
-constexpr std::uint64_t kLongAnswer = 1
-                                      << 20;  // what is shorter is in the sockets' buffers at once
 constexpr int kTooManyRequests = 429;
 constexpr const char* kTooOften = "too_many_requests";
 constexpr const char* kServiceHost = "(service host)";  // instead of a pattern
@@ -83,161 +81,10 @@ Error too_little(const Principal& who, Right right) {
                0};
 }
 
-// The exchange as its handler sees it: with the caller and the route's parameters.
-class RoutedExchange final : public http::Exchange {
- public:
-  using Allowance = std::function<Result<void>(const http::Caller&)>;
-  // Returns the answer that replaces a refusal of a stranger who had too many. A stranger is a
-  // caller that neither a key nor a link has let in.
-  using Instead = std::function<std::optional<http::Response>(const http::Response&)>;
-
-  RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id,
-                 std::optional<http::RequestHead> seen, Allowance allowance)
-      : inner_(std::move(inner)),
-        request_id_(std::move(request_id)),
-        seen_(std::move(seen)),
-        allowance_(std::move(allowance)) {}
-
-  // By its key: what it is refused from here on is no stranger's.
-  void know() { known_ = true; }
-  void set_caller(Principal principal, std::map<std::string, std::string> params) {
-    principal_ = std::move(principal);
-    params_ = std::move(params);
-  }
-
-  const http::RequestHead& head() const override { return seen_ ? *seen_ : inner_->head(); }
-  const Principal& principal() const override { return principal_; }
-  const std::map<std::string, std::string>& params() const override { return params_; }
-  Result<void> let_in(http::Caller caller) override {
-    CAY_CHECK(allowance_(caller));
-    CAY_CHECK(inner_->let_in(caller));
-    known_ = true;
-    if (caller.kind == http::Caller::Kind::kLink) {
-      link_ = caller.id.substr(caller.id.find('/') + 1);
-      let_act();
-    }
-    return {};
-  }
-  asio::awaitable<bool> break_off(std::string why) override {
-    note_end("broken off here: " + why);
-    return inner_->break_off(std::move(why));
-  }
-  std::string how_it_ended() const override {
-    return noted_.empty() ? inner_->how_it_ended() : noted_;
-  }
-  void note_end(std::string how) override {
-    if (noted_.empty()) noted_ = std::move(how);
-  }
-  void note_subject(std::string what) override { subject_ = std::move(what); }
-  // Called when it becomes what lasts, or before it may change something, and at most once.
-  void on_begin(std::function<void()> told) { on_begin_ = std::move(told); }
-  void on_refusal(Instead instead) { instead_ = std::move(instead); }
-  bool begun() const { return begun_; }
-  bool lasts() const { return lasts_; }
-  // From here on the handler may act for the caller that was let in. Its work counts as done, even
-  // if the daemon is killed in between.
-  void let_act() {
-    if (may_change(head().method)) tell_begin();
-  }
-  Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
-  std::unique_ptr<ByteSource> body() override { return inner_->body(); }
-  asio::awaitable<void> respond(http::Response response) override {
-    if (!known_ && instead_ && response.status >= 400 && response.status != kTooManyRequests) {
-      if (auto instead = instead_(response)) {
-        note_reason(kTooOften);
-        response = std::move(*instead);
-      }
-    }
-    say(response.status);
-    sign(response.headers);
-    return inner_->respond(std::move(response));
-  }
-  asio::awaitable<void> respond_stream(int status, http::Headers headers,
-                                       std::optional<std::uint64_t> length,
-                                       std::unique_ptr<ByteSource> bytes) override {
-    say(status);
-    sign(headers);
-    const bool endless = headers.get("Content-Type").value_or("").starts_with("text/event-stream");
-    // A service's answers, passed on as they come, are no downloads of ours: how long they are is
-    // its own affair.
-    const bool passed_on =
-        !link_.empty() && dynamic_cast<const PipedSource*>(bytes.get()) != nullptr;
-    const bool is_long =
-        head().method != "HEAD" && !passed_on && (!length || *length >= kLongAnswer);
-    if (endless || is_long) begin();
-    return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
-  }
-  // A refused upgrade leaves the answer to the handler.
-  Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
-    upgrading_ = true;
-    auto socket = co_await inner_->upgrade(max_message);
-    upgrading_ = false;
-    if (socket) become();
-    co_return socket;
-  }
-  Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override {
-    upgrading_ = true;
-    auto stream = co_await inner_->upgrade_raw(std::move(headers));
-    upgrading_ = false;
-    if (stream) become();
-    co_return stream;
-  }
-  // If the handler was cancelled during an upgrade, the client may have its answer already.
-  void conclude() {
-    if (std::exchange(upgrading_, false) && status_ == 0) become();
-  }
-  int status() const { return status_; }
-  const std::string& link() const { return link_; }
-  const std::string& subject() const { return subject_; }
-  const std::string& reason() const { return reason_; }
-  void note_reason(const std::string& reason) {
-    if (status_ == 0) reason_ = reason;
-  }
-
- private:
-  static constexpr int kUpgraded = 101;
-  // A service of a sandbox names its requests itself.
-  void sign(http::Headers& headers) const {
-    headers.set(headers.get("X-Request-Id") ? "X-Cay-Request-Id" : "X-Request-Id", request_id_);
-  }
-  void become() {
-    status_ = kUpgraded;
-    begin();
-  }
-  void begin() {
-    lasts_ = true;
-    tell_begin();
-  }
-  void tell_begin() {
-    begun_ = true;
-    if (const auto told = std::exchange(on_begin_, nullptr)) told();
-  }
-  // Only the first answer was sent.
-  void say(int status) {
-    if (status_ == 0) status_ = status;
-  }
-  std::shared_ptr<http::Exchange> inner_;
-  std::string request_id_;
-  std::optional<http::RequestHead>
-      seen_;  // the head as its sender has it, where a proxy stands in between
-  Principal principal_;
-  std::map<std::string, std::string> params_;
-  Allowance allowance_;
-  Instead instead_;
-  bool known_ = false;  // a key or a link let it in
-  std::string link_;
-  std::string subject_;
-  std::string reason_;  // of a refusal before the handler
-  std::string noted_;   // how it ended
-  std::function<void()> on_begin_;
-  bool upgrading_ = false, lasts_ = false, begun_ = false;
-  int status_ = 0;
-};
-
-std::string end_of(const RoutedExchange& exchange, bool cancelled) {
+std::string end_of(RoutedExchange& exchange, bool cancelled) {
   if (std::string how = exchange.how_it_ended(); !how.empty()) return how;
   if (cancelled) return "the client left, or the daemon ended";
-  return exchange.status() == 0 ? "no answer was sent" : "it came to its end";
+  return exchange.course().status() == 0 ? "no answer was sent" : "it came to its end";
 }
 
 class Dispatcher {
@@ -264,41 +111,43 @@ class Dispatcher {
     auto routed = std::make_shared<RoutedExchange>(
         std::move(exchange), record.request_id, std::move(seen),
         [this](const http::Caller& caller) { return allowance(caller); });
+    RequestCourse& course = routed->course();
     routed->on_refusal([this, &record, exchange = routed.get()](const http::Response& refusal) {
-      return instead_of(refusal, record.peer, exchange->head());
+      auto instead = instead_of(refusal, record.peer, exchange->head());
+      if (instead) exchange->course().note_reason(kTooOften);
+      return instead;
     });
-    routed->on_begin([this, &record, exchange = routed.get()] {
-      record.begin_is_written = tell_begin(record, *exchange);
-    });
+    course.on_begin(
+        [this, &record, &course] { record.begin_is_written = tell_begin(record, course); });
     std::exception_ptr failure;
     try {
       co_await route(routed, record);
     } catch (...) {
       failure = std::current_exception();
     }
-    routed->on_begin(nullptr);  // it may outlive the record
+    course.on_begin(nullptr);  // it may outlive the record
     routed->on_refusal(nullptr);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     record.milliseconds = took.count();
-    record.status = routed->status();
-    record.link = routed->link();
-    record.subject = routed->subject();
-    record.reason = routed->reason();
+    record.status = course.status();
+    record.link = course.link();
+    record.subject = course.subject();
+    record.reason = course.reason();
     record.failed = failure != nullptr && !is_cancellation(failure);
-    if (routed->begun()) record.part = AccessRecord::Part::kEnd;
-    if (routed->lasts() || record.status == 0)
+    if (course.begun()) record.part = AccessRecord::Part::kEnd;
+    if (course.lasts() || record.status == 0)
       record.ended = end_of(*routed, failure != nullptr && !record.failed);
     if (config_.log) config_.log(record);
     if (failure) std::rethrow_exception(failure);
   }
 
  private:
-  bool tell_begin(const AccessRecord& record, const RoutedExchange& exchange) const {
+  bool tell_begin(const AccessRecord& record, const RequestCourse& course) const {
     if (!config_.begun) return false;
     AccessRecord now = record;
     now.part = AccessRecord::Part::kBegin;
-    now.status = exchange.status();
-    now.link = exchange.link();
+    now.status = course.status();
+    now.link = course.link();
     return config_.begun(now);
   }
 
@@ -312,6 +161,7 @@ class Dispatcher {
   // others at its address.
   std::optional<http::Response> instead_of(const http::Response& refusal, const std::string& peer,
                                            const http::RequestHead& head) {
+    if (refusal.status == kTooManyRequests) return std::nullopt;
     if (strangers_.take(network_of_peer(peer))) return std::nullopt;
     const Error error = too_many("without a key or a link that is good, your address was used",
                                  config_.strangers_per_second);
@@ -335,7 +185,7 @@ class Dispatcher {
   }
 
   asio::awaitable<void> refuse(std::shared_ptr<RoutedExchange> exchange, int status, Error error) {
-    exchange->note_reason(error.reason);
+    exchange->course().note_reason(error.reason);
     auto response = router_.shape(exchange->head(), status, error);
     if (status == 401) {
       response.headers.set("WWW-Authenticate",
@@ -476,12 +326,12 @@ class Dispatcher {
       failure = std::current_exception();
     }
     exchange->conclude();
-    if (failure && !is_cancellation(failure) && exchange->status() == 0) {
+    if (failure && !is_cancellation(failure) && exchange->course().status() == 0) {
       co_await refuse(exchange, 500,
                       Error{Code::kInternal, "internal",
                             "Cay failed at this request; the daemon's log says more", 0});
     }
-    if (lapsed && lapsed->is_set() && exchange->status() == 0) {
+    if (lapsed && lapsed->is_set() && exchange->course().status() == 0) {
       co_await refuse(exchange, 401, Error{Code::kUnauthenticated, "unknown_key", kKeyRemoved, 0});
     }
     if (failure) std::rethrow_exception(failure);
@@ -500,7 +350,7 @@ class Dispatcher {
     for (const auto& method : allowed) list += (list.empty() ? "" : ", ") + method;
     const Error error{Code::kInvalidArgument, "method_not_allowed",
                       path + " takes " + list + ", not " + head.method, 0};
-    exchange->note_reason(error.reason);
+    exchange->course().note_reason(error.reason);
     auto response = router_.shape(head, 405, error);
     response.headers.set("Allow", list);
     co_await exchange->respond(std::move(response));

@@ -4,6 +4,7 @@
 #include "async/until_set.h"
 #include "core/verbs/links.h"
 #include "http/client.h"
+#include "http/forwarding_exchange.h"
 
 namespace cay::api {
 namespace {
@@ -30,38 +31,24 @@ class Withdrawable final : public ByteSource {
 
 // The exchange as serve_file sees it: the link's maker is the caller, and the answer shows no more
 // than a link may.
-class LinkExchange final : public http::Exchange {
+class LinkExchange final : public http::ForwardingExchange {
  public:
   LinkExchange(ExchangePtr inner, core::OpenLink link)
-      : inner_(std::move(inner)), link_(std::move(link)) {
+      : ForwardingExchange(std::move(inner)), link_(std::move(link)) {
     who_.tenant = link_.link.tenant;
     who_.key_name = link_.link.created_by;
   }
 
-  const http::RequestHead& head() const override { return inner_->head(); }
   const Principal& principal() const override { return who_; }
-  const std::map<std::string, std::string>& params() const override { return inner_->params(); }
-  Result<void> let_in(http::Caller caller) override { return inner_->let_in(std::move(caller)); }
-  asio::awaitable<bool> break_off(std::string why) override {
-    return inner_->break_off(std::move(why));
-  }
-  Task<std::string> read_body(std::size_t limit) override { return inner_->read_body(limit); }
-  std::unique_ptr<ByteSource> body() override { return inner_->body(); }
   asio::awaitable<void> respond(http::Response response) override {
     response.headers = shown(response.headers);
-    return inner_->respond(std::move(response));
+    return ForwardingExchange::respond(std::move(response));
   }
   asio::awaitable<void> respond_stream(int status, http::Headers headers,
                                        std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override {
     auto cuttable = std::make_unique<Withdrawable>(std::move(bytes), link_.ended);
-    return inner_->respond_stream(status, shown(headers), length, std::move(cuttable));
-  }
-  Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override {
-    return inner_->upgrade(max_message);
-  }
-  Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers headers) override {
-    return inner_->upgrade_raw(std::move(headers));
+    return ForwardingExchange::respond_stream(status, shown(headers), length, std::move(cuttable));
   }
 
  private:
@@ -83,7 +70,6 @@ class LinkExchange final : public http::Exchange {
     return out;
   }
 
-  ExchangePtr inner_;
   core::OpenLink link_;
   Principal who_;
 };
