@@ -1,15 +1,15 @@
 """Checks that no class declares more than 20 methods.
 
-It reads headers without a compiler. A method is a statement of a class body that has a name before
-a parenthesis. Operators count. Constructors, destructors, friends, nested types and members that
-hold a function do not.
+It reads headers and sources without a compiler. A method is a statement of a class body that has
+a name before a parenthesis. Operators count. Constructors, destructors, friends, nested types and
+members that hold a function do not.
 """
 
 import re
 
 MOST_METHODS = 20
 # Classes that are still to be split (docs/roadmap.md), with the number that they may not exceed.
-TO_SPLIT = {}
+TO_SPLIT = {("src/keeper/file_layer.cc", "LayerWriter"): 24}
 CLASS = re.compile(
     r"\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?([\w:]+)(?:\s+final)?\s*(?::(?!:)[^{;]*)?\{"
 )
@@ -48,7 +48,7 @@ def is_method(statement, of):
 
 
 def methods_of(text):
-    """Yields (class, number of methods) for the classes that a header defines."""
+    """Yields (class, number of methods) for the classes that a file defines."""
     text = without_comments(text)
     for found in CLASS.finditer(text):
         name = found.group(1).split("::")[-1]
@@ -59,7 +59,8 @@ def check(root):
     """Prints the classes with too many methods, and returns their number."""
     bad = 0
     for folder in ("src", "include", "apps"):
-        for path in sorted((root / folder).rglob("*.h")):
+        files = (p for p in (root / folder).rglob("*") if p.suffix in (".h", ".cc"))
+        for path in sorted(files):
             for name, count in methods_of(path.read_text("utf-8")):
                 where = path.relative_to(root)
                 most = TO_SPLIT.get((str(where), name), MOST_METHODS)
