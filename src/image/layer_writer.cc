@@ -43,7 +43,7 @@ Result<void> LayerWriter::add(const core::LayerEntry& entry) {
     case core::EntryKind::kFile: header.size = entry.size; break;
     case core::EntryKind::kDirectory:
       header.kind = archive::TarEntry::Kind::kDirectory;
-      header.name += '/';
+      header.name = entry.path.empty() ? "./" : entry.path + '/';
       break;
     case core::EntryKind::kSymlink:
       header.kind = archive::TarEntry::Kind::kSymlink;
@@ -52,7 +52,9 @@ Result<void> LayerWriter::add(const core::LayerEntry& entry) {
     case core::EntryKind::kHardLink: header.hard_link = entry.target; break;
     case core::EntryKind::kFifo: header.is_fifo = true; break;
     case core::EntryKind::kGone: header.name = whiteout_of(entry.path); break;
-    case core::EntryKind::kOpaque: header.name = entry.path + "/.wh..wh..opq"; break;
+    case core::EntryKind::kOpaque:
+      header.name = (entry.path.empty() ? "" : entry.path + '/') + ".wh..wh..opq";
+      break;
   }
   CAY_CHECK(tar_->add(header));
   return pass_on();

@@ -142,7 +142,11 @@ wire::LayerEntryMsg message_of(const core::LayerEntry& entry) {
 Result<core::LayerEntry> entry_of(wire::LayerEntryMsg message) {
   constexpr auto kFirst = static_cast<std::uint8_t>(core::EntryKind::kFile);
   constexpr auto kLast = static_cast<std::uint8_t>(core::EntryKind::kOpaque);
-  if (message.kind < kFirst || message.kind > kLast || !is_below_root(message.path))
+  // The root itself has an empty path.
+  const auto kind = static_cast<core::EntryKind>(message.kind);
+  const bool is_root = message.path.empty() &&
+                       (kind == core::EntryKind::kDirectory || kind == core::EntryKind::kOpaque);
+  if (message.kind < kFirst || message.kind > kLast || !(is_root || is_below_root(message.path)))
     return bad_answer("a layer's entry that is none");
   core::LayerEntry out;
   out.kind = static_cast<core::EntryKind>(message.kind);
