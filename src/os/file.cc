@@ -139,6 +139,7 @@ struct Removal {
     for (;;) {
       const std::string here = ".moved-up-" + std::to_string(moved++);
       if (::renameat2(dir, name.c_str(), top, here.c_str(), RENAME_NOREPLACE) == 0) return {};
+      if (errno == ENOENT) return {};  // another removal of the same tree was quicker
       if (errno != EEXIST) return last_error("move up", name);
     }
   }
@@ -149,10 +150,12 @@ struct Removal {
     if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
     if (errno != ENOTEMPTY && errno != EEXIST) return last_error("remove", name);
     if (depth >= kMaxDepth) return move_up(dir, name);
-    CAY_TRY(UniqueFd inner, open_dir(dir, name));
-    CAY_TRY(const std::vector<std::string> names, list_dir(inner.get()));
+    auto inner = open_dir(dir, name);
+    if (!inner && inner.error().os_errno == ENOENT) return {};
+    if (!inner) return std::move(inner).error();
+    CAY_TRY(const std::vector<std::string> names, list_dir(inner->get()));
     for (const std::string& child : names) {
-      CAY_CHECK(remove(inner.get(), child, depth + 1));
+      CAY_CHECK(remove(inner->get(), child, depth + 1));
     }
     if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
       return last_error("remove", name);
@@ -168,11 +171,13 @@ Result<void> remove_tree(int dir, const std::string& name) {
   for (;;) {
     if (::unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
     if (errno != ENOTEMPTY && errno != EEXIST) return last_error("remove", name);
-    CAY_TRY(const UniqueFd top, open_dir(dir, name));
-    CAY_TRY(const std::vector<std::string> names, list_dir(top.get()));
-    Removal removal{top.get()};
+    auto top = open_dir(dir, name);
+    if (!top && top.error().os_errno == ENOENT) return {};
+    if (!top) return std::move(top).error();
+    CAY_TRY(const std::vector<std::string> names, list_dir(top->get()));
+    Removal removal{top->get()};
     for (const std::string& child : names) {
-      CAY_CHECK(removal.remove(top.get(), child, 1));
+      CAY_CHECK(removal.remove(top->get(), child, 1));
     }
   }
 }

@@ -223,7 +223,8 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
         )
         assert made.status_code == 422, made.text
     # The members of a creation. A new member has to be reviewed here. `proxy` names secrets and the
-    # public hosts that they go to, through the broker, which dials what the gate may. `profile`
+    # public hosts that they go to, through the broker, which dials what the gate may. `image` is
+    # fetched by a process outside, which gives the sandbox files alone. `profile`
     # nested makes network namespaces inside its own. They are empty, and exist only if the operator
     # allows it (tests/kernel/test_profiles.py).
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"][
@@ -232,6 +233,7 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
     assert set(takes) == {
         "name",
         "snapshot",
+        "image",
         "labels",
         "limits",
         "user",
@@ -257,6 +259,7 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
 PLACES = {
     "apps/cay/install_command.cc": "the operator's `cay install`: the host's own programs",
     "apps/cay/launcher_process.cc": "the launcher: Cay's own program, on the host by design",
+    "src/cli/docker_config.cc": "the user's own helper for Docker logins, by the CLI outside",
     "src/gate/outward_probe.cc": "tries what must fail",
     "src/keeper/child.cc": "a command: enters all namespaces of its sandbox in one setns(2) before it is made",
     "src/keeper/guest_sockets.cc": "enters user and network namespace in one setns(2), makes sockets, runs nothing",

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from file_daemon import daemon, http  # noqa: F401 (fixtures)
 from harness import SANITIZED, keeper_of, new_daemon, slow, wait_until
 from service_links import (
     PORT,

@@ -111,7 +111,7 @@ def answers_of(http, known):
     ours = [
         path
         for path, verbs in http.get("/api/v1/openapi.json").json()["paths"].items()
-        if "get" in verbs and not path.endswith(("/ws", "/tunnel", "/programs"))
+        if "get" in verbs and not path.endswith(("/ws", "/tunnel", "/programs", "/push"))
     ]
     theirs = [
         f"/v2/sandboxes/{path}"
@@ -125,6 +125,7 @@ def answers_of(http, known):
         )
     ]
     for path in ours + theirs:
+        path = path.replace("/snapshots/{ref}", "/snapshots/default")
         for name, word in known.items():
             path = path.replace("{" + name + "}", word)
         assert "{" not in path, path

@@ -7,6 +7,7 @@ import documented
 import httpx
 import pytest
 from harness import slow, wait_until
+from image_root import root_tar
 
 # Not reached by an HTTP client: the WebSocket routes are exercised in test_output.py and
 # test_tunnels.py.
@@ -21,6 +22,31 @@ ELSEWHERE = {
 
 def test_the_served_document_is_the_committed_one(http):
     assert http.get("/api/v1/openapi.json").json() == documented.DOCUMENT
+
+
+def test_snapshots_are_made_and_removed_by_each_route(http, box):
+    snapshots, ref = "/api/v1/snapshots", f"/api/v1/sandboxes/{box['id']}"
+    captured = http.post(f"{ref}/snapshot", json={"name": "z-captured"}, params={"wait": 60})
+    assert captured.status_code == 201, captured.text
+    assert http.get(f"{snapshots}/z-captured").json()["status"] == "ready"
+    assert http.post(f"{snapshots}/z-captured/tag", json={"tag": "two"}).status_code == 200
+    pushed = http.post(f"{snapshots}/z-captured/push", json={"reference": "127.0.0.1:9/none:1"})
+    assert pushed.status_code == 200, pushed.text
+    assert http.get(f"{snapshots}/z-captured/push").status_code == 200
+    forks = http.post(f"{ref}/fork", json={})
+    assert forks.status_code == 201, forks.text
+    for fork in forks.json().get("items", [forks.json()]):
+        assert http.delete(f"/api/v1/sandboxes/{fork['id']}").status_code == 204
+    assert http.post(f"{ref}/rollback", json={}).status_code == 200
+    pulled = http.post(snapshots, json={"image": "127.0.0.1:9/none:1"})
+    assert pulled.status_code == 201, pulled.text
+    unpacked = http.post(
+        f"{snapshots}/archive", params={"name": "z-unpacked", "wait": 60}, content=root_tar()
+    )
+    assert unpacked.status_code == 201, unpacked.text
+    assert http.delete(f"{snapshots}/default").status_code == 409
+    for made in (captured, pulled, unpacked):
+        assert http.delete(f"{snapshots}/{made.json()['id']}").status_code == 204
 
 
 def test_every_route_was_exercised(daemon, http, box):
@@ -197,6 +223,9 @@ BODIES = {
     "/files/grep": {"path": "/", "text": "x"},
     "/commands/{id}/resize": {"rows": 1, "cols": 1},
     "/batch": {"reads": ["/x"]},
+    "/tag": {"tag": "x"},
+    "/push": {"reference": "x"},
+    "/snapshot": {"name": "x"},
 }
 
 
@@ -508,6 +537,11 @@ WITHOUT_CONFLICT = {
             "/glob",
             "/grep",
             "/links",
+            "/tag",
+            "/push",
+            "/snapshot",
+            "/fork",
+            "/rollback",
         )
     )
     or (path, method)

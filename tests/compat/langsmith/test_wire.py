@@ -114,15 +114,11 @@ def test_statuses_and_envelopes(ls, wired):
         )[0]
         == 501
     )
-    assert (
-        detail(
-            ls.post(
-                "/v2/sandboxes/snapshots",
-                json={"name": "a", "docker_image": "b", "fs_capacity_bytes": 1},
-            )
-        )[0]
-        == 501
-    )
+    snapshots = "/v2/sandboxes/snapshots"
+    image = {"name": "a", "docker_image": "b", "fs_capacity_bytes": 1}
+    assert ls.post(snapshots, json=image).status_code == 422  # a disk of one byte
+    unknown = {**image, "fs_capacity_bytes": 1 << 30, "registry_id": str(uuid.uuid4())}
+    assert ls.post(snapshots, json=unknown).status_code == 422
 
 
 def test_list_rules(ls, wired):
