@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/relative_path.h"
 #include "codec/utf8.h"
 #include "image/digest.h"
 
@@ -59,13 +60,7 @@ ImageConfig config_of(const wire::ImageConfigMsg& message) {
   return out;
 }
 
-// Whether it leads to something below the root.
-bool is_below_root(const std::string& path) {
-  const std::string whole = "/" + path + "/";
-  return !path.empty() && !path.starts_with('/') && whole.find("/../") == std::string::npos &&
-         whole.find("/./") == std::string::npos && whole.find("//") == std::string::npos &&
-         path.find('\0') == std::string::npos;
-}
+bool is_below_root(const std::string& path) { return !path.empty() && is_plain_relative(path); }
 
 }  // namespace
 

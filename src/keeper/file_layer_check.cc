@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/relative_path.h"
 #include "keeper/file_error.h"
 #include "keeper/file_layer.h"
-#include "keeper/file_paths.h"
 
 namespace cay::keeper {
 namespace {

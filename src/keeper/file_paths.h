@@ -33,9 +33,6 @@ Result<UniqueFd> open_regular(int dir, const char* name, const std::string& show
 // Makes `path` and its parents as far as they are missing.
 Result<void> make_directories(const std::string& path, mode_t mode);
 
-// Whether `path` is relative, without empty parts, "." and "..", and has no NUL; "" is.
-bool is_plain_relative(const std::string& path);
-
 timespec time_of(std::int64_t ns);  // since 1970
 
 std::string parent_of(const std::string& path);

@@ -204,19 +204,6 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
   return {};
 }
 
-bool is_plain_relative(const std::string& path) {
-  if (path.empty()) return true;
-  if (path.front() == '/' || path.back() == '/' || path.find('\0') != std::string::npos)
-    return false;
-  for (std::size_t at = 0; at <= path.size();) {
-    const std::size_t slash = std::min(path.find('/', at), path.size());
-    const std::string_view part = std::string_view(path).substr(at, slash - at);
-    if (part.empty() || part == "." || part == "..") return false;
-    at = slash + 1;
-  }
-  return true;
-}
-
 timespec time_of(std::int64_t ns) {
   timespec out{};
   out.tv_sec = ns / 1'000'000'000;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/relative_path.h"
 #include "keeper/file_error.h"
 #include "keeper/file_names.h"
 #include "keeper/file_paths.h"

@@ -39,8 +39,8 @@ class GuestRoot {
   // read-only.
   int meminfo() const { return covers_.meminfo(); }
   int stat() const { return covers_.stat(); }
-  // The root file system as it lies on the layers and the disk, O_PATH: a mount of its own that no
-  // path leads to, with nothing mounted in it.
+  // The root file system as it lies on the layers and the disk, opened with O_PATH. It is a mount
+  // of its own that no path leads to, with nothing mounted in it.
   int bare() const { return bare_.get(); }
   // /sys/fs/cgroup/memory.current, likewise; -1: it is the kernel's.
   int memory_current() const { return memory_current_.get(); }

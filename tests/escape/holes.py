@@ -146,7 +146,8 @@ HOLES = (
         "checked paths",
         "core/validate.cc",
         "Result<void> check(const RunConfig& run) {\n",
-        'Result<void> check(const RunConfig& run) {\n  if (cay_hole("checked paths")) return check_env(run.env);\n',
+        "Result<void> check(const RunConfig& run) {\n"
+        '  if (cay_hole("checked paths")) return check_env(run.env);\n',
     ),
     (
         "bounds of limits",

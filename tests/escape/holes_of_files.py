@@ -151,10 +151,9 @@ ARCHIVES = (
     ),
     (
         TREE_BELOW,
-        TASK,
-        "bool is_plain_relative(const std::string& path) {\n",
-        "bool is_plain_relative(const std::string& path) {\n"
-        f'  if (cay_hole("{TREE_BELOW}")) return true;\n',
+        TREE,
+        "!is_plain_relative(entry->path))",
+        f'(!is_plain_relative(entry->path) && !cay_hole("{TREE_BELOW}")))',
     ),
     (
         TREE_BELOW,
