@@ -11,6 +11,7 @@ using SandboxId = Tagged<struct SandboxIdTag>;    // a UUID, lower case, made by
 using SnapshotId = Tagged<struct SnapshotIdTag>;  // a UUID, lower case, made by Cay
 using LayerId = Tagged<struct LayerIdTag>;        // a UUID, lower case, made by Cay
 using VolumeId = Tagged<struct VolumeIdTag>;      // a UUID, lower case, made by Cay
+using RegistryId = Tagged<struct RegistryIdTag>;  // a UUID, lower case, made by Cay
 using CommandId =
     Tagged<struct CommandIdTag>;  // 1-128 of [A-Za-z0-9._-], from the client or made by Cay
 using TenantId = Tagged<struct TenantIdTag>;

@@ -257,6 +257,25 @@ CREATE TABLE volume (
   UNIQUE (tenant, name)
 ) STRICT, WITHOUT ROWID;
 )sql",
+    // volumes: a JSON array of a sandbox's VolumeMount. used_at: when a build last used a layer.
+    // registry: credentials for registries of images.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN volumes TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE layer ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE registry (
+  id         TEXT PRIMARY KEY,
+  tenant     TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  username   TEXT NOT NULL,
+  password   TEXT NOT NULL,
+  created_by TEXT NOT NULL,
+  updated_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (tenant, name)
+) STRICT, WITHOUT ROWID;
+)sql",
 };
 
 const db::Migrations& history() {

@@ -1,6 +1,7 @@
 // Images: the port to the confined process that fetches and reads container images. Core believes
 // nothing that an image contains. A sandbox writes its entries.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,6 +53,12 @@ struct PushRequest {
   RegistryLogin login{};
   bool special_network = false;
   ImageConfig config{};
+};
+
+// The format that an archive is read as.
+enum class ArchiveKind : std::uint8_t {
+  kAny,   // an OCI layout, a `docker save` archive or a root file system, by its content
+  kRoot,  // a root file system, whatever files it contains
 };
 
 using Told = std::function<void(std::string)>;  // one line for people: how far it is

@@ -73,9 +73,9 @@ struct RuntimeHealth {
   bool broker_serves = true;     // who keeps secrets
 };
 
-class Volumes {
+class VolumeDisks {
  public:
-  virtual ~Volumes() = default;
+  virtual ~VolumeDisks() = default;
   // Makes it, or changes its limit. `bytes` is its limit.
   virtual Task<void> make(VolumeId id, std::uint64_t bytes) = 0;
   virtual Task<void> remove(VolumeId id) = 0;  // idempotent; kConflict (volume_in_use)
@@ -129,8 +129,8 @@ class Runtime {
 
   // Layers that can be made, beside the one of the default snapshot. Null: none can.
   virtual Layers* layers() { return nullptr; }
-  // Volumes: directories that sandboxes mount (BootSpec::mounts). Null: there are none.
-  virtual Volumes* volumes() { return nullptr; }
+  // Directories that sandboxes mount (BootSpec::mounts). Null: there are none.
+  virtual VolumeDisks* volumes() { return nullptr; }
 
   // Another one than before means that the host was restarted: what ran then ended with it.
   virtual std::string host_boot_id() const = 0;

@@ -50,7 +50,7 @@ class FakeLayers : public Layers {
   Used used_;
 };
 
-class FakeVolumes : public Volumes {
+class FakeVolumes : public VolumeDisks {
  public:
   struct Kept {
     std::uint64_t limit = 0;

@@ -71,7 +71,7 @@ class FakeRuntime : public FakeRecords {
   Task<void> set_policy(SandboxId id, std::string policy, std::string rules) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   Layers* layers() override { return has_layers ? &fake_layers : nullptr; }
-  Volumes* volumes() override { return has_layers ? &fake_volumes : nullptr; }
+  VolumeDisks* volumes() override { return has_layers ? &fake_volumes : nullptr; }
   void watch(std::function<void(SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return boot_id; }
   Task<std::vector<Feature>> features() override;

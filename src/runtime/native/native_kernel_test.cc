@@ -335,7 +335,7 @@ TEST_F(NativeTest, TheLowestLayerIsWrittenToAnEmptyRoot) {
 TEST_F(NativeTest, AVolumeOutlivesTheSandboxThatMountedIt) {
   const VolumeId volume(new_uuid());
   play([&, this]() -> asio::awaitable<void> {
-    core::Volumes& volumes = *runtime_->volumes();
+    core::VolumeDisks& volumes = *runtime_->volumes();
     auto made = co_await volumes.make(volume, 16u << 20);
     EXPECT_TRUE(made) << made.error().message;
     for (const char* script : {"echo kept > /data/f", "cat /data/f"}) {

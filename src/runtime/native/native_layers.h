@@ -1,4 +1,4 @@
-// NativeLayers and NativeVolumes: the Layers and Volumes ports on this host. The launcher keeps
+// NativeLayers and NativeVolumes: the Layers and VolumeDisks ports on this host. The launcher keeps
 // both, and its HELLO lists whether it can (wire/launcher_features.h).
 #pragma once
 #include <optional>
@@ -30,7 +30,7 @@ class NativeLayers final : public core::Layers {
   LauncherClient& launcher_;
 };
 
-class NativeVolumes final : public core::Volumes {
+class NativeVolumes final : public core::VolumeDisks {
  public:
   // `launcher` outlives this.
   explicit NativeVolumes(LauncherClient& launcher) : launcher_(launcher) {}

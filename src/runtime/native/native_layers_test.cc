@@ -151,7 +151,7 @@ TEST_F(NativeLayersTest, VolumesAreMadeListedAndRemoved) {
     co_await peer.write(wire::Type::kOk, gone.channel, std::string());
   };
   auto ours = [&]() -> asio::awaitable<void> {
-    core::Volumes& volumes = *runtime.volumes();
+    core::VolumeDisks& volumes = *runtime.volumes();
     auto made = co_await volumes.make(VolumeId(kTopLayer), 1024);
     EXPECT_TRUE(made);
     auto all = co_await volumes.list();

@@ -51,7 +51,7 @@ class NativeRuntime final : public core::Runtime {
   Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) override;
   Task<SnapshotInfo> prepare_default_snapshot(std::function<void(std::string)> progress) override;
   core::Layers* layers() override { return &layers_; }
-  core::Volumes* volumes() override { return &volumes_; }
+  core::VolumeDisks* volumes() override { return &volumes_; }
   void watch(std::function<void(core::SandboxDeath)> on_death) override;
   std::string host_boot_id() const override { return hello_.boot_id; }
   Task<std::vector<core::Feature>> features() override;

@@ -1,0 +1,40 @@
+// BuildRequest: a Dockerfile that is to become a snapshot.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/snapshot_request.h"
+
+namespace cay {
+
+struct BuildRequest {
+  std::string dockerfile;                          // its text
+  std::string target{};                            // a stage by name or number; empty: the last one
+  std::map<std::string, std::string> arguments{};  // --build-arg
+  // RUN --mount=type=secret: values by id. They are in no layer, no key of a layer and no log.
+  std::map<std::string, std::string> secrets{};
+  // The way out of each RUN, as NetworkSpec of a sandbox has it. Empty: as a sandbox that names
+  // none.
+  std::string policy{};
+  std::string rules{};
+  bool no_cache = false;  // builds each layer anew
+  bool pull = false;      // base images are fetched again, also if they are here
+  // Credentials for base images, by registry host.
+  std::map<std::string, RegistryLogin> logins{};
+  std::string platform{};  // empty: this host's, the only one that it builds for
+};
+
+// The log of a build since the daemon started.
+struct BuildLog {
+  SnapshotId snapshot;
+  std::string state;       // SnapshotInfo::status
+  std::uint64_t from = 0;  // offset of the first byte of `text`
+  std::string text{};      // plain lines: steps, notes, and the output of RUN
+  std::uint64_t end = 0;   // offset after the last byte that is there
+  std::string message{};   // why it failed
+};
+
+}  // namespace cay
