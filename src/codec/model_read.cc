@@ -71,7 +71,8 @@ StreamExtent extent_at(const json::object& in, std::string_view name) {
   return out;
 }
 
-// A policy in words, or rules one by one: as rules, "rules" is their policy's name.
+}  // namespace
+
 std::optional<std::string> read_policy(Fields& fields) {
   constexpr std::size_t kMostRules = 1024;  // the core has its own, lower bound
   std::string policy;
@@ -94,8 +95,6 @@ std::optional<std::string> read_policy(Fields& fields) {
   }
   return out;
 }
-
-}  // namespace
 
 Result<CreateRequest> read_create(const json::object& in) {
   CreateRequest out;

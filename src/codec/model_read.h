@@ -19,6 +19,9 @@ struct CreateRequest {
 };
 Result<CreateRequest> read_create(const json::object& in);
 Result<SandboxPatch> read_patch(const json::object& in);
+// "policy": a policy in words, or "rules": rules one by one. As rules, "rules" is their policy's
+// name.
+std::optional<std::string> read_policy(Fields& fields);
 
 struct CommandRequest {
   CommandSpec spec;

@@ -213,11 +213,15 @@ void read_login(Fields& fields, RegistryLogin& login) {
   const json::object* given = fields.object("login");
   if (given == nullptr) return;
   Fields in(*given, fields.path("login"));
-  in.read("username", login.username);
-  in.read("password", login.password);
-  in.read("identity_token", login.identity_token);
+  read_login_members(in, login);
   in.refuse_unknown();
   fields.adopt(in);
+}
+
+void read_login_members(Fields& fields, RegistryLogin& login) {
+  fields.read("username", login.username);
+  fields.read("password", login.password);
+  fields.read("identity_token", login.identity_token);
 }
 
 json::object to_json(const ForkRequest& request) {

@@ -27,6 +27,7 @@ void read_new_snapshot(Fields& fields, NewSnapshot& made);
 // {"username"?, "password"?, "identity_token"?}
 json::object to_json(const RegistryLogin& login);
 void read_login(Fields& fields, RegistryLogin& login);
+void read_login_members(Fields& fields, RegistryLogin& login);  // of the object itself
 // {"names"?, "count"?, "labels"?}
 json::object to_json(const ForkRequest& request);
 void read_fork(Fields& fields, ForkRequest& request);

@@ -16,10 +16,8 @@ struct BuildRequest {
   std::map<std::string, std::string> arguments{};  // --build-arg
   // RUN --mount=type=secret: values by id. They are in no layer, no key of a layer and no log.
   std::map<std::string, std::string> secrets{};
-  // The way out of each RUN, as NetworkSpec of a sandbox has it. Empty: as a sandbox that names
-  // none.
+  // The way out of each RUN, as SandboxSpec::policy. Empty: as a sandbox that names none.
   std::string policy{};
-  std::string rules{};
   bool no_cache = false;  // builds each layer anew
   bool pull = false;      // base images are fetched again, also if they are here
   // Credentials for base images, by registry host.
@@ -31,9 +29,9 @@ struct BuildRequest {
 struct BuildLog {
   SnapshotId snapshot;
   std::string state;       // SnapshotInfo::status
-  std::uint64_t from = 0;  // offset of the first byte of `text`
+  std::uint64_t from = 0;  // offset of the first byte of `text`; what lies before was dropped
   std::string text{};      // plain lines: steps, notes, and the output of RUN
-  std::uint64_t end = 0;   // offset after the last byte that is there
+  std::uint64_t end = 0;   // offset after `text`: where the next answer goes on
   std::string message{};   // why it failed
 };
 
