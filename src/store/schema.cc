@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 15> kSteps = {
+constexpr std::array<const char*, 16> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
