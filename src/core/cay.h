@@ -16,6 +16,7 @@ class Commands;
 class Drain;
 class Events;
 class Files;
+class ImageRegistries;
 class Inspection;
 class Links;
 class Policies;
@@ -26,13 +27,19 @@ class Tunnels;
 class Usage;
 struct Feature;
 
-class Cay {
+// SnapshotFamilies: the families about what sandboxes start from, and where it comes from.
+class SnapshotFamilies {
  public:
-  virtual ~Cay() = default;
+  virtual ~SnapshotFamilies() = default;
+  virtual Snapshots& snapshots() = 0;
+  virtual ImageRegistries& image_registries() = 0;
+};
+
+class Cay : public SnapshotFamilies {
+ public:
   virtual Sandboxes& sandboxes() = 0;
   virtual Inspection& inspection() = 0;
   virtual Policies& policies() = 0;
-  virtual Snapshots& snapshots() = 0;
   virtual Commands& commands() = 0;
   virtual Files& files() = 0;
   virtual Tunnels& tunnels() = 0;

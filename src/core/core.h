@@ -12,6 +12,7 @@
 #include "core/events.h"
 #include "core/files.h"
 #include "core/forks.h"
+#include "core/image_registries.h"
 #include "core/imports.h"
 #include "core/inspection.h"
 #include "core/layer_tree.h"
@@ -40,6 +41,7 @@ class CoreParts : public Cay {
   Inspection& inspection() override { return inspection_; }
   Policies& policies() override { return policies_; }
   Snapshots& snapshots() override { return snapshots_; }
+  ImageRegistries& image_registries() override { return image_registries_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
@@ -81,6 +83,7 @@ class CoreParts : public Cay {
   Captures captures_;
   Pushes pushes_;
   Forks forks_;
+  ImageRegistryVerbs image_registries_;
   SnapshotVerbs snapshots_;
   SandboxVerbs sandboxes_;
   InspectionVerbs inspection_;

@@ -175,6 +175,7 @@ Result<SnapshotInfo> SnapshotVerbs::begin_row(const Principal& who, const NewSna
 Task<SnapshotInfo> SnapshotVerbs::create_from_image(Principal who, NewSnapshot made,
                                                     ImageSource source) {
   CAY_CO_CHECK(imports_.images());
+  CAY_CO_TRY(source, registries_.with_login(who.tenant, std::move(source)));
   const auto named = image_reference_from(source.reference);
   if (!named) {
     co_return invalid("bad_reference",

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/captures.h"
+#include "core/image_registries.h"
 #include "core/imports.h"
 #include "core/layer_tree.h"
 #include "core/pushes.h"
@@ -17,12 +18,14 @@ namespace cay::core {
 class SnapshotVerbs : public Snapshots {
  public:
   SnapshotVerbs(std::shared_ptr<Registry> registry, LayerTree& layers, Imports& imports,
-                Captures& captures, Pushes& pushes, Jobs& jobs, const Defaults& defaults)
+                Captures& captures, Pushes& pushes, const ImageRegistryVerbs& registries,
+                Jobs& jobs, const Defaults& defaults)
       : registry_(std::move(registry)),
         layers_(layers),
         imports_(imports),
         captures_(captures),
         pushes_(pushes),
+        registries_(registries),
         jobs_(jobs),
         defaults_(defaults) {}
 
@@ -67,6 +70,7 @@ class SnapshotVerbs : public Snapshots {
   Imports& imports_;
   Captures& captures_;
   Pushes& pushes_;
+  const ImageRegistryVerbs& registries_;
   Jobs& jobs_;
   const Defaults& defaults_;
   SnapshotId default_{};

@@ -24,6 +24,9 @@ struct ImageSource {
   std::string reference;   // "python:3.12", "localhost:5000/x@sha256:..."
   std::string platform{};  // "linux/amd64"; empty: this host's
   RegistryLogin login{};
+  // Name or id of a registry whose login is used instead. A reference that names no registry is
+  // one of this.
+  std::string registry{};
   bool operator==(const ImageSource&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include "db/database.h"
 #include "store/data_lock.h"
 #include "store/power_cut.h"
+#include "store/registry_table.h"
 #include "store/schema.h"
 #include "store/snapshot_table.h"
 #include "store/sqlite_sandboxes.h"
@@ -21,6 +22,7 @@ class SqliteStore final : public SqliteSandboxes {
 
   core::SnapshotStore& snapshots() override { return snapshots_; }
   core::VolumeStore& volumes() override { return volumes_; }
+  core::ImageRegistryStore& image_registries() override { return registries_; }
 
   Result<std::optional<std::string>> get_meta(const std::string& key) override {
     CAY_TRY(db::Statement row, db().prepare("SELECT value FROM meta WHERE key = ?"));
@@ -44,6 +46,7 @@ class SqliteStore final : public SqliteSandboxes {
  private:
   SnapshotTable snapshots_{db()};
   VolumeTable volumes_{db()};
+  RegistryTable registries_{db()};
 };
 
 // SQLite makes its files with the mode of the database file: it must be private before the first

@@ -8,6 +8,7 @@
 #include "api/langsmith/list_query.h"
 #include "base/wiped_memory.h"
 #include "codec/wiped_json.h"
+#include "core/verbs/image_registries.h"
 #include "core/verbs/sandboxes.h"
 #include "core/verbs/usage.h"
 
@@ -136,6 +137,7 @@ Task<http::Response> delete_boxes(core::Cay& cay, ExchangePtr exchange) {
 
 Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const UsageSummary use, co_await cay.usage().summary(exchange->principal()));
+  CAY_CO_TRY(const auto registries, co_await cay.image_registries().list(exchange->principal()));
   co_return json_answer(200, json::object{{"cpu_limit_millicores", use.cpu_limit_millicores},
                                           {"cpu_used_millicores", use.cpu_used_millicores},
                                           {"memory_limit_bytes", use.memory_limit_bytes},
@@ -147,7 +149,7 @@ Task<http::Response> usage(core::Cay& cay, ExchangePtr exchange) {
                                           {"sandbox_direct_count", use.running + use.stopped},
                                           {"sandbox_pool_replicas_count", 0},
                                           {"snapshots_count", use.snapshots},
-                                          {"registries_count", 0},
+                                          {"registries_count", registries.size()},
                                           {"pools_count", 0},
                                           {"templates_count", 0}});
 }

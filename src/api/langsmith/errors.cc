@@ -58,7 +58,11 @@ std::string_view field_of(std::string_view reason) {
       {"invalid_user", "run_config"},
       {"invalid_workdir", "run_config"},
       {"invalid_ttl", "idle_ttl_seconds"},
-      {"invalid_limits", "vcpus"}};
+      {"invalid_limits", "vcpus"},
+      {"invalid_tag", "tag"},
+      {"registry_mismatch", "docker_image"},
+      {"invalid_registry_url", "url"},
+      {"invalid_registry_login", "username"}};
   for (const auto& [known, field] : kFields) {
     if (known == reason) return field;
   }

@@ -10,6 +10,7 @@
 #include "api/langsmith/execute_stream.h"
 #include "api/langsmith/files.h"
 #include "api/langsmith/links.h"
+#include "api/langsmith/registries.h"
 #include "api/langsmith/snapshots.h"
 #include "api/langsmith/tunnel.h"
 #include "model/ids.h"
@@ -91,18 +92,6 @@ asio::awaitable<void> info(std::function<asio::awaitable<codec::json::object>()>
   }
   auto response = json_answer(200, body);
   co_await exchange->respond(std::move(response));
-}
-
-asio::awaitable<void> registries(ExchangePtr exchange) {
-  auto response =
-      json_answer(200, codec::json::object{{"registries", codec::json::array()}, {"offset", 0}});
-  co_await exchange->respond(std::move(response));
-}
-
-http::Handler unbuilt(std::string what) {
-  return [what = std::move(what)](ExchangePtr exchange) {
-    return exchange->respond(unsupported(what));
-  };
 }
 
 // 401, 404, 405, 500 and the like, before a handler.
@@ -240,9 +229,11 @@ class Table {
     plain("GET", "/snapshots-by-name/{name}", snapshot_tags, Right::kRead);
     add_limited("POST", "/snapshots", create_snapshot);
     plain("DELETE", "/snapshots/{name}", delete_snapshot, Right::kManage);
-    router_.add("GET", prefix_ + "/registries", registries, Right::kRead);
-    router_.add("*", prefix_ + "/registries", unbuilt("registries"));
-    router_.add("*", prefix_ + "/registries/{name}", unbuilt("registries"));
+    plain("POST", "/registries", create_registry, Right::kManage);
+    plain("GET", "/registries", list_registries, Right::kRead);
+    plain("GET", "/registries/{name}", get_registry, Right::kRead);
+    plain("PATCH", "/registries/{name}", patch_registry, Right::kManage);
+    plain("DELETE", "/registries/{name}", delete_registry, Right::kManage);
   }
 
   void add_data_plane() {

@@ -68,8 +68,7 @@ void read_source(codec::Fields& fields, ImageSource& source) {
   if (!fields.read("docker_image", source.reference) || source.reference.empty())
     fields.complain("docker_image", "is needed: an image's reference, such as python:3.12");
   std::string text;
-  if (fields.read("registry_id", text) && !text.empty())
-    fields.complain("registry_id", "registries are not built yet in Cay: leave it out");
+  fields.read("registry_id", source.registry);
   if (fields.read("registry_url", text) && !text.empty())
     source.reference = with_registry(text, source.reference);
   fields.read("registry_username", source.login.username);

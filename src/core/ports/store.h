@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "core/ports/image_registry_store.h"
 #include "core/ports/journal.h"
 #include "core/ports/link_store.h"
 #include "core/ports/secret_store.h"
@@ -34,6 +35,7 @@ class Store : public Journal, public UsageStore, public LinkStore, public Secret
 
   virtual SnapshotStore& snapshots() = 0;
   virtual VolumeStore& volumes() = 0;
+  virtual ImageRegistryStore& image_registries() = 0;
 
   // Small facts: instance id, schema notes.
   virtual Result<std::optional<std::string>> get_meta(const std::string& key) = 0;

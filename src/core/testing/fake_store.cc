@@ -212,6 +212,35 @@ Result<std::vector<Volume>> FakeVolumeStore::all() {
   return out;
 }
 
+Result<void> FakeImageRegistryStore::put(const StoredImageRegistry& registry) {
+  CAY_CHECK(tables_.writable());
+  for (const auto& [id, row] : tables_.registry_rows) {
+    if (id != registry.info.id && row.info.tenant == registry.info.tenant &&
+        row.info.name == registry.info.name) {
+      return Error{Code::kAlreadyExists, "registry_exists",
+                   "a registry named '" + registry.info.name + "' exists: choose another name", 0};
+    }
+  }
+  tables_.registry_rows[registry.info.id] = registry;
+  return {};
+}
+
+Result<void> FakeImageRegistryStore::erase(const RegistryId& id) {
+  CAY_CHECK(tables_.writable());
+  tables_.registry_rows.erase(id);
+  return {};
+}
+
+Result<std::vector<StoredImageRegistry>> FakeImageRegistryStore::of(const TenantId& tenant) {
+  CAY_CHECK(tables_.readable());
+  std::vector<StoredImageRegistry> out;
+  for (const auto& [id, row] : tables_.registry_rows) {
+    if (row.info.tenant == tenant) out.push_back(row);
+  }
+  std::ranges::sort(out, {}, [](const StoredImageRegistry& row) { return row.info.name; });
+  return out;
+}
+
 Result<void> FakeLinkStore::put_link(const Link& link) {
   CAY_CHECK(writable());
   if (!rows.contains(link.sandbox))

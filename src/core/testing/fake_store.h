@@ -36,6 +36,7 @@ class FakeTables : public Store {
   std::map<Tag, SnapshotId> tag_rows;
   std::map<LayerId, LayerRow> layer_rows;
   std::map<VolumeId, Volume> volume_rows;
+  std::map<RegistryId, StoredImageRegistry> registry_rows;
   std::map<std::string, std::string> meta;
 
   Result<void> writable();
@@ -65,6 +66,18 @@ class FakeVolumeStore : public VolumeStore {
   Result<void> put(const Volume& volume) override;
   Result<void> erase(const VolumeId& id) override;
   Result<std::vector<Volume>> all() override;
+
+ private:
+  FakeTables& tables_;
+};
+
+class FakeImageRegistryStore : public ImageRegistryStore {
+ public:
+  explicit FakeImageRegistryStore(FakeTables& tables) : tables_(tables) {}
+
+  Result<void> put(const StoredImageRegistry& registry) override;
+  Result<void> erase(const RegistryId& id) override;
+  Result<std::vector<StoredImageRegistry>> of(const TenantId& tenant) override;
 
  private:
   FakeTables& tables_;
@@ -131,6 +144,7 @@ class FakeStore : public FakeSecretStore {
   Result<std::vector<Sandbox>> all() override;
   SnapshotStore& snapshots() override { return snapshots_; }
   VolumeStore& volumes() override { return volumes_; }
+  ImageRegistryStore& image_registries() override { return registries_; }
   Result<std::optional<std::string>> get_meta(const std::string& key) override;
   Result<void> put_meta(const std::string& key, const std::string& value) override;
   Result<void> check() override { return writable(); }
@@ -141,6 +155,7 @@ class FakeStore : public FakeSecretStore {
 
   FakeSnapshotStore snapshots_{*this};
   FakeVolumeStore volumes_{*this};
+  FakeImageRegistryStore registries_{*this};
 };
 
 }  // namespace cay::core::testing

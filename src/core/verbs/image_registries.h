@@ -14,11 +14,14 @@ namespace cay::core {
 class ImageRegistries {
  public:
   virtual ~ImageRegistries() = default;
-  // Fails kAlreadyExists (registry_exists), kInvalidArgument.
+  // Fails kAlreadyExists (registry_exists), kExhausted (too_many_registries), kInvalidArgument
+  // (invalid_name, invalid_registry_url, invalid_registry_login).
   virtual Task<ImageRegistry> create(Principal who, NewImageRegistry made) = 0;
   virtual Task<std::vector<ImageRegistry>> list(Principal who) = 0;
   // Fails kNotFound (registry_not_found).
   virtual Task<ImageRegistry> get(Principal who, std::string ref) = 0;
+  // A change of the URL to another host needs the password, too: the old one goes nowhere else.
+  // Fails as create() and get().
   virtual Task<ImageRegistry> update(Principal who, std::string ref,
                                      ImageRegistryChange change) = 0;
   virtual Task<void> remove(Principal who, std::string ref) = 0;

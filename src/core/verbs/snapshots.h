@@ -28,7 +28,8 @@ class Snapshots {
   virtual Task<SnapshotInfo> wait(Principal who, SnapshotId id, std::chrono::milliseconds most) = 0;
 
   // Pulls an image. An operator's registry may lie in a special network. Fails kUnsupported
-  // (images_unsupported), kInvalidArgument (bad_reference, invalid_name, invalid_tag).
+  // (images_unsupported), kInvalidArgument (bad_reference, invalid_name, invalid_tag,
+  // registry_mismatch), kNotFound (registry_not_found).
   virtual Task<SnapshotInfo> create_from_image(Principal who, NewSnapshot made,
                                                ImageSource source) = 0;
   // Returns once the archive is read. Fails as create_from_image(), and as the archive's bytes.
