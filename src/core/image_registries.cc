@@ -148,4 +148,14 @@ Result<ImageSource> ImageRegistryVerbs::with_login(const TenantId& tenant,
   return source;
 }
 
+Result<std::optional<RegistryLogin>> ImageRegistryVerbs::login_at(const TenantId& tenant,
+                                                                  const std::string& host) const {
+  CAY_TRY(auto all, kept().of(tenant));
+  const auto found = std::ranges::find_if(
+      all, [&](const StoredImageRegistry& row) { return registry_host(row.info.url) == host; });
+  if (found == all.end()) return std::optional<RegistryLogin>();
+  return std::optional<RegistryLogin>(
+      RegistryLogin{std::move(found->info.username), std::move(found->password), {}});
+}
+
 }  // namespace cay::core

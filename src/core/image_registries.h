@@ -2,6 +2,7 @@
 // passwords stay in the store.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ class ImageRegistryVerbs : public ImageRegistries {
   // Fails kNotFound (registry_not_found), kInvalidArgument (registry_mismatch): the reference names
   // another registry, which gets no password.
   Result<ImageSource> with_login(const TenantId& tenant, ImageSource source) const;
+  // Returns the login that the tenant keeps for a host, as ImageReference::registry names it.
+  Result<std::optional<RegistryLogin>> login_at(const TenantId& tenant,
+                                                const std::string& host) const;
 
  private:
   Result<StoredImageRegistry> find(const TenantId& tenant, const std::string& ref) const;

@@ -81,6 +81,16 @@ TEST_F(ImageRegistriesTest, APullUsesItsLoginForItsHostAlone) {
   EXPECT_EQ(pull("x:1", "hub").login.username, "hubber");
 }
 
+TEST_F(ImageRegistriesTest, ALoginIsFoundByTheHostThatReferencesName) {
+  ASSERT_TRUE(create({"mine", "http://R.test:5000/v2/", "me", "pw"}));
+  const auto& verbs = dynamic_cast<ImageRegistryVerbs&>(core->image_registries());
+  const auto found = verbs.login_at(alice.tenant, "r.test:5000");
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ(**found, (RegistryLogin{"me", "pw", ""}));
+  EXPECT_FALSE(verbs.login_at(alice.tenant, "r.test")->has_value());
+  EXPECT_FALSE(verbs.login_at(bob.tenant, "r.test:5000")->has_value());
+}
+
 TEST_F(ImageRegistriesTest, AnotherUrlNeverGetsTheOldPassword) {
   ASSERT_TRUE(create({"mine", "r.test", "me", "pw"}));
   EXPECT_EQ(update({.url = "evil.test"}).error().reason, "invalid_registry_url");
