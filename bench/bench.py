@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Prints what Cay takes, as medians and p99, with the machine's load. No pass mark.
 
-    bench/bench.py [--count N] [--services] [--json FILE]     needs a running daemon (CAY_URL, CAY_API_KEY)
+    bench/bench.py [--count N] [--services] [--json FILE]     needs a running daemon (CAY_URL,
+    CAY_API_KEY)
 
 Measured through the public API over one kept-alive loopback connection, so HTTP, core, keeper and
 the guest's own exec are all in it. `bare fork+exec` is the same program started by this process.
@@ -83,10 +84,11 @@ def memory_of(pids):
 
 
 def idle_memory(api, count=20):
-    """(KiB of PSS, KiB of kernel memory) for one idle sandbox, as root on the daemon's machine; None elsewhere.
+    """(KiB of PSS, KiB of kernel memory) for one idle sandbox, as root on the daemon's machine;
+    None elsewhere.
 
-    Kernel memory is the growth of unreclaimable slab, stacks and page tables over `count` sandboxes: other
-    work on the machine is in it too."""
+    Kernel memory is the growth of unreclaimable slab, stacks and page tables over `count`
+    sandboxes: other work on the machine is in it too."""
 
     def kernel():
         with open("/proc/meminfo", encoding="ascii") as file:
@@ -127,10 +129,11 @@ print(json.dumps(times))
 
 
 def program_record(api, count):
-    """fork+exec+exit inside: without a record on the host, with one, and beside a sandbox that has one.
+    """fork+exec+exit inside: without a record on the host, with one, and beside a sandbox that has
+    one.
 
-    In turns, so that what else the machine does falls on all; the record's part in the kernel goes 10 s after the
-    last sandbox that has one, so the first turn is by itself."""
+    In turns, so that what else the machine does falls on all; the record's part in the kernel goes
+    10 s after the last sandbox that has one, so the first turn is by itself."""
 
     def spawns(box):
         got = api.json(
@@ -245,7 +248,8 @@ def idle_sandbox(api):
         print("idle sandbox: not measured (run this as root on the daemon's machine)")
         return []
     print(
-        f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory {idle[1]:.0f} KiB"
+        f"{'idle sandbox, user memory (PSS)':<44}     {idle[0]:9.0f} KiB   kernel memory "
+        f"{idle[1]:.0f} KiB"
     )
     return [{"name": "idle sandbox", "unit": "KiB", "pss": idle[0], "kernel": idle[1]}]
 
@@ -260,7 +264,8 @@ def main():
     options = parser.parse_args()
     api, rows = Api(), []
     print(
-        f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{x:.2f}' for x in os.getloadavg())}"
+        f"{platform.release()}, {os.cpu_count()} CPUs, load "
+        f"{' '.join(f'{x:.2f}' for x in os.getloadavg())}"
     )
 
     if not options.services:

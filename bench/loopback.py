@@ -2,7 +2,8 @@
 import socket
 import threading
 
-ADDRESS = "198.18.7.1"  # of a range for benchmarks (RFC 2544); given to the loopback interface while a bench runs
+# An address for benchmarks (RFC 2544), given to the loopback interface while a bench runs.
+ADDRESS = "198.18.7.1"
 
 
 def serve(handle, address=ADDRESS):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Runs bench.py against a daemon of its own and keeps the figures, with the commit they are of.
 
-    bench/measure.py docs/measured/bench [BENCH ARGUMENTS]      writes bench.txt and bench.json there
+    bench/measure.py docs/measured/bench [BENCH ARGUMENTS]      writes bench.txt and bench.json
+    there
 
-Figures that tests/promises.toml promises are held to it: on a host that did little else before, one that is not reached fails.
+Figures that tests/promises.toml promises are held to it: on a host that did little else before, one
+that is not reached fails.
 """
 import json
 import os

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""What the way out costs: creation with policy off and packages in turn, connections, bytes. No pass mark.
+"""What the way out costs: creation with policy off and packages in turn, connections, bytes. No
+pass mark.
 
-    bench/network.py [--count N]     needs a running daemon (CAY_URL, CAY_API_KEY) whose operator lists 198.18.7.1 (network.networks)
+    bench/network.py [--count N]     needs a running daemon (CAY_URL, CAY_API_KEY) whose operator
+    lists 198.18.7.1 (network.networks)
 
-Bytes and connections go to a server of this process on 198.18.7.1, which is added to lo for the time (root).
+Bytes and connections go to a server of this process on 198.18.7.1, which is added to lo for the
+time (root).
 """
 import argparse
 import json
@@ -22,9 +25,11 @@ import json, socket, sys, time
 address, bulk, echo, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 times = []
 for _ in range(200):
-    begun = time.perf_counter(); s = socket.create_connection((address, echo)); s.sendall(b"x"); s.recv(1)
+    begun = time.perf_counter(); s = socket.create_connection((address, echo)); s.sendall(b"x")
+    s.recv(1)
     times.append(time.perf_counter() - begun); s.close()
-s = socket.create_connection((address, bulk)); got = 0; buffer = bytearray(1 << 20); begun = time.perf_counter()
+s = socket.create_connection((address, bulk)); got = 0; buffer = bytearray(1 << 20)
+begun = time.perf_counter()
 while got < size:
     n = s.recv_into(buffer)
     if not n: sys.exit("short")
@@ -57,7 +62,9 @@ def main():
     for policy, times in took.items():
         summary(f"create, policy {policy}", times)
     print(
-        f"the way out adds {(statistics.median(took['packages']) - statistics.median(took['off'])) * 1e3:.3f} ms (medians)"
+        "the way out adds "
+        f"{(statistics.median(took['packages']) - statistics.median(took['off'])) * 1e3:.3f} ms "
+        "(medians)"
     )
     if os.geteuid() != 0:
         sys.exit("bench: the rest needs root, for an address on lo")

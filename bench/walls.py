@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
-"""What containment costs, in one run: bytes and connections through the gate, and the filter of system calls on a build.
+"""What containment costs, in one run: bytes and connections through the gate, and the filter of
+system calls on a build.
 
-    bench/walls.py docs/measured/walls [--rounds N] [--mib N]      root; starts a daemon of its own; writes walls.txt and walls.json there
+    bench/walls.py docs/measured/walls [--rounds N] [--mib N]      root; starts a daemon of its own;
+    writes walls.txt and walls.json there
 
-The gate: the same client inside a sandbox and outside of it, asking one server of this process on 198.18.7.1, in turns. Bytes for each
-core are those that the gate moved for each second of CPU that it took, the kernel's work on its behalf included; so another load
-changes them little. First with the policy `open`; then by rules that name a host, so that each connection has its ClientHello or its
-requests read and judged: `http`, `hello` (a ClientHello, and the first bytes of what the server answers) and `tls` (the whole of it:
-handshake, request, answer; a handshake outside and inside costs the client the same). That goes through whatever stands in between
-four times, so beside it stands what the least relay of all adds to it (splice_relay.cc, outside). The filter: a build (compile, archive, link, and a shell that starts programs) in processes that are as a
-command in a sandbox is, but for the filter in every other one (tests/escape/stand_in.c, which reads that very filter from the
-kernel), in turns; what is compared is the CPU time of both. It runs in a network and mount namespace of its own.
+The gate: the same client inside a sandbox and outside of it, asking one server of this process on
+198.18.7.1, in turns. Bytes for each core are those that the gate moved for each second of CPU that
+it took, the kernel's work on its behalf included; so another load changes them little. First with
+the policy `open`; then by rules that name a host, so that each connection has its ClientHello or
+its requests read and judged: `http`, `hello` (a ClientHello, and the first bytes of what the server
+answers) and `tls` (the whole of it:
+handshake, request, answer; a handshake outside and inside costs the client the same). That goes
+through whatever stands in between four times, so beside it stands what the least relay of all adds
+to it (splice_relay.cc, outside). The filter: a build (compile, archive, link, and a shell that
+starts programs) in processes that are as a command in a sandbox is, but for the filter in every
+other one (tests/escape/stand_in.c, which reads that very filter from the kernel), in turns; what is
+compared is the CPU time of both. It runs in a network and mount namespace of its own.
 """
 import argparse
 import contextlib
@@ -51,11 +57,13 @@ import json, socket, sys, time
 address, bulk, echo, size, count = sys.argv[1], *map(int, sys.argv[2:])
 times = []
 for _ in range(count):
-    begun = time.perf_counter(); s = socket.create_connection((address, echo)); s.sendall(b"x"); s.recv(1)
+    begun = time.perf_counter(); s = socket.create_connection((address, echo)); s.sendall(b"x")
+    s.recv(1)
     times.append(time.perf_counter() - begun); s.close()
 seconds = 0
 if size:
-    s = socket.create_connection((address, bulk)); s.sendall(b"%d\n" % size); got = 0; buffer = bytearray(1 << 20); begun = time.perf_counter()
+    s = socket.create_connection((address, bulk)); s.sendall(b"%d\n" % size); got = 0
+    buffer = bytearray(1 << 20); begun = time.perf_counter()
     while got < size:
         n = s.recv_into(buffer)
         if not n: sys.exit("short")
@@ -87,7 +95,8 @@ NAME = "walls.cay.test"  # /etc/hosts of this namespace has it
 ASKING = r"""
 import json, socket, ssl, sys, time
 how, address, name, port, size, count = sys.argv[1], *sys.argv[2:4], *map(int, sys.argv[4:])
-context = ssl.create_default_context(); context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 if sys.argv[2] != sys.argv[3]: socket.getaddrinfo(name, port)
 if how == "hello":
     said = ssl.MemoryBIO(); client = context.wrap_bio(ssl.MemoryBIO(), said, server_hostname=name)
@@ -111,7 +120,8 @@ def asked(bytes):
     s.close()
 times = []
 for _ in range(count):
-    begun = time.perf_counter(); greeted() if how == "hello" else asked(1); times.append(time.perf_counter() - begun)
+    begun = time.perf_counter(); greeted() if how == "hello" else asked(1)
+    times.append(time.perf_counter() - begun)
 begun = time.perf_counter()
 if size: asked(size)
 print(json.dumps([times, time.perf_counter() - begun if size else 0]))
@@ -200,7 +210,8 @@ def gates_of(daemon):
 
 
 def in_turns(host, box, rounds, size, outside, one, many):
-    """Words of Python's: many connections `outside`; then inside one with `size` bytes, and `many`. Gives the gate's figures, and what outside and that one told, of each turn."""
+    """Words of Python's: many connections `outside`; then inside one with `size` bytes, and `many`.
+    Gives the gate's figures, and what outside and that one told, of each turn."""
     plain, through, told, cpu = [], [], [], 0.0
     for turn in range(rounds + 1):
         direct = json.loads(
@@ -379,7 +390,8 @@ def judged(found):
         reached = value <= limit if how == "at most" else value >= limit
         either = " (the one above is enough)" if what == "share" and by_core else ""
         lines.append(
-            f"aim: {which}, {what} {value:.3f}, {how} {limit}: {'reached' if reached else 'not reached'}{either}"
+            f"aim: {which}, {what} {value:.3f}, {how} {limit}: "
+            f"{'reached' if reached else 'not reached'}{either}"
         )
     return lines
 
@@ -387,29 +399,36 @@ def judged(found):
 def told(found):
     gate, call = found["gate"], found["filter"]
     bulk = {
-        how: f"{one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the gate's ({one['gate_cpu_s']:.2f} s of CPU); "
+        how: f"{one['bytes'] >> 20} MiB, {one['gbit_per_core']:.2f} Gbit/s for each core of the "
+        f"gate's ({one['gate_cpu_s']:.2f} s of CPU); "
         for how, one in found.items()
         if how in ("http", "tls")
     }
     asked = [
         f"by rules that name the host, {how}: {bulk.get(how, '')}a connection with "
-        f"a byte of an answer, {one['connections']} times: plain p50 {one['plain_p50_ms']:.3f} ms, through the gate p50 {one['gate_p50_ms']:.3f} ms; "
+        f"a byte of an answer, {one['connections']} times: plain p50 {one['plain_p50_ms']:.3f} "
+        f"ms, through the gate p50 {one['gate_p50_ms']:.3f} ms; "
         f"p10 {one['plain_p10_ms']:.3f} and {one['gate_p10_ms']:.3f} ms"
         for how, one in found.items()
         if how in ("http", "hello", "tls")
     ]
     relay = found["relay"]
     asked += [
-        f"tls, outside: plain p50 {relay['plain_p50_ms']:.3f} ms, through a bare relay p50 {relay['relay_p50_ms']:.3f} ms: it adds {relay['added_p50_ms']:.3f} ms"
+        f"tls, outside: plain p50 {relay['plain_p50_ms']:.3f} ms, through a bare relay p50 "
+        f"{relay['relay_p50_ms']:.3f} ms: it adds {relay['added_p50_ms']:.3f} ms"
     ]
     return [
-        f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: {gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
+        f"gate, {gate['bytes'] >> 20} MiB in one connection at a time: "
+        f"{gate['gbit_per_core']:.2f} Gbit/s for each core of the gate's "
         f"({gate['gate_cpu_s']:.2f} s of CPU), {gate['share'] * 100:.0f} % of plain loopback",
-        f"connect, one byte and back, {gate['connections']} times: plain p50 {gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms; "
+        f"connect, one byte and back, {gate['connections']} times: plain p50 "
+        f"{gate['plain_p50_ms']:.3f} ms, through the gate p50 {gate['gate_p50_ms']:.3f} ms; "
         f"p10 {gate['plain_p10_ms']:.3f} and {gate['gate_p10_ms']:.3f} ms",
         *asked,
-        f"a build, {call['rounds']} rounds each: CPU with the filter {call['with_s']:.3f} s, without {call['without_s']:.3f} s: "
-        f"{call['overhead'] * 100:+.1f} % (pair by pair {call['overhead_paired'] * 100:+.1f} %; the same against the same {call['noise'] * 100:.1f} %)",
+        f"a build, {call['rounds']} rounds each: CPU with the filter {call['with_s']:.3f} s, "
+        f"without {call['without_s']:.3f} s: "
+        f"{call['overhead'] * 100:+.1f} % (pair by pair {call['overhead_paired'] * 100:+.1f} %; "
+        f"the same against the same {call['noise'] * 100:.1f} %)",
     ]
 
 
@@ -457,7 +476,8 @@ def main():
                 "sh",
                 "-c",
                 f"ip link set lo up && ip address add {ADDRESS}/32 dev lo && "
-                f'grep -v {NAME} /etc/hosts >"$1" && echo {ADDRESS} {NAME} >>"$1" && mount --bind "$1" /etc/hosts && shift && exec "$@"',
+                f'grep -v {NAME} /etc/hosts >"$1" && echo {ADDRESS} {NAME} >>"$1" && mount --bind '
+                '"$1" /etc/hosts && shift && exec "$@"',
                 "sh",
                 hosts,
                 sys.executable,

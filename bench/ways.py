@@ -1,9 +1,11 @@
-"""The ways into a sandbox, each direction: a web service through its link, through `cay tunnel`, and through LangSmith's tunnel.
+"""The ways into a sandbox, each direction: a web service through its link, through `cay tunnel`,
+and through LangSmith's tunnel.
 
-Beside each: the same program asked directly over loopback (the plain copy), and through relays that are as little as a relay
-can be (bench_splice_relay), once and twice, because a link is one process in between and `cay tunnel` is two; and through yamux
-between two programs that do nothing else (bench_yamux_client, bench_yamux_peer): what that protocol leaves here. In turns and in
-short runs, so that what else the machine does falls on all; a share is the median of the runs' own."""
+Beside each: the same program asked directly over loopback (the plain copy), and through relays that
+are as little as a relay can be (bench_splice_relay), once and twice, because a link is one process
+in between and `cay tunnel` is two; and through yamux between two programs that do nothing else
+(bench_yamux_client, bench_yamux_peer): what that protocol leaves here. In turns and in short runs,
+so that what else the machine does falls on all; a share is the median of the runs' own."""
 import http.client
 import importlib.util
 import json
@@ -261,7 +263,8 @@ def services(api, count):
             }
             row["added_p50_ms"] = row["p50"] - rows[0]["p50"] if rows else 0.0
             print(
-                f"{row['name']:<52} p50 {row['p50']:8.3f} ms, added {row['added_p50_ms']:6.3f}   p99 {row['p99']:8.3f} ms   n={row['n']}"
+                f"{row['name']:<52} p50 {row['p50']:8.3f} ms, added {row['added_p50_ms']:6.3f}   "
+                f"p99 {row['p99']:8.3f} ms   n={row['n']}"
             )
             rows.append(row)
         for verb in ("GET", "PUT"):
@@ -279,7 +282,8 @@ def services(api, count):
                     }
                 )
                 print(
-                    f"{rows[-1]['name']:<52} {rate:8.0f} MiB/s, {100 * share:3.0f} % of the plain copy"
+                    f"{rows[-1]['name']:<52} {rate:8.0f} MiB/s, {100 * share:3.0f} % of the plain "
+                    "copy"
                 )
         return rows
     finally:

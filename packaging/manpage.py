@@ -36,7 +36,13 @@ def main():
     for command in dict.fromkeys(commands):
         print(f".SS cay {escaped(command)}\n" + verbatim(help_of(cay, command)), end="")
     print(
-        ".SH FILES\n.TP\n/etc/cay/cay.toml\nsettings of the daemon\n.TP\n/var/lib/cay\nits state and the sandboxes' disks"
+        ".SH FILES\n"
+        ".TP\n"
+        "/etc/cay/cay.toml\n"
+        "settings of the daemon\n"
+        ".TP\n"
+        "/var/lib/cay\n"
+        "its state and the sandboxes' disks"
         "\n.TP\n/run/cay\nlocks of uid ranges, shared by all instances of the host"
     )
     print(".SH SEE ALSO\nThe documents in /usr/share/doc/cay.")

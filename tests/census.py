@@ -1,4 +1,5 @@
-"""Counts what a daemon leaves on the machine: processes, mounts, cgroups, namespaces, loops, files, rows."""
+"""Counts what a daemon leaves on the machine: processes, mounts, cgroups, namespaces, loops, files,
+rows."""
 import contextlib
 import os
 import pathlib
@@ -7,7 +8,8 @@ import subprocess
 
 
 def processes_of(instance):
-    """Pids of this instance's processes: in its cgroups, or its launcher. Other people's come and go meanwhile."""
+    """Pids of this instance's processes: in its cgroups, or its launcher. Other people's come and
+    go meanwhile."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -48,7 +50,8 @@ def _loops(data):
 
 
 def launchers_of(instance):
-    """Pids of this instance's launcher: its mount namespace is where the store is, and what it holds open lives on."""
+    """Pids of this instance's launcher: its mount namespace is where the store is, and what it
+    holds open lives on."""
     found = []
     for pid in processes_of(instance):
         try:
@@ -87,8 +90,9 @@ def disks(data, launchers):
 
 
 def _is_newer(proc, fd, data):
-    """What older builds' launchers do not have, so that a replaced one has more than its predecessor: the gate's directory, and
-    the kernel part that names who was killed for memory (its table alone is frozen)."""
+    """What older builds' launchers do not have, so that a replaced one has more than its
+    predecessor: the gate's directory, and the kernel part that names who was killed for memory (its
+    table alone is frozen)."""
     what = os.readlink(proc / "fd" / fd)
     if what == str(data / "gate"):
         return True
@@ -99,8 +103,9 @@ def _is_newer(proc, fd, data):
 
 
 def _held(launchers, data):
-    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else knows of. The one network namespace that it keeps for all
-    keepers, which an older one has not, is in no count."""
+    """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else
+    knows of. The one network namespace that it keeps for all keepers, which an older one has not,
+    is in no count."""
     total = 0
     for proc in launchers:
         networks = 0

@@ -1,4 +1,5 @@
-"""Chromium: the host's, or the one that `tests/long browser` unpacked, which finds its libraries beside itself."""
+"""Chromium: the host's, or the one that `tests/long browser` unpacked, which finds its libraries
+beside itself."""
 import os
 import pathlib
 import shutil

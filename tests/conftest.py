@@ -91,7 +91,8 @@ def pytest_sessionfinish():
 
 @pytest.fixture(autouse=True)
 def in_time():
-    """No test waits for ever: one that hangs would take all others with it. CAY_TEST_SECONDS=0: as long as it takes."""
+    """No test waits for ever: one that hangs would take all others with it. CAY_TEST_SECONDS=0: as
+    long as it takes."""
     limit = int(os.environ.get("CAY_TEST_SECONDS", "1200"))
 
     def over(*_):

@@ -1,11 +1,13 @@
-"""A small HTTP proxy that takes CONNECT alone, as companies have them: it knows names that the host does not."""
+"""A small HTTP proxy that takes CONNECT alone, as companies have them: it knows names that the host
+does not."""
 import base64
 import socket
 import threading
 
 
 class ConnectProxy:
-    """`names`: where a name leads, as (address, None) or (address, port). Without the right user and password: 407."""
+    """`names`: where a name leads, as (address, None) or (address, port). Without the right user
+    and password: 407."""
 
     def __init__(self, names, user=None):
         self.names, self.asked, self.heads = names, [], []
@@ -37,7 +39,10 @@ class ConnectProxy:
             )
             if self.authorization and fields.get(b"Proxy-Authorization") != self.authorization:
                 client.sendall(
-                    b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 0\r\n\r\n"
+                    b"HTTP/1.1 407 Proxy Authentication Required\r\n"
+                    b"Proxy-Authenticate: Basic realm=x\r\n"
+                    b"Content-Length: 0\r\n"
+                    b"\r\n"
                 )
                 return
             self.asked.append(target.decode())

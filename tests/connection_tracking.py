@@ -1,4 +1,5 @@
-"""Entries of connections that the kernel keeps for a sandbox's network namespace, and the rules that bound them (src/launcher/guest_filter.h).
+"""Entries of connections that the kernel keeps for a sandbox's network namespace, and the rules
+that bound them (src/launcher/guest_filter.h).
 
 Run by itself, in that namespace, it takes those rules away: `python3 connection_tracking.py`."""
 import pathlib

@@ -1,4 +1,5 @@
-"""Fails on any answer of the native API that its OpenAPI document does not describe: route, status, kind, members."""
+"""Fails on any answer of the native API that its OpenAPI document does not describe: route, status,
+kind, members."""
 import json
 import pathlib
 import re

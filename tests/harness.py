@@ -26,7 +26,8 @@ USUAL = ssl.create_default_context()
 
 
 def slow(seconds):
-    """A deadline of a test, as this machine needs it: tests/guest/run sets CAY_SLOW_FACTOR for emulation."""
+    """A deadline of a test, as this machine needs it: tests/guest/run sets CAY_SLOW_FACTOR for
+    emulation."""
     return seconds * float(os.environ.get("CAY_SLOW_FACTOR", "1"))
 
 
@@ -172,7 +173,8 @@ class Daemon:
         return Result(done)
 
     def close(self, keep_log=False):
-        """Ends the daemon with its sandboxes, then the launcher; removes all of it. A sanitizer's finding fails."""
+        """Ends the daemon with its sandboxes, then the launcher; removes all of it. A sanitizer's
+        finding fails."""
         if self.process and self.process.poll() is None:
             with self.http() as http:
                 for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:

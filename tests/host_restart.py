@@ -1,4 +1,5 @@
-"""A restart of the host, or the loss of its power, as the programs see it: no process, no cgroup, another boot id."""
+"""A restart of the host, or the loss of its power, as the programs see it: no process, no cgroup,
+another boot id."""
 import os
 import pathlib
 import signal
@@ -23,7 +24,8 @@ def tops(daemon):
 
 
 def turn_off(daemon, keepers, meanwhile=lambda: None):
-    """Ends everything of the instance, the daemon first. `meanwhile` is called when only the launcher is left."""
+    """Ends everything of the instance, the daemon first. `meanwhile` is called when only the
+    launcher is left."""
     launcher = guardian(daemon)
     daemon.kill()
     for box, keeper in keepers.items():

@@ -1,8 +1,8 @@
 """What tests put into a sandbox to tunnel to: one program, a port for each way to behave.
 
-server.py PORT: PORT echoes and ends when its client does; +1 reads to the end, then answers with the SHA-256 of
-what came; +2 sends a line and ends first; +3 reads nothing; +4 breaks every connection; +5 sends for ever;
-+6 accepts nobody; +7 answers with the address its client has.
+server.py PORT: PORT echoes and ends when its client does; +1 reads to the end, then answers with
+the SHA-256 of what came; +2 sends a line and ends first; +3 reads nothing; +4 breaks every
+connection; +5 sends for ever; +6 accepts nobody; +7 answers with the address its client has.
 """
 import hashlib
 import socket

@@ -1,11 +1,12 @@
 """What tests put into a sandbox to open through its URL: a web application of the standard library.
 
-web.py PORT. GET / a page with absolute links, a WebSocket and an upload; /headers what was asked, as JSON; /bytes?N and
-/chunked?N so many bytes; /events an event, and another once somebody posts to /go; /cookies sets some; /answer?TEXT
-sends TEXT (percent-encoded) as its whole answer; /moved redirects; POST /digest answers with length and SHA-256 of the
-body; POST /early answers before it has read a byte; POST /stall reads nothing for ever; POST /upload keeps a file of a
-form, which GET /uploaded gives; POST /report keeps what the page saw,
-and GET /report gives it; /ws echoes WebSocket messages; /quiet accepts and never answers.
+web.py PORT. GET / a page with absolute links, a WebSocket and an upload; /headers what was asked,
+as JSON; /bytes?N and /chunked?N so many bytes; /events an event, and another once somebody posts to
+/go; /cookies sets some; /answer?TEXT sends TEXT (percent-encoded) as its whole answer; /moved
+redirects; POST /digest answers with length and SHA-256 of the body; POST /early answers before it
+has read a byte; POST /stall reads nothing for ever; POST /upload keeps a file of a form, which GET
+/uploaded gives; POST /report keeps what the page saw, and GET /report gives it; /ws echoes
+WebSocket messages; /quiet accepts and never answers.
 """
 import base64
 import hashlib
@@ -20,7 +21,8 @@ released = threading.Event()
 uploaded = report = b""
 BLOCK = hashlib.sha256(b"block").digest() * 2048  # 64 KiB
 PAGE = """<!doctype html><title>a page</title>
-<a id=link href="http://{host}/headers">absolute</a> <form id=form method=post action="/upload" enctype="multipart/form-data"></form>
+<a id=link href="http://{host}/headers">absolute</a> <form id=form method=post action="/upload" \
+enctype="multipart/form-data"></form>
 <script>
 (async () => {{
   const seen = {{}};

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What a step of tests/long that ran pytest comes to, by its log: a run in which every test was skipped has passed nothing.
+"""What a step of tests/long that ran pytest comes to, by its log: a run in which every test was
+skipped has passed nothing.
 
-Usage: long_verdict.py LOG EXIT-STATUS       Prints "passed ...", "SKIPPED ..." or "FAILED ..." with the numbers."""
+Usage: long_verdict.py LOG EXIT-STATUS       Prints "passed ...", "SKIPPED ..." or "FAILED ..." with
+the numbers."""
 import pathlib
 import re
 import sys

@@ -22,7 +22,10 @@ def commit():
 
 def machine():
     """What it was measured on, and how busy that is."""
-    return f"{platform.release()}, {os.cpu_count()} CPUs, load {' '.join(f'{one:.2f}' for one in os.getloadavg())}"
+    return (
+        f"{platform.release()}, {os.cpu_count()} CPUs, load "
+        f"{' '.join(f'{one:.2f}' for one in os.getloadavg())}"
+    )
 
 
 def head():

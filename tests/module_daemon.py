@@ -1,4 +1,5 @@
-"""A daemon of a test module's own, in place of the session's: what waits in it must not count as what that one holds.
+"""A daemon of a test module's own, in place of the session's: what waits in it must not count as
+what that one holds.
 
     from module_daemon import daemon, http  # noqa: F401 (fixtures)
 """

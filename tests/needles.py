@@ -5,7 +5,8 @@ import pathlib
 
 
 def files_below(*tops, without=("layers",)):
-    """Regular files, without folders and files of those names. DATA/layers, by default: the host's own programs, gigabytes of them."""
+    """Regular files, without folders and files of those names. DATA/layers, by default: the host's
+    own programs, gigabytes of them."""
     for top in tops:
         for where, folders, names in os.walk(top):
             folders[:] = [name for name in folders if name not in without]

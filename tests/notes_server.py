@@ -1,6 +1,7 @@
-"""A service as people write it with the standard library's HTTP server: it keeps connections, reads a body only where it wants one, and
-never says again what stood in a head. POST /notes/ID keeps the body, GET /notes/ID?FROM-TO gives some of it; any other POST is answered
-at once, as unknown; /twice has an answer too many."""
+"""A service as people write it with the standard library's HTTP server: it keeps connections, reads
+a body only where it wants one, and never says again what stood in a head. POST /notes/ID keeps the
+body, GET /notes/ID?FROM-TO gives some of it; any other POST is answered at once, as unknown; /twice
+has an answer too many."""
 import contextlib
 import http.server
 import socket
@@ -10,7 +11,8 @@ UNASKED = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nunasked"
 
 
 class Notes:
-    """`asked`: (method, host, path) of each request that was understood. `connections`: how many there were."""
+    """`asked`: (method, host, path) of each request that was understood. `connections`: how many
+    there were."""
 
     def __init__(self):
         self.asked, self.kept, self.connections = [], {}, 0

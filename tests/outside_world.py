@@ -1,5 +1,6 @@
-"""Servers on addresses of this machine's own loopback that stand for the world outside, with names that only the daemon under
-test knows: it runs in a mount namespace of its own, with a hosts file of the test's."""
+"""Servers on addresses of this machine's own loopback that stand for the world outside, with names
+that only the daemon under test knows: it runs in a mount namespace of its own, with a hosts file of
+the test's."""
 import contextlib
 import fcntl
 import hashlib
@@ -29,7 +30,8 @@ HOSTS = f"""127.0.0.1 localhost loop.gate.test
 EACH = ", ".join(f'"198.18.7.{last}"' for last in (*range(1, 10), 30, 53, 66))
 SETTINGS = f"""[network]
 networks = ["198.18.7.0/24", "fdca:7e57::/32", "{V6}", {EACH}]
-hosts = ["allowed.gate.test", "bulk.gate.test:7001", "bulk.gate.test:7002", "{V4}:7003", "private.gate.test", "loop.gate.test",
+hosts = ["allowed.gate.test", "bulk.gate.test:7001", "bulk.gate.test:7002", "{V4}:7003", \
+"private.gate.test", "loop.gate.test",
          "own.gate.test", "metadata.gate.test"]
 """
 BULK = 1 << 30
@@ -107,14 +109,16 @@ class World:
         return context
 
     def retrying(self):
-        """Of a group that clients send no key for: it asks for another ClientHello (HelloRetryRequest)."""
+        """Of a group that clients send no key for: it asks for another ClientHello
+        (HelloRetryRequest)."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.directory / "cert.pem", self.directory / "key.pem")
         context.set_ecdh_curve("secp384r1")
         return context
 
     def kept(self, stream):
-        """Answers one request after the other, until one says that it is the last (but for `/stays`); `/switch` becomes an echo, where it is asked to."""
+        """Answers one request after the other, until one says that it is the last (but for
+        `/stays`); `/switch` becomes an echo, where it is asked to."""
         rest = b""
         while True:
             while b"\r\n\r\n" not in rest:
@@ -133,8 +137,10 @@ class World:
             rest = rest[int(fields.get(b"content-length", 0)) :]
             if b"upgrade" in fields and b"/switch" in head:
                 stream.sendall(
-                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n"
-                    + rest
+                    b"HTTP/1.1 101 Switching Protocols\r\n"
+                    b"Upgrade: echo\r\n"
+                    b"Connection: Upgrade\r\n"
+                    b"\r\n" + rest
                 )
                 return echo(stream)
             body = b"hello " + fields.get(b"host", b"?")
@@ -203,13 +209,15 @@ class World:
         return self.with_etc("hosts")
 
     def with_etc(self, *names):
-        """Words before `cay serve`: these files of /etc are the test's, for it and all that it starts."""
+        """Words before `cay serve`: these files of /etc are the test's, for it and all that it
+        starts."""
         binds = " && ".join(f"mount --bind {self.directory}/{name} /etc/{name}" for name in names)
         return ["unshare", "-m", "sh", "-c", f'{binds} && exec "$@"', "sh"]
 
     @contextlib.contextmanager
     def nameserver(self):
-        """The socket of one, asked by daemons that are started with_etc("hosts", "resolv.conf"). The test answers, or nobody does."""
+        """The socket of one, asked by daemons that are started with_etc("hosts", "resolv.conf").
+        The test answers, or nobody does."""
         (self.directory / "resolv.conf").write_text(f"nameserver {V4}\n")
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
             made.bind((V4, 53))

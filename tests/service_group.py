@@ -1,4 +1,5 @@
-"""A cgroup of the daemon's own, as a service manager gives one: daemon, watcher and launcher are in it, keepers not."""
+"""A cgroup of the daemon's own, as a service manager gives one: daemon, watcher and launcher are in
+it, keepers not."""
 import pathlib
 
 from harness import wait_until

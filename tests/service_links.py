@@ -1,4 +1,5 @@
-"""A web service in a sandbox, a link to it, and clients of that link: what the tests of services share."""
+"""A web service in a sandbox, a link to it, and clients of that link: what the tests of services
+share."""
 import pathlib
 import socket
 

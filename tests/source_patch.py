@@ -1,8 +1,8 @@
 """Replaces a piece of C++ source, whatever its layout.
 
-The escape suite takes protections out of a copy of the sources, and the fuzz runner puts bugs into one.
-Both name the code that they replace. White space between its tokens does not count, so that a new
-column limit or a reflowed call leaves them alone.
+The escape suite takes protections out of a copy of the sources, and the fuzz runner puts bugs into
+one. Both name the code that they replace. White space between its tokens does not count, so that a
+new column limit or a reflowed call leaves them alone.
 """
 import re
 

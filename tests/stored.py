@@ -1,4 +1,5 @@
-"""Programs of earlier states that are kept in the tree: tests/compat/keepers (launchers), tests/compat/daemons (cay)."""
+"""Programs of earlier states that are kept in the tree: tests/compat/keepers (launchers),
+tests/compat/daemons (cay)."""
 import pathlib
 import shutil
 import subprocess

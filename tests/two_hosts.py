@@ -1,4 +1,5 @@
-"""Two network namespaces joined by a wire: one for the daemon, one for its clients. And a wire that takes its time."""
+"""Two network namespaces joined by a wire: one for the daemon, one for its clients. And a wire that
+takes its time."""
 import contextlib
 import ctypes
 import os
@@ -29,7 +30,8 @@ def _fresh():
 
 
 class Hosts:
-    """`there`: the daemon's namespace. The calling thread, and those it starts, are in the client's."""
+    """`there`: the daemon's namespace. The calling thread, and those it starts, are in the
+    client's."""
 
     def __init__(self, there):
         self.there = there
@@ -78,8 +80,8 @@ def two_hosts():
 
 
 class SlowWire:
-    """Forwards 127.0.0.1:port to `target`; every byte is `delay` seconds under way. Counts the times that the
-    direction changes from answer to question: round trips."""
+    """Forwards 127.0.0.1:port to `target`; every byte is `delay` seconds under way. Counts the
+    times that the direction changes from answer to question: round trips."""
 
     def __init__(self, target, delay):
         self.target, self.delay = target, delay

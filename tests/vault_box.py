@@ -82,7 +82,8 @@ class Box:
         )
 
     def opens(self, program, what):
-        """Begins a program, waits for its line "open", and gives what reads all of its lines so far."""
+        """Begins a program, waits for its line "open", and gives what reads all of its lines so
+        far."""
         command = self.daemon.cli(
             "exec", "-d", self.name, "--", "python3", "-c", program
         ).text.strip()
@@ -97,7 +98,8 @@ class Box:
         """(status, body); the exit code where there is no answer."""
         words = " ".join("'" + word.replace("'", "'\\''") + "'" for word in more)
         got = self.sh(
-            f"curl -sS -m 30 -o /tmp/body -w '%{{http_code}}' {words} '{url}'; code=$?; echo; cat /tmp/body 2>/dev/null; rm -f /tmp/body; exit $code"
+            f"curl -sS -m 30 -o /tmp/body -w '%{{http_code}}' {words} '{url}'; code=$?; echo; cat "
+            "/tmp/body 2>/dev/null; rm -f /tmp/body; exit $code"
         )
         status, _, body = got.text.partition("\n")
         return (
@@ -118,7 +120,8 @@ class Box:
         return json.loads(self.daemon.cli("net", "--json", self.name).text)["items"]
 
     def line(self, when=lambda item: True, **facts):
-        """That has these facts, once `when` is true of it: counts and bytes are written down later than what was decided."""
+        """That has these facts, once `when` is true of it: counts and bytes are written down later
+        than what was decided."""
 
         def find():
             return next(
@@ -165,7 +168,8 @@ def parent_of(pid):
 
 
 def parts(daemon, word):
-    """The processes of this daemon's `cay WORD`: whoever starts one comes before it. By their parents: numbers of processes begin anew at their end."""
+    """The processes of this daemon's `cay WORD`: whoever starts one comes before it. By their
+    parents: numbers of processes begin anew at their end."""
     parents = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -176,7 +180,8 @@ def parts(daemon, word):
 
 
 def both(daemon, word):
-    """Who starts `cay WORD` and who serves. Right after a start or an end there is, for a moment, the first alone."""
+    """Who starts `cay WORD` and who serves. Right after a start or an end there is, for a moment,
+    the first alone."""
     return wait_until(
         lambda: len(found := parts(daemon, word)) == 2 and found, f"both parts of the {word}"
     )

@@ -1,5 +1,6 @@
-"""Servers by TLS that stand for the APIs which sandboxes use with secrets: each knows its key, and tells whether a request had it,
-never what it had. They speak as the OpenAI and the Anthropic API do, as far as their SDKs look; some of them are hostile."""
+"""Servers by TLS that stand for the APIs which sandboxes use with secrets: each knows its key, and
+tells whether a request had it, never what it had. They speak as the OpenAI and the Anthropic API
+do, as far as their SDKs look; some of them are hostile."""
 import base64
 import contextlib
 import fcntl
@@ -37,7 +38,8 @@ ca_file = "{ca}"
 
 
 class VaultWorld(World):
-    """`secret`: what every server wants. `seen`: how requests came (path, host, whether the key was right, and in which header)."""
+    """`secret`: what every server wants. `seen`: how requests came (path, host, whether the key was
+    right, and in which header)."""
 
     def __init__(self, directory, secret):
         super().__init__(directory)
@@ -375,7 +377,8 @@ class Handler(Answering):
         self.wfile.write(b".")
 
     def at_pauses(self, body, how):
-        """Something whole, then the beginning of the secret, and the rest when it is released: as the query's type has it."""
+        """Something whole, then the beginning of the secret, and the rest when it is released: as
+        the query's type has it."""
         kind, secret = self.path.partition("?")[2], self.world.secret.encode()
         whole = {
             "text/event-stream": b"data: one\n\n",
@@ -419,7 +422,14 @@ class Handler(Answering):
 
     def at_smuggle(self, body, how):
         self.wfile.write(
-            b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+            b"HTTP/1.1 200 OK\r\n"
+            b"Content-Length: 3\r\n"
+            b"Transfer-Encoding: chunked\r\n"
+            b"\r\n"
+            b"3\r\n"
+            b"abc\r\n"
+            b"0\r\n"
+            b"\r\n"
         )
         self.close_connection = True
 

@@ -39,8 +39,10 @@ ARROWS = {
     "runtime/native": "runtime/keeper core wire os model async base",
     # wire: it is a process of its own. archive, codec: it reads layers and manifests.
     "image": "archive codec wire core http model os async base",
-    "gate": "wire core http model os async base policy",  # wire: keepers lend it sockets, the daemon reads what it decided
-    "vault": "gate wire core codec http model os async base",  # gate: who may be reached, and how it is dialled
+    # Wire: keepers lend it sockets, the daemon reads what it decided.
+    "gate": "wire core http model os async base policy",
+    # Gate: who may be reached, and how it is dialled.
+    "vault": "gate wire core codec http model os async base",
     "store": "core db model base",
     "server": "core http model async base",
     # Each facade is a room of its own. They share common and never include each other.
@@ -138,7 +140,8 @@ def coded_reasons_of(text):
 
 
 def catalogue(text):
-    """Reason -> what its rows say of its code. The quotas' table has no such column: their code is in its heading."""
+    """Reason -> what its rows say of its code. The quotas' table has no such column: their code is
+    in its heading."""
     out, heading = {}, ""
     for line in text.splitlines():
         if line.startswith("## "):
@@ -257,6 +260,36 @@ def check_format():
     return bad
 
 
+def wide_lines(names, read=lambda name: (ROOT / name).read_text("utf-8", "replace")):
+    """Yields (room, lines, lines of more than 100 columns) of C++ and Python."""
+    counts = {}
+    for name in names:
+        parts = name.split("/")
+        room = "/".join(parts[:2]) if parts[0] == "src" else parts[0]
+        lines = read(name).splitlines()
+        count = counts.setdefault(room, [0, 0])
+        count[0] += len(lines)
+        count[1] += sum(len(line) > 100 for line in lines)
+    for room, (lines, wide) in sorted(counts.items()):
+        yield room, lines, wide
+
+
+def check_width():
+    """In each room, at most one line of a thousand is wider than 100 columns."""
+    names = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "*.cc", "*.h", "*.c", "*.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.split()
+    bad = 0
+    for room, lines, wide in wide_lines(name for name in names if (ROOT / name).is_file()):
+        if wide * 1000 > lines:
+            print(f"{room}: {wide} of {lines} lines are wider than 100 columns")
+            bad += 1
+    return bad
+
+
 def check_patches():
     """The sources have the code that the escape suite and the fuzzers replace in a copy."""
     done = subprocess.run([sys.executable, ROOT / "tests/check_patches.py"], check=False)
@@ -322,6 +355,9 @@ def self_check():
         missed.append("promises")
     if len(list(command_complaints({"ls", "rm"}, {"ls", "cp"}, {"ls"}))) != 2:
         missed.append("commands")
+    texts = {"src/core/x.cc": "x" * 101 + "\n" + "y\n" * 999, "tests/x.py": "x" * 100 + "\n"}
+    if list(wide_lines(texts, texts.get)) != [("src/core", 1000, 1), ("tests", 1, 0)]:
+        missed.append("width")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
         return 1
@@ -341,6 +377,7 @@ if __name__ == "__main__":
         + check_commands()
         + check_promises()
         + check_format()
+        + check_width()
         + check_patches()
         + decisions.check(ROOT)
         + class_sizes.check(ROOT)

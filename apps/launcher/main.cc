@@ -33,7 +33,8 @@ The privileged half of Cay: makes and unmakes sandboxes for one daemon, over DAT
   --instance ID      instance id of the data directory
   --build V          program version, told to the daemon
   --socket-fd N      serve this listening socket instead of making one
-  --cgroup-parent P  the cgroup that sandboxes lie below, e.g. /cay.slice/cay-sandboxes.service (default: the root)
+  --cgroup-parent P  the cgroup that sandboxes lie below, e.g. /cay.slice/cay-sandboxes.service
+                     (default: the root)
   --hold-cgroup      only keep the cgroup we were started in, for a launcher's --cgroup-parent
   --pool-size BYTES  size of a new disk pool (default: 80 % of the free space, at most 1 TiB)
   --plain-disks      no disk pool: disk limits are then not enforced

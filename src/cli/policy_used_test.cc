@@ -18,7 +18,8 @@ std::vector<std::string> texts(const std::vector<Used>& all) {
 TEST(PolicyUsedTest, EachHostAndPortOnce) {
   const auto report = report_of(R"({"policy":"open","items":[
     {"host":"a.test","port":0,"verdict":"allowed","reason":"name_not_found","count":1},
-    {"host":"b.test","port":443,"verdict":"refused","reason":"not_in_policy","count":2,"needs":"b.test:443"},
+    {"host":"b.test","port":443,"verdict":"refused","reason":"not_in_policy","count":2,)"
+                                R"("needs":"b.test:443"},
     {"host":"b.test","port":443,"verdict":"allowed","count":3},
     {"host":"b.test","port":0,"verdict":"refused","count":1},
     {"host":"c.test","port":0,"verdict":"refused","count":1},
@@ -38,9 +39,12 @@ TEST(PolicyUsedTest, WhatWasUsedIsSoWhateverAPolicyThenSaid) {
   const auto used = used_of(report_of(R"({"policy":"open","items":[
     {"host":"a.test","port":443,"verdict":"allowed","count":1},
     {"host":"a.test","port":443,"verdict":"refused","reason":"policy_changed","count":1},
-    {"host":"b.test","port":443,"verdict":"refused","reason":"not_in_policy","advice":"by now its policy lets it through","count":1},
-    {"host":"c.test","port":443,"verdict":"refused","reason":"not_in_policy","needs":"c.test:443","count":1},
-    {"host":"10.0.0.1","port":443,"verdict":"refused","reason":"private_address","in_the_way":"special_address","count":1}]})"),
+    {"host":"b.test","port":443,"verdict":"refused","reason":"not_in_policy",)"
+                                      R"("advice":"by now its policy lets it through","count":1},
+    {"host":"c.test","port":443,"verdict":"refused","reason":"not_in_policy","needs":"c.test:443",)"
+                                      R"("count":1},
+    {"host":"10.0.0.1","port":443,"verdict":"refused","reason":"private_address",)"
+                                      R"("in_the_way":"special_address","count":1}]})"),
                             {});
   ASSERT_EQ(texts(used),
             (std::vector<std::string>{"a.test:443", "b.test:443", "c.test:443", "10.0.0.1:443"}));

@@ -33,39 +33,46 @@ TEST(ProxyRulesTest, AUseIsASecretAndAWay) {
 }
 
 TEST(ProxyRulesTest, KnownApisLeadTheirClients) {
-  EXPECT_EQ(
-      written(using_("openai")),
-      R"([{"name":"openai","secret":"openai","way":"base_url","hosts":["api.openai.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],)"
-      R"("env":{"OPENAI_BASE_URL":"${BASE_URL}/v1","OPENAI_API_KEY":"${TOKEN}"}}])");
-  EXPECT_EQ(
-      written(using_("work=anthropic")),
-      R"([{"name":"work","secret":"work","way":"base_url","hosts":["api.anthropic.com"],"headers":[{"name":"x-api-key","value":"${SECRET}"}],)"
-      R"("env":{"ANTHROPIC_BASE_URL":"${BASE_URL}","ANTHROPIC_API_KEY":"${TOKEN}"}}])");
-  EXPECT_EQ(
-      written(using_("github")),
-      R"([{"name":"github","secret":"github","way":"headers","hosts":["api.github.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],"env":{"GH_TOKEN":"${TOKEN}"}},)"
-      R"({"name":"github-git","secret":"github","way":"headers","hosts":["github.com"],"headers":[{"name":"Authorization","basic_user":"x-access-token"}],"env":{}}])");
+  EXPECT_EQ(written(using_("openai")),
+            R"([{"name":"openai","secret":"openai","way":"base_url","hosts":["api.openai.com"],)"
+            R"("headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],)"
+            R"("env":{"OPENAI_BASE_URL":"${BASE_URL}/v1","OPENAI_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("work=anthropic")),
+            R"([{"name":"work","secret":"work","way":"base_url","hosts":["api.anthropic.com"],)"
+            R"("headers":[{"name":"x-api-key","value":"${SECRET}"}],)"
+            R"("env":{"ANTHROPIC_BASE_URL":"${BASE_URL}","ANTHROPIC_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("github")),
+            R"([{"name":"github","secret":"github","way":"headers","hosts":["api.github.com"],)"
+            R"("headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],)"
+            R"("env":{"GH_TOKEN":"${TOKEN}"}},)"
+            R"({"name":"github-git","secret":"github","way":"headers","hosts":["github.com"],)"
+            R"("headers":[{"name":"Authorization","basic_user":"x-access-token"}],"env":{}}])");
 }
 
 TEST(ProxyRulesTest, AWayThatIsSaidKeepsWhatIsKnownOfTheApi) {
   for (const std::string api : {"openai", "anthropic"})
     EXPECT_EQ(written(using_(api + "=base_url")), written(using_(api)));
   EXPECT_EQ(written(using_("github=headers")), written(using_("github")));
-  EXPECT_EQ(
-      written(using_("openai=headers")),
-      R"([{"name":"openai","secret":"openai","way":"headers","hosts":["api.openai.com"],"headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],"env":{"OPENAI_API_KEY":"${TOKEN}"}}])");
-  EXPECT_EQ(
-      written(using_("openai=placeholder")),
-      R"([{"name":"openai","secret":"openai","way":"placeholder","hosts":["api.openai.com"],"headers":[{"name":"Authorization"}],"env":{"OPENAI_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("openai=headers")),
+            R"([{"name":"openai","secret":"openai","way":"headers","hosts":["api.openai.com"],)"
+            R"("headers":[{"name":"Authorization","value":"Bearer ${SECRET}"}],)"
+            R"("env":{"OPENAI_API_KEY":"${TOKEN}"}}])");
+  EXPECT_EQ(written(using_("openai=placeholder")),
+            R"([{"name":"openai","secret":"openai","way":"placeholder","hosts":["api.openai.com"],)"
+            R"("headers":[{"name":"Authorization"}],"env":{"OPENAI_API_KEY":"${TOKEN}"}}])");
   EXPECT_EQ(
       written(using_("anthropic=headers")),
-      R"([{"name":"anthropic","secret":"anthropic","way":"headers","hosts":["api.anthropic.com"],"headers":[{"name":"x-api-key","value":"${SECRET}"}],"env":{"ANTHROPIC_API_KEY":"${TOKEN}"}}])");
+      R"([{"name":"anthropic","secret":"anthropic","way":"headers","hosts":["api.anthropic.com"],)"
+      R"("headers":[{"name":"x-api-key","value":"${SECRET}"}],)"
+      R"("env":{"ANTHROPIC_API_KEY":"${TOKEN}"}}])");
   EXPECT_EQ(
       written(using_("anthropic=placeholder")),
-      R"([{"name":"anthropic","secret":"anthropic","way":"placeholder","hosts":["api.anthropic.com"],"headers":[],"env":{"ANTHROPIC_API_KEY":"${TOKEN}"}}])");
+      R"([{"name":"anthropic","secret":"anthropic","way":"placeholder",)"
+      R"("hosts":["api.anthropic.com"],"headers":[],"env":{"ANTHROPIC_API_KEY":"${TOKEN}"}}])");
   EXPECT_EQ(
       written(using_("github=placeholder")),
-      R"([{"name":"github","secret":"github","way":"placeholder","hosts":["api.github.com","github.com"],"headers":[{"name":"Authorization"}],"env":{"GH_TOKEN":"${TOKEN}"}}])");
+      R"([{"name":"github","secret":"github","way":"placeholder","hosts":["api.github.com",)"
+      R"("github.com"],"headers":[{"name":"Authorization"}],"env":{"GH_TOKEN":"${TOKEN}"}}])");
   EXPECT_NE(complaint(using_("github=base_url"))
                 .find("github cannot be used in the way base_url, which its programs do not know: "
                       "headers, placeholder"),
@@ -78,10 +85,10 @@ TEST(ProxyRulesTest, MethodsAndPathsAreOfAllOfThem) {
   args.methods = {"GET", "POST"};
   args.paths = {"/v1/**"};
   args.rules = {R"({"secret":"own"})", R"([{"secret":"two"}])"};
-  EXPECT_EQ(
-      written(args),
-      R"([{"secret":"own"},{"secret":"two"},{"secret":"mine","methods":["GET","POST"],"paths":["/v1/**"]},)"
-      R"({"hosts":["api.test"],"methods":["GET","POST"],"paths":["/v1/**"]}])");
+  EXPECT_EQ(written(args),
+            R"([{"secret":"own"},{"secret":"two"},{"secret":"mine","methods":["GET","POST"],)"
+            R"("paths":["/v1/**"]},)"
+            R"({"hosts":["api.test"],"methods":["GET","POST"],"paths":["/v1/**"]}])");
   EXPECT_NE(
       complaint({.uses = {}, .fences = {}, .methods = {}, .paths = {}, .rules = {"{not json"}}),
       "");

@@ -14,7 +14,8 @@ using testing::text_frame;
 constexpr const char* kId = "11111111-2222-4333-8444-555555555555";
 constexpr const char* kStarted = R"({"type":"started","command":{"id":"c1","state":"running"}})";
 constexpr const char* kEnd =
-    R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":3,"stdout":{"bytes":6},"stderr":{"bytes":2}}})";
+    R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":3,"stdout":{"bytes":6},)"
+    R"("stderr":{"bytes":2}}})";
 
 struct CommandStreamTest : ::testing::Test {
   std::shared_ptr<FakeHttp::Log> log = std::make_shared<FakeHttp::Log>();
@@ -105,7 +106,8 @@ TEST_F(CommandStreamTest, AGapIsToldToCallbacksWhereItIs) {
 
 TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
   log->sockets.emplace_back(std::vector{text_frame(
-      R"({"type":"error","error":{"code":"invalid_argument","reason":"command_not_found","message":"no"}})")});
+      R"({"type":"error","error":{"code":"invalid_argument","reason":"command_not_found",)"
+      R"("message":"no"}})")});
   try {
     (void)box().run({"prog"});
     FAIL();

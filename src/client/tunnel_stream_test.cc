@@ -67,11 +67,10 @@ TEST_F(TunnelStreamTest, TheEndIsToldInWords) {
 }
 
 TEST_F(TunnelStreamTest, WhatCameBeforeABreakIsGiven) {
-  open(
-      {bytes_frame("last words"),
-       text_frame(
-           R"({"type":"error","error":{"code":"cancelled","reason":"connection_reset","message":"broke"}})"),
-       closed_frame(1000)});
+  open({bytes_frame("last words"),
+        text_frame(R"({"type":"error","error":{"code":"cancelled","reason":"connection_reset",)"
+                   R"("message":"broke"}})"),
+        closed_frame(1000)});
   EXPECT_EQ(*run(stream->read()), "last words");
   EXPECT_EQ(run(stream->read()).error().reason, "connection_reset");
   EXPECT_EQ(run(stream->write("x")).error().reason, "connection_reset");

@@ -23,14 +23,17 @@ inline constexpr auto kStrictChanges = [] {
   // clang-format off
   return std::to_array<RuleChange>({
       // ---- one program does not reach into another, of the same user neither ----
-      {"ptrace", kEperm},  // gdb, strace; a command that was taken over would take the others, and their secrets
+      {"ptrace", kEperm},  // gdb, strace; a command could take over others, and their secrets
       {"process_vm_readv", kEperm},  // the same without stopping them
       {"process_vm_writev", kEperm},  // the same without stopping them
       // ---- what only programs with a lost privilege would use ----
-      {"chroot", kEperm},  // CAP_SYS_CHROOT is dropped: of no use, and a way to confuse programs that keep it
-      {"personality", kPersonalityAsk},  // the query alone: its changes make exploits fit (no randomisation)
+      // CAP_SYS_CHROOT is dropped: of no use, and a way to confuse programs that keep it
+      {"chroot", kEperm},
+      // the query alone: its changes make exploits fit (no randomisation)
+      {"personality", kPersonalityAsk},
       // ---- a means of exploits more than of programs ----
-      {"msgget", kEnosys},  // fakeroot (fakeroot-tcp works); messages are the usual way to lay out the kernel's heap
+      // fakeroot (fakeroot-tcp works); messages are the usual way to lay out the kernel's heap
+      {"msgget", kEnosys},
       {"msgsnd", kEnosys},  // the same
       {"msgrcv", kEnosys},  // the same
       {"msgctl", kEnosys},  // the same
@@ -42,7 +45,8 @@ inline constexpr auto kNestedChanges = [] {
   using enum Action;
   // clang-format off
   return std::to_array<RuleChange>({
-      // ---- containers: each of these needs CAP_SYS_ADMIN in a user namespace, and root of the sandbox has it in none but those made inside ----
+      // ---- containers: each of these needs CAP_SYS_ADMIN in a user namespace, and root of the
+      // sandbox has it in none but those made inside ----
       {"clone", kCloneNested},  // every runtime; still no CLONE_PARENT
       {"unshare", kAllow},  // unshare(1), bubblewrap, podman, runc
       {"setns", kAllow},  // nsenter, podman exec, runc exec
@@ -50,20 +54,24 @@ inline constexpr auto kNestedChanges = [] {
       {"umount2", kAllow},  // all of them
       {"pivot_root", kAllow},  // bubblewrap, crun, runc
       {"sethostname", kAllow},  // crun, runc: the container's own UTS namespace
-      {"open_tree", kAllow},  // crun: binds the sandbox's /sys where a sysfs is refused, and has no other way
+      // crun: binds the sandbox's /sys where a sysfs is refused, and has no other way
+      {"open_tree", kAllow},
       {"move_mount", kAllow},  // crun: the same
       {"mount_setattr", kAllow},  // crun, podman: recursive read-only
       {"seccomp", kAllow},  // crun, runc, podman: each container has a filter of its own
       {"prctl", kPrctlNested},  // bubblewrap --seccomp, and libseccomp on old kernels: the same
-      // ---- as from an older kernel, so that mount(2) is used for new file systems: these parse options, and have a history of their own ----
+      // ---- as from an older kernel, so that mount(2) is used for new file systems: these parse
+      // options, and have a history of their own ----
       {"fsopen", kEnosys},  // util-linux, crun, runc fall back
       {"fsconfig", kEnosys},  // CVE-2022-0185; util-linux, crun, runc fall back
       {"fsmount", kEnosys},  // util-linux, crun, runc fall back
       {"fspick", kEnosys},  // util-linux falls back
       {"open_tree_attr", kEnosys},  // nobody yet; open_tree and mount_setattr do the same
-      {"keyctl", kEnosys},  // crun and runc go on without a keyring of the container's own if there are no keyrings at all
-      // ---- given for the lines above: the kernel is reached more widely here, and these are how its bugs are used ----
-      {"msgget", kEnosys},  // fakeroot (`unshare -r` does its work here); messages are the usual way to lay out the kernel's heap
+      // crun and runc go on without a keyring of the container's own if there are no keyrings at
+      // all
+      {"keyctl", kEnosys},
+      // ---- given for the lines above, which reach more of the kernel: its bugs are used so ----
+      {"msgget", kEnosys},  // fakeroot (`unshare -r` works here); lays out the kernel's heap
       {"msgsnd", kEnosys},  // the same
       {"msgrcv", kEnosys},  // the same
       {"msgctl", kEnosys},  // the same

@@ -92,7 +92,8 @@ inline constexpr auto kGuestRules = [] {
       {"ftruncate", 77, 46, kAllow},  // databases, ld
       {"fallocate", 285, 47, kAllow},  // databases, ld
       {"getdents64", 217, 61, kAllow},  // every program
-      {"getdents", 78, -1, kAllow},  // AddressSanitizer and LeakSanitizer on x86-64: /proc/PID/task at every end
+      // AddressSanitizer and LeakSanitizer on x86-64: /proc/PID/task at every end
+      {"getdents", 78, -1, kAllow},
       {"getcwd", 79, 17, kAllow},  // every program
       {"chdir", 80, 49, kAllow},  // every program
       {"fchdir", 81, 50, kAllow},  // every program
@@ -120,15 +121,17 @@ inline constexpr auto kGuestRules = [] {
       {"fchownat", 260, 54, kAllow},  // tar, dpkg
       {"umask", 95, 166, kAllow},  // tar, dpkg
       {"utimensat", 280, 88, kAllow},  // touch, tar, make
-      {"mknod", 133, -1, kAllow},  // mkfifo; device nodes are refused by the kernel in a user namespace
-      {"mknodat", 259, 33, kAllow},  // mkfifo; device nodes are refused by the kernel in a user namespace
+      // mkfifo; device nodes are refused by the kernel in a user namespace
+      {"mknod", 133, -1, kAllow},
+      {"mknodat", 259, 33, kAllow},  // the same
       {"statfs", 137, 43, kAllow},  // df, apt
       {"fstatfs", 138, 44, kAllow},  // df, apt
       {"sendfile", 40, 71, kAllow},  // cp, web servers, Go's io.Copy
       {"copy_file_range", 326, 285, kAllow},  // cp, web servers, Go's io.Copy
       {"splice", 275, 76, kAllow},  // cp, web servers, Go's io.Copy
       {"fadvise64", 221, 223, kAllow},  // coreutils, databases
-      {"ioctl", 16, 29, kIoctl},  // terminals (all but TIOCSTI, TIOCLINUX, TIOCSETD), and no bridges or VLANs
+      // terminals (all but TIOCSTI, TIOCLINUX, TIOCSETD), and no bridges or VLANs
+      {"ioctl", 16, 29, kIoctl},
       {"setxattr", 188, 5, kAllow},  // tar, cp -a, setcap, rsync
       {"lsetxattr", 189, 6, kAllow},  // tar, cp -a, setcap, rsync
       {"fsetxattr", 190, 7, kAllow},  // tar, cp -a, setcap, rsync
@@ -141,14 +144,17 @@ inline constexpr auto kGuestRules = [] {
       {"removexattr", 197, 14, kAllow},  // tar, cp -a, setcap, rsync
       {"lremovexattr", 198, 15, kAllow},  // tar, cp -a, setcap, rsync
       {"fremovexattr", 199, 16, kAllow},  // tar, cp -a, setcap, rsync
-      {"inotify_init", 253, -1, kAllow},  // tail -f, gpg-agent, dbus, Java: glibc's function of that name
+      // tail -f, gpg-agent, dbus, Java: glibc's function of that name
+      {"inotify_init", 253, -1, kAllow},
       {"inotify_init1", 294, 26, kAllow},  // file watchers (vite, webpack)
       {"inotify_add_watch", 254, 27, kAllow},  // both
       {"inotify_rm_watch", 255, 28, kAllow},  // both
       {"memfd_create", 319, 279, kMemfd},  // Wayland, JITs, Python multiprocessing (no MFD_HUGETLB)
-      {"chroot", 161, 51, kAllow},  // sshd and postfix privilege separation, debootstrap; needs CAP_SYS_CHROOT
+      // sshd and postfix privilege separation, debootstrap; needs CAP_SYS_CHROOT
+      {"chroot", 161, 51, kAllow},
       // ---- memory ----
-      {"mmap", 9, 222, kMmap},  // every program (no MAP_HUGETLB: the host's pool of huge pages is counted for nobody)
+      // every program (no MAP_HUGETLB: the host's pool of huge pages is counted for nobody)
+      {"mmap", 9, 222, kMmap},
       {"munmap", 11, 215, kAllow},  // every program
       {"mprotect", 10, 226, kAllow},  // every program
       {"brk", 12, 214, kAllow},  // every program
@@ -176,7 +182,8 @@ inline constexpr auto kGuestRules = [] {
       {"tgkill", 234, 131, kAllow},  // shells, pthread_kill, sigqueue
       {"rt_sigqueueinfo", 129, 138, kAllow},  // shells, pthread_kill, sigqueue
       {"pidfd_open", 434, 434, kAllow},  // Python asyncio, systemd libraries, Go's os.Process
-      {"pidfd_send_signal", 424, 424, kAllow},  // Python asyncio, systemd libraries, Go's os.Process
+      // Python asyncio, systemd libraries, Go's os.Process
+      {"pidfd_send_signal", 424, 424, kAllow},
       {"getpid", 39, 172, kAllow},  // shells, job control
       {"getppid", 110, 173, kAllow},  // shells, job control
       {"gettid", 186, 178, kAllow},  // shells, job control
@@ -185,18 +192,22 @@ inline constexpr auto kGuestRules = [] {
       {"setpgid", 109, 154, kAllow},  // shells, job control
       {"getsid", 124, 156, kAllow},  // shells, job control
       {"setsid", 112, 157, kAllow},  // shells, job control
-      {"ptrace", 101, 117, kAllow},  // gdb, strace; the kernel's check keeps it to the caller's own processes
+      // gdb, strace; the kernel's check keeps it to the caller's own processes
+      {"ptrace", 101, 117, kAllow},
       {"process_vm_readv", 310, 270, kAllow},  // strace, py-spy, MPI; same check as ptrace
       {"process_vm_writev", 311, 271, kAllow},  // strace, MPI; same check as ptrace
-      {"prctl", 157, 167, kPrctl},  // names, death signals, subreapers (a list of options; no PR_SET_SECCOMP with a filter)
+      // names, death signals, subreapers (a list of options; no PR_SET_SECCOMP with a filter)
+      {"prctl", 157, 167, kPrctl},
       {"arch_prctl", 158, -1, kAllow},  // thread-local storage at program start (x86-64)
       {"set_tid_address", 218, 96, kAllow},  // glibc and musl threads
       {"set_robust_list", 273, 99, kAllow},  // glibc and musl threads
       {"rseq", 334, 293, kAllow},  // glibc and musl threads
       {"futex", 202, 98, kAllow},  // glibc and musl threads
       {"personality", 135, 92, kPersonality},  // gdb (no randomisation), setarch; a list of values
-      {"seccomp", 317, 277, kSeccomp},  // libseccomp queries it (no filters: each takes of the whole host's room for compiled ones)
-      {"landlock_create_ruleset", 444, 444, kAllow},  // programs that sandbox themselves: coding agents, xz
+      // libseccomp queries it (no filters: each takes of the whole host's room for compiled ones)
+      {"seccomp", 317, 277, kSeccomp},
+      // programs that sandbox themselves: coding agents, xz
+      {"landlock_create_ruleset", 444, 444, kAllow},
       {"landlock_add_rule", 445, 445, kAllow},  // the same
       {"landlock_restrict_self", 446, 446, kAllow},  // the same
       // ---- signals ----
@@ -219,15 +230,16 @@ inline constexpr auto kGuestRules = [] {
       {"getresuid", 118, 148, kAllow},  // every program
       {"getresgid", 120, 150, kAllow},  // every program
       {"getgroups", 115, 158, kAllow},  // every program
-      {"setuid", 105, 146, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setgid", 106, 144, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setreuid", 113, 145, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setregid", 114, 143, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setresuid", 117, 147, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setresgid", 119, 149, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setgroups", 116, 159, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setfsuid", 122, 151, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
-      {"setfsgid", 123, 152, kAllow},  // sudo, su, servers that drop root; only ids of this sandbox exist
+      // sudo, su, servers that drop root; only ids of this sandbox exist
+      {"setuid", 105, 146, kAllow},
+      {"setgid", 106, 144, kAllow},  // the same
+      {"setreuid", 113, 145, kAllow},  // the same
+      {"setregid", 114, 143, kAllow},  // the same
+      {"setresuid", 117, 147, kAllow},  // the same
+      {"setresgid", 119, 149, kAllow},  // the same
+      {"setgroups", 116, 159, kAllow},  // the same
+      {"setfsuid", 122, 151, kAllow},  // the same
+      {"setfsgid", 123, 152, kAllow},  // the same
       {"capget", 125, 90, kAllow},  // servers that drop root; never above the bounding set
       {"capset", 126, 91, kAllow},  // servers that drop root; never above the bounding set
       // ---- scheduling and limits ----
@@ -241,12 +253,13 @@ inline constexpr auto kGuestRules = [] {
       {"sched_get_priority_min", 147, 126, kAllow},  // pthread attributes, chrt
       {"getpriority", 140, 141, kAllow},  // nice
       {"setpriority", 141, 140, kAllow},  // nice
-      {"getrlimit", 97, 163, kAllow},  // shells, time; limits cannot be raised without host privilege
-      {"setrlimit", 160, 164, kSetrlimit},  // shells, time; limits cannot be raised without host privilege
-      {"prlimit64", 302, 261, kPrlimit},  // shells, time; limits cannot be raised without host privilege
-      {"getrusage", 98, 165, kAllow},  // shells, time; limits cannot be raised without host privilege
-      {"times", 100, 153, kAllow},  // shells, time; limits cannot be raised without host privilege
-      {"getcpu", 309, 168, kAllow},  // shells, time; limits cannot be raised without host privilege
+      // shells, time; limits cannot be raised without host privilege
+      {"getrlimit", 97, 163, kAllow},
+      {"setrlimit", 160, 164, kSetrlimit},  // the same
+      {"prlimit64", 302, 261, kPrlimit},  // the same
+      {"getrusage", 98, 165, kAllow},  // the same
+      {"times", 100, 153, kAllow},  // the same
+      {"getcpu", 309, 168, kAllow},  // the same
       // ---- time ----
       {"nanosleep", 35, 101, kAllow},  // every program
       {"clock_nanosleep", 230, 115, kAllow},  // every program
@@ -275,7 +288,8 @@ inline constexpr auto kGuestRules = [] {
       {"getsockname", 51, 204, kAllow},  // every server and client
       {"getpeername", 52, 205, kAllow},  // every server and client
       {"shutdown", 48, 210, kAllow},  // every server and client
-      {"setsockopt", 54, 208, kSetsockopt},  // every server and client (no TCP_ULP, no socket filters)
+      // every server and client (no TCP_ULP, no socket filters)
+      {"setsockopt", 54, 208, kSetsockopt},
       {"getsockopt", 55, 209, kAllow},  // every server and client
       {"sendto", 44, 206, kAllow},  // every server and client
       {"recvfrom", 45, 207, kAllow},  // every server and client
@@ -358,7 +372,8 @@ inline constexpr auto kGuestRules = [] {
       {"sethostname", 170, 161, kEperm},  // set when the sandbox is made
       {"setdomainname", 171, 162, kEperm},  // set when the sandbox is made
       {"syslog", 103, 116, kEperm},  // the host's kernel log
-      {"sched_setparam", 142, 118, kEperm},  // sets real-time priorities, of which there are none inside
+      // sets real-time priorities, of which there are none inside
+      {"sched_setparam", 142, 118, kEperm},
       {"iopl", 172, -1, kEperm},  // hardware
       {"ioperm", 173, -1, kEperm},  // hardware
       {"modify_ldt", 154, -1, kEperm},  // 16-bit segments; only old emulators
@@ -376,12 +391,13 @@ inline constexpr auto kGuestRules = [] {
       {"pidfd_getfd", 438, 438, kEperm},  // reach into other processes
       {"process_madvise", 440, 440, kEperm},  // act on other processes' memory
       {"process_mrelease", 448, 448, kEperm},  // act on other processes' memory
-      {"move_pages", 279, 239, kEperm},  // the host's memory layout; libnuma takes EPERM as "no NUMA"
-      {"migrate_pages", 256, 238, kEperm},  // the host's memory layout; libnuma takes EPERM as "no NUMA"
-      {"mbind", 237, 235, kEperm},  // the host's memory layout; libnuma takes EPERM as "no NUMA"
-      {"set_mempolicy", 238, 237, kEperm},  // the host's memory layout; libnuma takes EPERM as "no NUMA"
-      {"get_mempolicy", 239, 236, kEperm},  // the host's memory layout; libnuma takes EPERM as "no NUMA"
-      {"set_mempolicy_home_node", 450, 450, kEperm},  // the host's memory layout; libnuma takes EPERM as "no NUMA"
+      // the host's memory layout; libnuma takes EPERM as "no NUMA"
+      {"move_pages", 279, 239, kEperm},
+      {"migrate_pages", 256, 238, kEperm},  // the same
+      {"mbind", 237, 235, kEperm},  // the same
+      {"set_mempolicy", 238, 237, kEperm},  // the same
+      {"get_mempolicy", 239, 236, kEperm},  // the same
+      {"set_mempolicy_home_node", 450, 450, kEperm},  // the same
       {"memfd_secret", 447, 447, kEperm},  // memory that nothing can account or dump
       {"vmsplice", 278, 75, kEperm},  // pages shared with the kernel's pipes; history of escapes
       {"map_shadow_stack", 453, 453, kEperm},  // set up by the kernel at exec where it is used

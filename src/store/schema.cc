@@ -127,7 +127,8 @@ ALTER TABLE sandbox ADD COLUMN commands_keep_awake INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN created_mark INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN active_mark INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sandbox ADD COLUMN stopped_mark INTEGER;
-UPDATE sandbox SET created_mark = created_at, active_mark = last_active_at, stopped_mark = stopped_at;
+UPDATE sandbox SET created_mark = created_at, active_mark = last_active_at,
+  stopped_mark = stopped_at;
 )sql",
     R"sql(
 ALTER TABLE sandbox ADD COLUMN record_programs INTEGER NOT NULL DEFAULT 0;
@@ -171,7 +172,8 @@ CREATE TABLE note_mark (
   number     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE event_count ADD COLUMN pruned_at INTEGER NOT NULL DEFAULT 0;
-UPDATE event_count SET pruned_at = coalesce((SELECT max(at) FROM event WHERE event.tenant = event_count.tenant), 0)
+UPDATE event_count SET pruned_at =
+  coalesce((SELECT max(at) FROM event WHERE event.tenant = event_count.tenant), 0)
   WHERE pruned_through > 0;
 )sql",
     // Secrets (hosts: a JSON array; sealed: hex, which the broker alone can open), and what
@@ -199,8 +201,10 @@ ALTER TABLE sandbox ADD COLUMN rules TEXT NOT NULL DEFAULT '';
     R"sql(
 ALTER TABLE event_count ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE event_count SET bytes = coalesce((SELECT sum(
-  length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS BLOB)) + length(CAST(labels AS BLOB)) +
-  length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) + length(CAST(ended_by AS BLOB)))
+  length(CAST(type AS BLOB)) + length(CAST(sandbox_id AS BLOB)) + length(CAST(sandbox AS BLOB)) +
+  length(CAST(labels AS BLOB)) +
+  length(CAST(reason AS BLOB)) + length(CAST(command_id AS BLOB)) + length(CAST(state AS BLOB)) +
+  length(CAST(ended_by AS BLOB)))
   FROM event WHERE event.tenant = event_count.tenant), 0);
 )sql",
     // Containment profile. Sandboxes from before had what is now called so.

@@ -65,7 +65,8 @@ TEST_F(SecretTableTest, RulesComeBackAsTheyWere) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->at(0), rule);
   const auto older = decode_rules(
-      R"([{"name":"a","secret":"b","way":"headers","hosts":[],"paths":["/v1/*","*","/a**b"],"headers":[],"env":{},"token":"T"}])");
+      R"([{"name":"a","secret":"b","way":"headers","hosts":[],"paths":["/v1/*","*","/a**b"],)"
+      R"("headers":[],"env":{},"token":"T"}])");
   ASSERT_TRUE(older) << "of before rules had methods";
   EXPECT_EQ(older->at(0).paths, (std::vector<std::string>{"/v1/**", "**", "/a**b"}))
       << "'*' went over slashes";

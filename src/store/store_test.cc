@@ -299,9 +299,12 @@ TEST_P(EveryOldSchema, IsBroughtForward) {
     ASSERT_TRUE(db);
     ASSERT_TRUE(migrate(**db, GetParam()));
     ASSERT_TRUE((*db)->execute(R"sql(
-INSERT INTO sandbox (id, tenant, name, state, reason, snapshot_name, snapshot_id, labels, cpu_millicores, memory_bytes, disk_bytes, pids,
-                     run_env, policy, idle_ttl_s, delete_after_stop_s, created_at, updated_at, last_active_at, created_by, facade_data)
-VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '{}', 'open', 5, 6, 7, 8, 9, 'key', '{}'))sql"));
+INSERT INTO sandbox (id, tenant, name, state, reason, snapshot_name, snapshot_id, labels,
+                     cpu_millicores, memory_bytes, disk_bytes, pids, run_env, policy, idle_ttl_s,
+                     delete_after_stop_s, created_at, updated_at, last_active_at, created_by,
+                     facade_data)
+VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '{}', 'open', 5, 6,
+        7, 8, 9, 'key', '{}'))sql"));
   }
   auto store = open_store(dir.path());
   ASSERT_TRUE(store) << store.error().message;
@@ -332,8 +335,10 @@ TEST(StoreFile, WhatAnOlderDaemonPrunedIsNotToldAgain) {
     ASSERT_TRUE(migrate(**db, kBeforeNotes));
     ASSERT_TRUE((*db)->execute(R"sql(
 INSERT INTO event_count VALUES ('a', 12, 11), ('b', 1, 0);
-INSERT INTO event VALUES ('a', 12, 500, 'sandbox.started', '1', 'box', '{}', '', '', '', '', NULL, NULL),
-                         ('b', 1, 500, 'sandbox.started', '2', 'box', '{}', '', '', '', '', NULL, NULL))sql"));
+INSERT INTO event VALUES ('a', 12, 500, 'sandbox.started', '1', 'box', '{}', '', '', '', '', NULL,
+                          NULL),
+                         ('b', 1, 500, 'sandbox.started', '2', 'box', '{}', '', '', '', '', NULL,
+                          NULL))sql"));
   }
   auto store = open_store(dir.path());
   ASSERT_TRUE(store) << store.error().message;
@@ -351,7 +356,8 @@ TEST(StoreFile, AnOlderDaemonsHeavyEventsGo) {
     ASSERT_TRUE(migrate(**db, kBeforeBytes));
     ASSERT_TRUE((*db)->execute(R"sql(
 INSERT INTO event_count (tenant, last_seq, pruned_through) VALUES ('a', 3, 0), ('b', 0, 0);
-INSERT INTO event SELECT 'a', column1, 500, 'sandbox.updated', '1', 'box', '{"k":"' || hex(zeroblob(500)) || '"}', '', '', '', '', NULL, NULL
+INSERT INTO event SELECT 'a', column1, 500, 'sandbox.updated', '1', 'box',
+  '{"k":"' || hex(zeroblob(500)) || '"}', '', '', '', '', NULL, NULL
   FROM (VALUES (1), (2), (3)))sql"));
   }
   auto store = open_store(dir.path(), {.keep_events = 3, .keep_event_bytes = 2500});

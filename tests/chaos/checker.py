@@ -107,7 +107,8 @@ class Judge:
 
     def say(self, sentence):
         self.wrong.append(
-            f"{self.asked.id} ({self.asked.way} {self.asked.kind}: {' '.join(self.asked.script)}): {sentence}"
+            f"{self.asked.id} ({self.asked.way} {self.asked.kind}: "
+            f"{' '.join(self.asked.script)}): {sentence}"
         )
 
     # ---- the end ----
@@ -121,7 +122,8 @@ class Judge:
         if seen.state == "exited":
             if record is None or record.exit is None:
                 self.say(
-                    f"{who} saw an invented exit {seen.exit_code}: the command never was about to exit"
+                    f"{who} saw an invented exit {seen.exit_code}: the command never was about to "
+                    "exit"
                 )
             elif record.exit != seen.exit_code:
                 self.say(f"{who} saw exit {seen.exit_code}, the command exited with {record.exit}")
@@ -139,7 +141,8 @@ class Judge:
             )
             if not allowed:
                 self.say(
-                    f"{who} saw it killed by {seen.by!r}, who did not kill it ({self.told_of_faults()})"
+                    f"{who} saw it killed by {seen.by!r}, who did not kill it "
+                    f"({self.told_of_faults()})"
                 )
         elif seen.state == "lost":
             if (seen.reason or "").startswith("input lost"):
@@ -154,17 +157,19 @@ class Judge:
             self.say(f"{who} saw it {seen.state}, for which there was no cause")
 
     def check_input_lost(self, seen):
-        """A daemon that was killed with a part of a command's input ends the command: only one whose input nobody knows to be whole."""
+        """A daemon that was killed with a part of a command's input ends the command: only one
+        whose input nobody knows to be whole."""
         if self.asked.stdin == 0 or self.asked.stdin_whole:
             self.say(
-                f"{seen.observer} saw its input lost, {'all of which was taken' if self.asked.stdin else 'of which there was none'}"
+                f"{seen.observer} saw its input lost, "
+                f"{'all of which was taken' if self.asked.stdin else 'of which there was none'}"
             )
         if self.record is not None and self.record.stdin_ended:
             self.say(f"{seen.observer} saw its input lost, whose end it had read")
 
     def begun_ms(self, seen=None):
-        """By its own record. One that was killed before it wrote a word began when the daemon says: asked for long before, maybe, while
-        its sandbox could start nothing."""
+        """By its own record. One that was killed before it wrote a word began when the daemon says:
+        asked for long before, maybe, while its sandbox could start nothing."""
         if self.record is not None and self.record.begins:
             return self.record.begins[0][1]
         return (
@@ -193,7 +198,10 @@ class Judge:
             if answered >= self.asked.asked_ms - 10_000
         ]
         killed = [since(at) for at in faults.keepers_killed if at >= self.asked.asked_ms - 10_000]
-        return f"began {begins}, ended {since(record.ended_ms) if record is not None else 'never'}; stops {stops}, killed keepers {killed}"
+        return (
+            f"began {begins}, ended {since(record.ended_ms) if record is not None else 'never'}; "
+            f"stops {stops}, killed keepers {killed}"
+        )
 
     def stop_may_have_killed(self, seen):
         """A stop while it ran: not one after its keeper had died with it."""
@@ -211,11 +219,13 @@ class Judge:
         want = {"exited": exit_code, "timed_out": 124, "lost": 125}.get(state, 128 + (signal or 0))
         if seen.shell_code != want:
             self.say(
-                f"{seen.observer} saw the shell code {seen.shell_code}, the others {state}, which is {want}"
+                f"{seen.observer} saw the shell code {seen.shell_code}, the others {state}, which "
+                f"is {want}"
             )
 
     def keeper_died(self):
-        """Then the newest bytes of a ring may be told as dropped: its last record need not be of them."""
+        """Then the newest bytes of a ring may be told as dropped: its last record need not be of
+        them."""
         return any(at >= self.asked.asked_ms for at in self.faults.keepers_killed)
 
     def check_forgotten(self, seen):
@@ -227,7 +237,8 @@ class Judge:
         earliest = (self.record.ended_ms or self.begun_ms()) + self.asked.ttl_ms
         if seen.forgotten_ms < earliest - 5:
             self.say(
-                f"{seen.observer}: it was forgotten {earliest - seen.forgotten_ms} ms before its ttl of {self.asked.ttl_ms} ms was over"
+                f"{seen.observer}: it was forgotten {earliest - seen.forgotten_ms} ms before its "
+                f"ttl of {self.asked.ttl_ms} ms was over"
             )
 
     # ---- the output ----
@@ -274,7 +285,8 @@ class Judge:
         tail = 0 if self.keeper_died() else limit - limit // 2
         if limit == 0 or begin < limit // 2 or end > most - tail:
             self.say(
-                f"{seen.observer}: bytes {begin} to {end} of stream {stream} are said to be dropped, of {most} and a limit of {limit}"
+                f"{seen.observer}: bytes {begin} to {end} of stream {stream} are said to be "
+                f"dropped, of {most} and a limit of {limit}"
             )
 
     def check_beginning(self, seen):
@@ -282,13 +294,15 @@ class Judge:
             limit, (least, _, most) = self.asked.limit, self.bounds(stream, seen.state)
             if len(data) > most:
                 self.say(
-                    f"{seen.observer}: {len(data)} bytes of stream {stream}, the command wrote {most}"
+                    f"{seen.observer}: {len(data)} bytes of stream {stream}, the command wrote "
+                    f"{most}"
                 )
             elif data != self.asked.expected(stream, most)[: len(data)]:
                 self.say(f"{seen.observer}: the beginning of stream {stream} is wrong")
             elif len(data) < min(limit // 2, least):
                 self.say(
-                    f"{seen.observer}: {len(data)} bytes of stream {stream} were told of {most}, with a limit of {limit}"
+                    f"{seen.observer}: {len(data)} bytes of stream {stream} were told of {most}, "
+                    f"with a limit of {limit}"
                 )
 
     def check_bytes(self, seen, stream, start, data, last=True):
@@ -308,7 +322,8 @@ class Judge:
             )
         if last and stream in seen.whole and seen.state in TERMINAL and end < least:
             self.say(
-                f"{seen.observer}: {end} bytes of stream {stream} at the end, the command wrote {least}: "
+                f"{seen.observer}: {end} bytes of stream {stream} at the end, the command wrote "
+                f"{least}: "
                 f"the tail was lost"
             )
 
@@ -323,12 +338,14 @@ class Judge:
                     len(most_text),
                 )
                 self.say(
-                    f"{seen.observer}: the text of stream {stream} is wrong from character {at}: {known[at:at + 40]!r} "
+                    f"{seen.observer}: the text of stream {stream} is wrong from character {at}: "
+                    f"{known[at:at + 40]!r} "
                     f"instead of {most_text[at:at + 40]!r}"
                 )
             elif len(known.encode()) < least - 2:
                 self.say(
-                    f"{seen.observer}: {len(known.encode())} bytes of text of stream {stream}, the command wrote {least}"
+                    f"{seen.observer}: {len(known.encode())} bytes of text of stream {stream}, "
+                    f"the command wrote {least}"
                 )
 
     def check_extents(self, seen):
@@ -336,11 +353,13 @@ class Judge:
             least, leader_most, most = self.bounds(stream, seen.state)
             if not least <= end_offset <= leader_most:
                 self.say(
-                    f"{seen.observer}: stream {stream} ended at {end_offset}, the command wrote {least} to {leader_most}"
+                    f"{seen.observer}: stream {stream} ended at {end_offset}, the command wrote "
+                    f"{least} to {leader_most}"
                 )
             if not end_offset <= size <= max(most, end_offset):
                 self.say(
-                    f"{seen.observer}: stream {stream} has {size} bytes, the command wrote at most {most}"
+                    f"{seen.observer}: stream {stream} has {size} bytes, the command wrote at "
+                    f"most {most}"
                 )
             self.check_told_gap(seen, stream, size)
 
@@ -361,7 +380,8 @@ class Judge:
             want = told
         if told != want:
             self.say(
-                f"{seen.observer}: of the {size} bytes of stream {stream} with a limit of {limit}, {told} are said to be dropped, not {want}"
+                f"{seen.observer}: of the {size} bytes of stream {stream} with a limit of "
+                f"{limit}, {told} are said to be dropped, not {want}"
             )
 
     # ---- the whole ----
@@ -376,7 +396,8 @@ class Judge:
             )
         if record.stdin_ended and record.read < asked.stdin_acked:
             self.say(
-                f"it read {record.read} bytes of stdin to the end, {asked.stdin_acked} were taken: some were lost"
+                f"it read {record.read} bytes of stdin to the end, {asked.stdin_acked} were "
+                "taken: some were lost"
             )
         if asked.stdin_whole and record.stdin_ended and record.read != asked.stdin:
             self.say(
@@ -416,7 +437,8 @@ class Judge:
                 self.check_beginning(seen)
             if seen.past_end and seen.state != "lost":
                 self.say(
-                    f"{seen.observer} was told of fewer bytes than before, though no keeper was lost"
+                    f"{seen.observer} was told of fewer bytes than before, though no keeper was "
+                    "lost"
                 )
             if seen.text is not None:
                 self.check_text(seen)

@@ -1,4 +1,5 @@
-"""One client of the chaos test: a process with a sandbox at a time and a few threads that use it."""
+"""One client of the chaos test: a process with a sandbox at a time and a few threads that use
+it."""
 import collections
 import os
 import sys
@@ -57,7 +58,8 @@ class Client:
         )
 
     def attached(self, cut_at):
-        """A reader is attached again: how long daemons had served meanwhile, if a kill had cut it off.
+        """A reader is attached again: how long daemons had served meanwhile, if a kill had cut it
+        off.
 
         It may have been killed again before it could: then the time of each counts.
         """
@@ -75,7 +77,8 @@ class Client:
                 self.figures["readers cut off again before they were back"] += again > 0
 
     def owed(self, cut_at, port):
-        """Whether a reader that was cut off then was cut off by a kill: its command is kept until it is back."""
+        """Whether a reader that was cut off then was cut off by a kill: its command is kept until
+        it is back."""
         lives = self.shared.lives.read()
         by_kill = any(killed <= cut_at <= started for killed, started, _ in lives)
         back = bool(lives) and time.monotonic() - lives[-1][1] < 8

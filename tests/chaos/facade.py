@@ -11,7 +11,8 @@ class Langsmith:
         self.known = {}
 
     def run(self, box, asked):
-        """What the client's user sees: a result, or an error. An error says nothing about the command."""
+        """What the client's user sees: a result, or an error. An error says nothing about the
+        command."""
         import httpx2
         import websockets
         from langsmith.sandbox import CommandTimeoutError, SandboxClientError

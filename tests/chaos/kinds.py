@@ -63,7 +63,8 @@ LIMITED = {"chatty", "long", "stdin", "late"}
 
 
 def limit_more(asked, rng):
-    """Some commands are kept for a moment only, or in part: of those that the native API is asked for."""
+    """Some commands are kept for a moment only, or in part: of those that the native API is asked
+    for."""
     if rng.random() < 0.12:
         asked.ttl_ms = rng.choice((0, 1000, 1500, 3000))
     if asked.kind in LIMITED and rng.random() < 0.3:

@@ -1,4 +1,5 @@
-"""What is done to one sandbox while it is used: stopped and started, held still and let go, its keeper killed."""
+"""What is done to one sandbox while it is used: stopped and started, held still and let go, its
+keeper killed."""
 import threading
 import time
 
@@ -9,7 +10,8 @@ LIMIT = 60  # seconds in which the daemon, which is killed all the time, must ha
 
 
 class Mischief(threading.Thread):
-    """Begins again and again until `over`. What it did is in box.faults, what it found wrong in box.wrong."""
+    """Begins again and again until `over`. What it did is in box.faults, what it found wrong in
+    box.wrong."""
 
     def __init__(self, client, box, over, rng):
         super().__init__()
@@ -64,7 +66,8 @@ class Mischief(threading.Thread):
             self.verb("start")
 
     def pause(self):
-        """Nothing runs from the answer of the pause to the resume: the commands' own records stand still."""
+        """Nothing runs from the answer of the pause to the resume: the commands' own records stand
+        still."""
         if not self.client.shared.pauses.value:
             return
         try:
@@ -114,7 +117,9 @@ class Mischief(threading.Thread):
 
         self.wait_until(
             failed,
-            f"a killed keeper ({keeper}, at {time.strftime('%T', time.gmtime(at / 1000))}.{at % 1000:03}) makes its sandbox failed",
+            f"a killed keeper ({keeper}, at "
+            f"{time.strftime('%T', time.gmtime(at / 1000))}.{at % 1000:03}) makes its sandbox "
+            "failed",
         )
         assert told["reason"], "the sandbox failed without a reason"
         self.wait_until(

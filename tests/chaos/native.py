@@ -1,7 +1,7 @@
 """A client of the native API for the chaos test: patient with trouble, strict about results.
 
-It does what a careful user would: repeats what is safe to repeat, attaches again by id and offset, and
-writes down everything it was told.
+It does what a careful user would: repeats what is safe to repeat, attaches again by id and offset,
+and writes down everything it was told.
 """
 import base64
 import dataclasses
@@ -48,7 +48,8 @@ class GaveUp(Exception):
 
 
 class Unsure(Exception):
-    """It is not known whether the command was begun, and to ask again could begin it twice: its ttl is over."""
+    """It is not known whether the command was begun, and to ask again could begin it twice: its ttl
+    is over."""
 
 
 def is_forgotten(refusal):
@@ -56,7 +57,8 @@ def is_forgotten(refusal):
 
 
 def is_past_end(refusal, asked):
-    """A ring's newest bytes are in no record when its keeper is killed: a reader may have had more than is known now."""
+    """A ring's newest bytes are in no record when its keeper is killed: a reader may have had more
+    than is known now."""
     return asked.limit > 0 and refusal.reason == "offset_past_end"
 
 
@@ -137,7 +139,8 @@ class Native:
         repeat=True,
         until=None,
     ):
-        """Repeats until a definite answer; for requests that may be repeated (`until` then). JSON, or bytes of what is not."""
+        """Repeats until a definite answer; for requests that may be repeated (`until` then). JSON,
+        or bytes of what is not."""
         end, pause = time.monotonic() + patience, FIRST_PAUSE
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         while True:
@@ -346,7 +349,8 @@ class Native:
             time.sleep(0.01)
 
     def feed_by_http(self, box, asked):
-        """Stdin by requests. One that was cut off may or may not have been taken: then no more is sent."""
+        """Stdin by requests. One that was cut off may or may not have been taken: then no more is
+        sent."""
         data, at = asked.expected(1, asked.stdin), 0
         path = f"/api/v1/sandboxes/{box}/commands/{asked.id}/stdin"
         try:
@@ -466,7 +470,8 @@ class Native:
                             if started and is_forgotten(refusal) and asked.ttl_ms >= 0:
                                 if cut_at is not None and self.wire.owed(cut_at, last_port):
                                     raise GaveUp(
-                                        "it was waited for when the daemon was killed, and is forgotten"
+                                        "it was waited for when the daemon was killed, and is "
+                                        "forgotten"
                                     )
                                 return [self.forgotten(observer, seen.chunks, seen.starts)]
                             if started and is_past_end(refusal, asked):

@@ -1,4 +1,5 @@
-"""A chaos run: the daemon, its clients, and what is done to it meanwhile. Ends with figures and findings."""
+"""A chaos run: the daemon, its clients, and what is done to it meanwhile. Ends with figures and
+findings."""
 import collections
 import dataclasses
 import multiprocessing
@@ -20,7 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # promised on an idle host. A launcher that died with its daemon looks through what it finds before
 # the daemon can take sandboxes over.
 RESTARTS = (("the daemon's start", 500), ("the start of daemon and launcher", 1500))
-STUCK = 30_000  # what a host that has more to do is held to: no benchmark is run there, but nobody is left waiting
+# The limit on a busy host: no benchmark runs there, but nobody is left waiting.
+STUCK = 30_000
 
 
 @dataclasses.dataclass
@@ -110,21 +112,24 @@ class Outcome:
         return self.load <= (os.cpu_count() or 1) / 4
 
     def reattach_limit(self, of):
-        """Milliseconds for the 99th percentile: the promise on an idle host; on a busy one only what is stuck is a finding."""
+        """Milliseconds for the 99th percentile: the promise on an idle host; on a busy one only
+        what is stuck is a finding."""
         return slow(RESTARTS[of][1] if self.idle_host() else STUCK)
 
     def late(self):
         """A sentence if readers were not back in time."""
         return "; ".join(
-            f"readers were attached again within {self.percentile(0.99, of):.0f} ms (p99) of {what}, with a limit of "
+            f"readers were attached again within {self.percentile(0.99, of):.0f} ms (p99) of "
+            f"{what}, with a limit of "
             f"{self.reattach_limit(of):.0f} ms"
             for of, (what, _) in enumerate(RESTARTS)
             if self.percentile(0.99, of) > self.reattach_limit(of)
         )
 
     def silent_facade(self):
-        """An error says nothing that could be judged: where most are, the facade was not tested, or is broken. (Its client gives up
-        after a few attempts, which a busy host, that starts the daemon slowly, uses up more often.)
+        """An error says nothing that could be judged: where most are, the facade was not tested, or
+        is broken. (Its client gives up after a few attempts, which a busy host, that starts the
+        daemon slowly, uses up more often.)
         """
         asked, errors = self.figures["langsmith commands"], self.figures["langsmith errors"]
         return (
@@ -142,8 +147,11 @@ class Outcome:
         for of, (what, _) in enumerate(RESTARTS):
             if self.attached_ms[of]:
                 lines.append(
-                    f"  readers attached again after {what}: {len(self.attached_ms[of])}, p50 {self.percentile(0.5, of):.0f} ms, "
-                    f"p99 {self.percentile(0.99, of):.0f} ms, longest {self.percentile(1, of):.0f} ms; p99 was held to {self.reattach_limit(of):.0f} ms"
+                    f"  readers attached again after {what}: {len(self.attached_ms[of])}, p50 "
+                    f"{self.percentile(0.5, of):.0f} ms, "
+                    f"p99 {self.percentile(0.99, of):.0f} ms, longest "
+                    f"{self.percentile(1, of):.0f} ms; p99 was held to "
+                    f"{self.reattach_limit(of):.0f} ms"
                 )
         lines.append(f"  load of the host before: {self.load:.2f}")
         lines.append(f"  findings: {len(self.wrong)}")
@@ -205,7 +213,8 @@ class Run:
         self.daemon.start(listen=f"127.0.0.1:{self.daemon.port}")
 
     def replace(self):
-        """By today's build, with SIGTERM as an upgrade does it; its launcher and its keepers stay, and are of then."""
+        """By today's build, with SIGTERM as an upgrade does it; its launcher and its keepers stay,
+        and are of then."""
         self.shared.lives.killed()
         self.daemon.terminate()
         self.daemon.program = CAY
@@ -287,7 +296,8 @@ class Run:
 
 
 def time_of_timers(daemon):
-    """How far the time that timers go by is from the host's since its boot, in milliseconds (src/core/timeline.h): the same for ever."""
+    """How far the time that timers go by is from the host's since its boot, in milliseconds
+    (src/core/timeline.h): the same for ever."""
     db = sqlite3.connect(f"file:{daemon.data}/state.db?mode=ro", uri=True)
     try:
         ((text,),) = db.execute("select value from meta where key = 'timeline'")

@@ -1,4 +1,5 @@
-"""One sandbox of the chaos test: made, used by several threads, stopped and started, at last judged."""
+"""One sandbox of the chaos test: made, used by several threads, stopped and started, at last
+judged."""
 import io
 import re
 import tarfile
@@ -93,7 +94,8 @@ class Box:
         return known
 
     def settle(self):
-        """Waits until nothing runs: commands whose client lost them end by themselves or are killed."""
+        """Waits until nothing runs: commands whose client lost them end by themselves or are
+        killed."""
         end = time.monotonic() + 60
         while True:
             running = [

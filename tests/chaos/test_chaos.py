@@ -1,4 +1,5 @@
-"""Truth under fire: the short forms of the chaos test, and the proof that its checker would see a lie."""
+"""Truth under fire: the short forms of the chaos test, and the proof that its checker would see a
+lie."""
 import collections
 import contextlib
 import os
@@ -32,8 +33,9 @@ def payload():
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """One daemon for this module, in a cgroup of its own: it is killed all the time, and making its snapshot takes a while.
-    It begins under the newest stored build, where that can run, for the first test to replace."""
+    """One daemon for this module, in a cgroup of its own: it is killed all the time, and making its
+    snapshot takes a while. It begins under the newest stored build, where that can run, for the
+    first test to replace."""
     made = new_daemon()
     group = ServiceGroup(made) if os.geteuid() == 0 else None
     if group and DAEMONS and shutil.which("zstd") and platform.machine() == "x86_64":
@@ -70,7 +72,8 @@ def clean(outcome):
 
 @needs_root
 def test_an_older_daemon_is_replaced_under_load(service, payload):
-    """By today's, later its launcher too; its sandboxes and what runs in them go on under keepers of then."""
+    """By today's, later its launcher too; its sandboxes and what runs in them go on under keepers
+    of then."""
     old = service[0].program
     if old == CAY:
         pytest.skip("SKIPPED: the stored build needs x86-64 and zstd (apt-get install zstd)")
@@ -91,7 +94,8 @@ def test_an_older_daemon_is_replaced_under_load(service, payload):
 
 
 def test_short_form(todays, payload):
-    """8 clients, two of them LangSmith's: at least 20 kills and 1000 commands; stops, pauses, killed keepers."""
+    """8 clients, two of them LangSmith's: at least 20 kills and 1000 commands; stops, pauses,
+    killed keepers."""
     outcome = chaos(
         Config(
             seed=SEED,
@@ -166,7 +170,8 @@ def test_readers_that_are_back_late_are_a_finding_after_either_kill(alone, whole
 
 
 def test_timers_whose_time_was_moved_are_seen(todays):
-    """The control of what a run ends with: the time of all timers stands still beside the host's."""
+    """The control of what a run ends with: the time of all timers stands still beside the
+    host's."""
     daemon = todays[0]
     before = time_of_timers(daemon)
     assert time_of_timers(daemon.restart()) == before

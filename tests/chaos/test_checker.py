@@ -173,7 +173,14 @@ def test_stdin():
 def test_late_bytes_come_after_the_end():
     asked = Asked(id="c1", seed=7, script=["o100", "l60", "x0"], accepted="yes")
     record = parse_record(
-        "begin 5 1\nmay1 100 0\ndid1 100 0\nexit 0 2\nlate_begins 100 0\nmay1 160 0\ndid1 160 0\nlate_done 160 0\n"
+        "begin 5 1\n"
+        "may1 100 0\n"
+        "did1 100 0\n"
+        "exit 0 2\n"
+        "late_begins 100 0\n"
+        "may1 160 0\n"
+        "did1 160 0\n"
+        "late_done 160 0\n"
     )
     early = truth(exit_code=0, chunks=[data(1, 0, 100)], extents={1: (160, 100), 2: (0, 0)})
     assert judge(early, asked=asked, record=record) == []
@@ -365,7 +372,8 @@ def test_a_stop_does_not_kill_what_its_keeper_took_along():
 
 
 def test_a_command_without_a_word_of_its_own_began_when_the_daemon_says():
-    """Asked for before its sandbox's keeper was killed, started in the sandbox's next life, stopped before it wrote anything."""
+    """Asked for before its sandbox's keeper was killed, started in the sandbox's next life, stopped
+    before it wrote anything."""
     asked = copy.deepcopy(ASKED)
     asked.asked_ms = 1000
     faults = Faults(stops=[(1600, 1700)], keepers_killed=[1100])

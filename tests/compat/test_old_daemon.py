@@ -1,4 +1,5 @@
-"""A daemon of an earlier release (daemons/*.zst), replaced by today's over the same data directory."""
+"""A daemon of an earlier release (daemons/*.zst), replaced by today's over the same data
+directory."""
 import json
 import subprocess
 
@@ -62,7 +63,8 @@ def test_a_request_that_is_repeated_after_the_upgrade_is_the_same(old):
 
 
 def test_an_upgrade_gives_no_sandbox_a_way_out_that_it_did_not_have(old):
-    """Its policy was a word then, whatever it was; its owner may change it, and what runs runs on."""
+    """Its policy was a word then, whatever it was; its owner may change it, and what runs runs
+    on."""
     with old.http() as http:
         for name, asked in (("usual", {}), ("asked", {"policy": "open"}), ("resting", {})):
             assert http.post("/api/v1/sandboxes", json={"name": name, **asked}).status_code == 201

@@ -1,4 +1,5 @@
-"""Keepers and launchers of earlier releases (keepers/*.zst) under today's daemon, and replaced under a running command."""
+"""Keepers and launchers of earlier releases (keepers/*.zst) under today's daemon, and replaced
+under a running command."""
 import json
 import os
 import signal
@@ -167,7 +168,9 @@ def test_daemon_and_launcher_are_replaced_under_an_old_keeper(old):
         command = http.post(
             "/api/v1/sandboxes/box/commands",
             json={
-                "command": "i=0; while [ ! -e /root/stop ]; do echo $i; i=$((i+1)); sleep 0.02; done; exit 7",
+                "command": "i=0; while [ ! -e /root/stop ]; do echo $i; i=$((i+1)); sleep 0.02; "
+                "done; "
+                "exit 7",
                 "wait": False,
                 "timeout_s": 0,
                 "idle_timeout_s": -1,

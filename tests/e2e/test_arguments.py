@@ -1,4 +1,5 @@
-"""How long a command may be, from both APIs: what the kernel takes runs, and what it does not take is refused by name."""
+"""How long a command may be, from both APIs: what the kernel takes runs, and what it does not take
+is refused by name."""
 import json
 
 import pytest

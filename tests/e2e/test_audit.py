@@ -150,7 +150,8 @@ def test_a_full_disk_stops_no_request_and_is_told(own_daemon):
     small.mkdir()
     owner = audit(daemon).stat()
     script = (
-        f"mount -t tmpfs -o size=64k none {small} && touch {small}/log && chmod 600 {small}/log && chown {owner.st_uid}:{owner.st_gid} {small}/log"
+        f"mount -t tmpfs -o size=64k none {small} && touch {small}/log && chmod 600 {small}/log "
+        f"&& chown {owner.st_uid}:{owner.st_gid} {small}/log"
         f' && mount --bind {small}/log {audit(daemon)} && exec "$@"'
     )
     daemon.prefix = ["unshare", "-m", "sh", "-c", script, "sh"]
@@ -218,7 +219,10 @@ def test_the_audit_tells_what_was_refused_before_it_was_understood(host, keys):
         "bad_expectation": f"GET / HTTP/1.1\r\n{good}Expect: x\r\n\r\n",
         "request_timeout": f"GET / HTTP/1.1\r\n{good}",
         "wrong_host": "GET /secret-path HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-        "cross_origin": "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n\r\n",
+        "cross_origin": "GET /healthz HTTP/1.1\r\n"
+        "Host: 127.0.0.1\r\n"
+        "Origin: http://evil.example\r\n"
+        "\r\n",
     }
     statuses = {}
     for reason, text in sent.items():
@@ -343,7 +347,8 @@ def test_what_was_deleted_and_run_is_named(host, keys):
 
 
 def test_what_was_changed_is_written_down(host, keys):
-    """A policy, a rule, a link: the path says of which sandbox, the subject what. No value, header or token is in it."""
+    """A policy, a rule, a link: the path says of which sandbox, the subject what. No value, header
+    or token is in it."""
     before = len(audit(host).read_text().splitlines())
 
     def subject_of(request):
@@ -551,7 +556,8 @@ def omitted_in(lines):
 
 
 def lines_of_a_flood(host, key, before, count, is_of_flood):
-    """The lines behind `before` once each of `count` requests is written or counted. The count comes before a later line, once a second."""
+    """The lines behind `before` once each of `count` requests is written or counted. The count
+    comes before a later line, once a second."""
 
     def all_there():
         ask(host, "GET", "/api/v1/snapshots", key)
@@ -599,7 +605,8 @@ def test_a_flood_of_strangers_is_counted_not_written(host, keys):
 
 
 def test_a_flood_with_a_small_key_pushes_out_nothing(host, boxes, keys):
-    """Nor one by a link: what is refused, and what only looks, is bounded for each; what changed something stands in a file of its own."""
+    """Nor one by a link: what is refused, and what only looks, is bounded for each; what changed
+    something stands in a file of its own."""
 
     def lines(name="audit.log"):
         return list(map(json.loads, (host.data / name).read_text().splitlines()))
@@ -680,7 +687,8 @@ def test_a_flood_with_a_small_key_pushes_out_nothing(host, boxes, keys):
 
 
 def test_a_flood_of_changes_pushes_out_no_other_tenants(host, boxes, keys):
-    """Who may act has a line for each thing that he did: in his tenant's files, and what a key of one sandbox did apart from what made it."""
+    """Who may act has a line for each thing that he did: in his tenant's files, and what a key of
+    one sandbox did apart from what made it."""
 
     def changed(name):
         path = host.data / name

@@ -1,4 +1,5 @@
-"""Backups and restores when things go wrong, and what may never be lost by an operator's own commands."""
+"""Backups and restores when things go wrong, and what may never be lost by an operator's own
+commands."""
 import datetime
 import json
 import os
@@ -344,7 +345,8 @@ def test_what_was_deleted_meanwhile_is_left_out_with_words(own_daemon, directory
         if name not in ("id", "name")
     ]
     db.execute(
-        f"insert into sandbox (id, name, {','.join(columns)}) select '00000000-0000-4000-8000-000000000001', 'ghost', "
+        f"insert into sandbox (id, name, {','.join(columns)}) select "
+        "'00000000-0000-4000-8000-000000000001', 'ghost', "
         f"{','.join(columns)} from sandbox where name = 'kept'"
     )
     db.commit()
@@ -387,7 +389,8 @@ def test_the_certificate_comes_back(directory):
 
 
 def test_the_launcher_serves_whose_directory_it_is(own_daemon, directory):
-    """Started by root without words, as the backup's own advice has it: the daemon can still come in."""
+    """Started by root without words, as the backup's own advice has it: the daemon can still come
+    in."""
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0
     daemon.terminate()
@@ -504,7 +507,8 @@ def test_no_restore_beside_sandboxes_that_nobody_would_end(directory):
 
 
 def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, directory):
-    """They hold the old directory by descriptors, and no other gate or broker would be started for the new one."""
+    """They hold the old directory by descriptors, and no other gate or broker would be started for
+    the new one."""
     daemon = own_daemon()
     data, file = daemon.data, directory / "file"
     assert daemon.cli("create", "--name", "box").code == 0
@@ -569,7 +573,8 @@ def test_no_restore_beside_units_that_serve_what_was_moved_away(own_daemon, dire
 
 
 def test_commands_follow_the_installed_settings(own_daemon, directory):
-    """/etc/cay/cay.toml says where data lie and who listens; seen in a mount namespace of its own."""
+    """/etc/cay/cay.toml says where data lie and who listens; seen in a mount namespace of its
+    own."""
     daemon = own_daemon()
     etc = directory / "etc"
     subprocess.run(["cp", "-a", "/etc", etc], check=True)
@@ -623,7 +628,8 @@ def members(file):
 
 
 def test_a_backup_alone_opens_nothing(own_daemon, directory):
-    """The first API key is in it only where that is asked for; a restore without it makes a new one, and says so."""
+    """The first API key is in it only where that is asked for; a restore without it makes a new
+    one, and says so."""
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0
     made = cay("key", "--data", daemon.data, "create", "kept").stdout.strip()

@@ -1,4 +1,5 @@
-"""A web application in a sandbox, opened in headless Chromium by its browser_url: absolute links, an upload, a WebSocket.
+"""A web application in a sandbox, opened in headless Chromium by its browser_url: absolute links,
+an upload, a WebSocket.
 
 Needs Chromium: the host's, or the one unpacked by `tests/long browser`; without it, it is skipped.
 """

@@ -564,7 +564,8 @@ def test_doctor_and_completion(daemon):
 
 
 def test_output_that_cannot_be_written_is_no_success(daemon, named):
-    """The command's own code would vouch for bytes that nobody has: `cay exec box -- tar c / > backup.tar` on a full disk."""
+    """The command's own code would vouch for bytes that nobody has: `cay exec box -- tar c / >
+    backup.tar` on a full disk."""
     env = {**os.environ, **daemon.env}
     for words in (
         ["exec", named, "--", "echo", "lost"],
@@ -651,13 +652,15 @@ def test_what_is_no_key_is_said_before_it_is_sent(daemon):
 
 
 def take_signals():
-    """Whoever runs the tests, as nohup or in the background, may have them ignored; a program inherits that, and keeps to it."""
+    """Whoever runs the tests, as nohup or in the background, may have them ignored; a program
+    inherits that, and keeps to it."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, signal.SIG_DFL)
 
 
 def test_a_signal_to_run_rm_at_any_moment_leaves_no_sandbox(daemon, http):
-    """From before the sandbox is made until it is gone: the signal waits for the removal, and is the exit code."""
+    """From before the sandbox is made until it is gone: the signal waits for the removal, and is
+    the exit code."""
     label = f"signalled={os.urandom(4).hex()}"
     env = {**os.environ, **daemon.env}
 
@@ -736,7 +739,10 @@ def test_a_session_stays_with_its_sandbox_when_the_name_goes(daemon, http, named
 
 def test_env_sets_what_shells_and_clients_need(daemon, tmp_path):
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CAY_URL": daemon.url}
-    show = f'eval "$({CAY} env)" && echo "$CAY_URL $CAY_API_KEY $LANGSMITH_ENDPOINT $LANGSMITH_API_KEY"'
+    show = (
+        f'eval "$({CAY} env)" && echo "$CAY_URL $CAY_API_KEY $LANGSMITH_ENDPOINT '
+        '$LANGSMITH_API_KEY"'
+    )
 
     def shell(**more):
         return subprocess.run(

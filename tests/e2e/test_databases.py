@@ -1,4 +1,5 @@
-"""PostgreSQL and Redis of Debian inside a sandbox, each through a tunnel of its own, by real clients on the host.
+"""PostgreSQL and Redis of Debian inside a sandbox, each through a tunnel of its own, by real
+clients on the host.
 
 Needs the programs unpacked by `tests/long databases`; without them it is skipped.
 """
@@ -64,7 +65,8 @@ def databases(daemon, http):
     assert daemon.cli("cp", f"{TREE}/.", f"{box['name']}:/opt/db", timeout=300).code == 0
     # initdb finds its templates beside the programs, so the tree stands where Debian would have it.
     run(
-        "cp -a /opt/db/usr/lib/postgresql /usr/lib/ && cp -a /opt/db/usr/share/postgresql /usr/share/ && mkdir -m 777 /srv/pg"
+        "cp -a /opt/db/usr/lib/postgresql /usr/lib/ && cp -a /opt/db/usr/share/postgresql "
+        "/usr/share/ && mkdir -m 777 /srv/pg"
     )
     pg = "/usr/lib/postgresql/15/bin"
     run(f"{pg}/initdb -D /srv/pg/data -U postgres -A trust -E UTF8 --no-locale", user="1000:1000")

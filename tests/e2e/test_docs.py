@@ -1,4 +1,5 @@
-"""Every fenced command of README and quickstart, and every example, as a newcomer would run them."""
+"""Every fenced command of README and quickstart, and every example, as a newcomer would run
+them."""
 import os
 import pathlib
 import re

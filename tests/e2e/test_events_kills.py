@@ -1,4 +1,5 @@
-"""The journal against the truth: every command that a client saw accepted is told once each way, over kills of the daemon."""
+"""The journal against the truth: every command that a client saw accepted is told once each way,
+over kills of the daemon."""
 import collections
 import random
 import signal
@@ -27,7 +28,8 @@ def told(http):
 
 
 def compare(http, truth):
-    """truth: id -> exit code of accepted commands. Waits for their ends, then compares all that is told with it."""
+    """truth: id -> exit code of accepted commands. Waits for their ends, then compares all that is
+    told with it."""
     wait_until(
         lambda: truth.keys() <= told(http)[1].keys() or time.sleep(0.2),
         f"the ends of {len(truth)} commands",
@@ -193,7 +195,8 @@ def test_pruned_events_never_come_again(own_daemon, tmp_path):
 
 
 def test_daemon_and_keeper_killed_together(own_daemon):
-    """Nobody is left who remembers: the spool tells. What ran is lost, what had ended has its end, and each is told once."""
+    """Nobody is left who remembers: the spool tells. What ran is lost, what had ended has its end,
+    and each is told once."""
     daemon = own_daemon()
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()["id"]

@@ -100,7 +100,8 @@ def test_exit_137_by_itself_is_an_exit(daemon, small):
 
 @pytest.fixture(scope="module")
 def named(daemon):
-    """Where the kernel names whom it kills for memory; elsewhere the doctor says what is told instead."""
+    """Where the kernel names whom it kills for memory; elsewhere the doctor says what is told
+    instead."""
     report = json.loads(daemon.cli("doctor", "--json").text)
     feature = next(one for one in report["features"] if one["name"] == "out of memory")
     if not feature["ok"]:

@@ -3,7 +3,8 @@ import pytest
 
 FILL = {
     "one file": "dd if=/dev/zero of=/root/fill bs=1M",
-    "many files": """mkdir /root/fill; exec python3 -c 'for i in range(10**6): open(f"/root/fill/{i}", "w").write("x")'""",
+    "many files": """mkdir /root/fill; exec python3 -c 'for i in range(10**6): \
+open(f"/root/fill/{i}", "w").write("x")'""",
 }
 
 
@@ -40,7 +41,8 @@ with open("/root/data", "wb") as data:
 fd = os.open("/root/data", os.O_WRONLY)
 order = random.Random(1)
 for _ in range(150 * 16):
-    os.pwrite(fd, bytes(65536 - 8192) + os.urandom(8192), order.randrange(60 * 16 - 1) * 65536 + 4096)
+    os.pwrite(fd, bytes(65536 - 8192) + os.urandom(8192), order.randrange(60 * 16 - 1) * 65536
+        + 4096)
     os.fdatasync(fd)
 """
 

@@ -1,4 +1,5 @@
-"""The way out: what sandboxes reach and what they do not, by name, address and first bytes; what happens when daemon or gate die."""
+"""The way out: what sandboxes reach and what they do not, by name, address and first bytes; what
+happens when daemon or gate die."""
 import contextlib
 import json
 import os
@@ -28,13 +29,15 @@ def attempt(one):
     begun = time.monotonic()
     def done(word): return [word, round(time.monotonic() - begun, 3)]
     try: found = socket.getaddrinfo(host, port, one.get("family", 0), socket.SOCK_STREAM)
-    except socket.gaierror as error: return done("no name" if error.errno == socket.EAI_NONAME else "gaierror %d" % error.errno)
+    except socket.gaierror as error: return done("no name" if error.errno == socket.EAI_NONAME
+        else "gaierror %d" % error.errno)
     stream = socket.socket(found[0][0], socket.SOCK_STREAM)
     stream.settimeout(20)
     try:
         stream.connect(found[0][4])
         if kind == "tls":
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
             stream = context.wrap_socket(stream, server_hostname=one.get("sni"))
         if kind in ("http", "tls"):
             stream.sendall(("GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % one.get("says", host)).encode())
@@ -46,7 +49,8 @@ def attempt(one):
             if not part: break
             got += part
         status = got.split(b" ", 2)[1].decode() if kind != "echo" and got else ""
-        return done((status + " " if status not in ("", "200") else "") + got.split(b"\r\n\r\n")[-1].decode())
+        return done((status + " " if status not in ("", "200") else "")
+            + got.split(b"\r\n\r\n")[-1].decode())
     except ssl.SSLError as error: return done("reset")
     except ConnectionResetError: return done("reset")
     except PermissionError: return done("prohibited")
@@ -96,7 +100,8 @@ class Box:
         return json.loads(self.daemon.cli("net", "--json", self.name).text)
 
     def line(self, when=lambda item: True, **facts):
-        """The line of `cay net` that has these facts, once `when` is true of it: counts and bytes are written down later than what was decided, by 50 ms and more."""
+        """The line of `cay net` that has these facts, once `when` is true of it: counts and bytes
+        are written down later than what was decided, by 50 ms and more."""
 
         def find():
             return next(
@@ -222,7 +227,8 @@ def test_an_address_that_the_operator_lists_needs_no_name(packages):
 @pytest.mark.depth
 def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by_a_rule(packages):
     program = (
-        "import socket, time\ns = socket.create_connection(('bulk.gate.test', 7001)); s.sendall(b'x' * 5000); n = 0\n"
+        "import socket, time\n"
+        "s = socket.create_connection(('bulk.gate.test', 7001)); s.sendall(b'x' * 5000); n = 0\n"
         "while n < 5000: n += len(s.recv(65536))\nprint('moved', flush=True)\ntime.sleep(600)"
     )
     before = next(
@@ -262,7 +268,8 @@ def test_open_connections_tell_what_they_moved_and_early_ends_are_no_refusals_by
 def test_a_name_cannot_be_shown_as_another(everything):
     ask = (
         "import socket\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.settimeout(20)\n"
-        "u.sendto(bytes.fromhex('1234010000010000000000000870') + b'ypi.org' + bytes.fromhex('0000010001'), ('8.8.8.8', 53)); print(u.recv(512)[3] & 15)"
+        "u.sendto(bytes.fromhex('1234010000010000000000000870') + b'ypi.org' + "
+        "bytes.fromhex('0000010001'), ('8.8.8.8', 53)); print(u.recv(512)[3] & 15)"
     )
     assert everything.python(ask).text == "3\n"
     line = everything.line(host="pypi\\046org")
@@ -272,7 +279,10 @@ def test_a_name_cannot_be_shown_as_another(everything):
 @pytest.mark.depth
 def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
     flood = (
-        "import os, socket, time\nend = time.monotonic() + 6\nfor _ in range(3): os.fork()\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "import os, socket, time\n"
+        "end = time.monotonic() + 6\n"
+        "for _ in range(3): os.fork()\n"
+        "u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "u.connect(('8.8.8.8', 53))\nwhile time.monotonic() < end: u.send(b'x')"
     )
     command = everything.daemon.cli(
@@ -287,8 +297,10 @@ def test_a_flood_of_questions_holds_up_nobody_else(packages, everything):
 @pytest.mark.depth
 def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
     ask = (
-        "import socket, time\nu = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(('8.8.8.8', 53))\n"
-        "for n in range(128): u.send(bytes.fromhex('123401000001000000000000') + b'\\x04s%03d\\x04gate\\x04test\\0\\0\\1\\0\\1' % n)\n"
+        "import socket, time\n"
+        "u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.connect(('8.8.8.8', 53))\n"
+        "for n in range(128): u.send(bytes.fromhex('123401000001000000000000') + "
+        "b'\\x04s%03d\\x04gate\\x04test\\0\\0\\1\\0\\1' % n)\n"
         "print('asked', flush=True); time.sleep(60)"
     )
     daemon = new_daemon(*world.settings)
@@ -309,7 +321,8 @@ def test_names_that_nobody_answers_hold_up_nobody_else(world, request):
 
 
 def cut_off(asked):
-    """A name server that says of each name that its answer did not fit: one address of it, and the rest by TCP, where it says nothing."""
+    """A name server that says of each name that its answer did not fit: one address of it, and the
+    rest by TCP, where it says nothing."""
     with contextlib.suppress(OSError):
         while (got := asked.recvfrom(512))[0]:
             question, back = got
@@ -347,7 +360,9 @@ def test_no_lookup_waits_for_a_server_that_takes_a_connection_and_says_nothing(w
             begun = time.monotonic()
             for number in range(
                 40
-            ):  # more than there are threads for lookups: what holds of a thread's first one holds of the next
+                # More than there are threads for lookups: what holds of a thread's first one holds
+                # of the next.
+            ):
                 assert asking.sh(f"getent ahostsv4 n{number}.gate.test").text.split()[:1] == [
                     V4
                 ], "what came is taken"
@@ -393,8 +408,10 @@ def serve():
     while True:
         peer, _ = server.accept(); peer.sendall(b"mine"); peer.close()
 threading.Thread(target=serve, daemon=True).start()
-got = [socket.create_connection((host, 8080), timeout=5).recv(9).decode() for host in (own, "127.0.0.1", "localhost")]
-udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("0.0.0.0", 8081)); udp.settimeout(0.3)
+got = [socket.create_connection((host, 8080), timeout=5).recv(9).decode() for host in (own,
+    "127.0.0.1", "localhost")]
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("0.0.0.0", 8081))
+udp.settimeout(0.3)
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 try: out.sendto(b"x", ("8.8.8.8", 8081)); sent = "sent"
 except OSError as error: sent = errno.errorcode[error.errno]
@@ -449,7 +466,8 @@ def test_one_that_was_started_without_a_way_out_has_one_from_its_next_start(gate
     assert gated.cli("stop", box.name).code == 0
     assert box.attempt(reach)[0] != ["ping"]
     own = box.python(
-        "import socket; s = socket.create_server(('', 9)); print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')"
+        "import socket; s = socket.create_server(('', 9)); "
+        "print(socket.create_connection((socket.gethostname(), 9), timeout=5) and 'own')"
     )
     assert own.text == "own\n", own  # its host name means itself under every policy
     box.close()
@@ -515,9 +533,11 @@ def test_a_network_namespace_inside_is_redirected_too(packages):
             ):
                 subprocess.run(words, check=True)
             program = (
-                f"import socket; s = socket.create_connection(('{V4}', 7003), timeout=10); s.sendall(b'ping'); print(s.recv(9).decode());"
+                f"import socket; s = socket.create_connection(('{V4}', 7003), timeout=10); "
+                "s.sendall(b'ping'); print(s.recv(9).decode());"
                 "\ntry:\n"
-                f"  t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x'); print(t.recv(9))\n"
+                f"  t = socket.create_connection(('{V4}', 7004), timeout=10); t.sendall(b'x'); "
+                "print(t.recv(9))\n"
                 "except ConnectionResetError: print('reset')"
             )
             got = subprocess.run(
@@ -532,10 +552,14 @@ def test_a_network_namespace_inside_is_redirected_too(packages):
                 "--",
                 "python3",
                 "-c",
-                "import socket; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(('0.0.0.0', 8090));"
+                "import socket; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                "u.bind(('0.0.0.0', 8090));"
                 "print(u.recvfrom(9)[0].decode(), flush=True)",
             ).text.strip()
-            send = "import socket,sys; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.sendto(sys.argv[2].encode(), (sys.argv[1], 8090))"
+            send = (
+                "import socket,sys; u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+                "u.sendto(sys.argv[2].encode(), (sys.argv[1], 8090))"
+            )
             wait_until(
                 lambda: "8090"
                 in subprocess.run([*enter, "ss", "-uln"], capture_output=True, text=True).stdout,
@@ -573,7 +597,8 @@ def serving_pid(daemon):
 def test_a_thousand_connections_and_nothing_is_left(gated, packages):
     program = r"""
 import resource, socket
-hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 all = [socket.create_connection(("bulk.gate.test", 7001), timeout=60) for _ in range(1000)]
 for number, one in enumerate(all): one.sendall(b"%d" % number)
 for number, one in enumerate(all): assert one.recv(99) == b"%d" % number
@@ -600,7 +625,8 @@ print("open", flush=True)
 try: print("end" if old.recv(1) == b"" else "data", flush=True)
 except ConnectionResetError: print("reset", flush=True)
 begun = time.monotonic()
-new = socket.create_connection((socket.gethostbyname("bulk.gate.test"), 7001), timeout=60); new.sendall(b"y")
+new = socket.create_connection((socket.gethostbyname("bulk.gate.test"), 7001), timeout=60)
+new.sendall(b"y")
 assert new.recv(1) == b"y"
 print(time.monotonic() - begun, flush=True)
 """
@@ -630,7 +656,8 @@ print(time.monotonic() - begun, flush=True)
 
 
 def test_settings_that_were_changed_count_at_the_next_start(world):
-    """A gate outlives the daemon: one that goes by settings of before is replaced, any other is left alone."""
+    """A gate outlives the daemon: one that goes by settings of before is replaced, any other is
+    left alone."""
     config = world.directory / "changed.toml"
     config.write_text(SETTINGS)
     daemon = new_daemon("--config", str(config))
@@ -746,8 +773,13 @@ def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
     world.release.clear()
     world.half.clear()
     program = (
-        "import hashlib, socket\ns = socket.create_connection(('bulk.gate.test', 7002)); d = hashlib.sha256(); n = 0\n"
-        "while True:\n  p = s.recv(1 << 20)\n  if not p: break\n  d.update(p); n += len(p)\nprint(n, d.hexdigest())"
+        "import hashlib, socket\n"
+        "s = socket.create_connection(('bulk.gate.test', 7002)); d = hashlib.sha256(); n = 0\n"
+        "while True:\n"
+        "  p = s.recv(1 << 20)\n"
+        "  if not p: break\n"
+        "  d.update(p); n += len(p)\n"
+        "print(n, d.hexdigest())"
     )
     command = gated.cli("exec", "-d", packages.name, "--", "python3", "-c", program).text.strip()
     try:
@@ -823,7 +855,11 @@ def test_a_users_own_daemon_has_a_gate_of_that_user():
         assert box["policy"] == "packages" and box["network"] == {"state": "on", "reason": ""}, box
         status = pathlib.Path(f"/proc/{serving_pid(daemon)}/status").read_text()
         assert f"Uid:\t{uid}\t" in status and "CapEff:\t0000000000000000\n" in status, status
-        ask = "import socket\ntry: socket.getaddrinfo('example.com', 80)\nexcept socket.gaierror as error: print(error.errno == socket.EAI_NONAME)"
+        ask = (
+            "import socket\n"
+            "try: socket.getaddrinfo('example.com', 80)\n"
+            "except socket.gaierror as error: print(error.errno == socket.EAI_NONAME)"
+        )
         got = daemon.cli("exec", "box", "--", "python3", "-c", ask)
         assert got.text == "True\n", got  # refused by the gate, not unanswered
         assert (

@@ -1,4 +1,5 @@
-"""How many bytes one sandbox may move in all, where the operator says so: not one more goes out or comes in, over gate, daemon and sandbox."""
+"""How many bytes one sandbox may move in all, where the operator says so: not one more goes out or
+comes in, over gate, daemon and sandbox."""
 import contextlib
 import json
 import os
@@ -21,7 +22,8 @@ SEND = r"""
 import socket, sys
 streams, said = [], 0
 try:
-    for _ in range(3): streams.append(socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20))
+    for _ in range(3): streams.append(socket.create_connection((sys.argv[1], int(sys.argv[2])),
+        timeout=20))
     while said < 64_000_000:  # more than buffers hold
         for stream in streams:
             stream.sendall(b"x" * 32768); said += 32768
@@ -32,7 +34,8 @@ TAKE = r"""
 import socket, sys
 got = 0
 try:
-    stream = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20)  # all may have come, and it be cut, before this has returned
+    stream = socket.create_connection((sys.argv[1], int(sys.argv[2])),
+        timeout=20)  # all may have come, and it be cut, before this has returned
     while got < 2_000_000:
         part = stream.recv(65536)
         if not part: break

@@ -1,6 +1,8 @@
-"""The way out as other languages' clients meet it: Java, Go, Node and Chromium resolve names and ports in ways of their own.
+"""The way out as other languages' clients meet it: Java, Go, Node and Chromium resolve names and
+ports in ways of their own.
 
-Each runs where the host has it, or where `tests/long clients` (`tests/long browser`) unpacked it; without, it is skipped.
+Each runs where the host has it, or where `tests/long clients` (`tests/long browser`) unpacked it;
+without, it is skipped.
 """
 import json
 import os
@@ -25,7 +27,8 @@ import java.net.*;
 import java.nio.charset.StandardCharsets;
 public class Client {
   static String get(String host) {
-    try (var in = new URL("http://" + host + "/").openStream()) { return new String(in.readAllBytes(), StandardCharsets.UTF_8); }
+    try (var in = new URL("http://" + host
+        + "/").openStream()) { return new String(in.readAllBytes(), StandardCharsets.UTF_8); }
     catch (Exception e) { return "error " + e.getClass().getSimpleName(); }
   }
   public static void main(String[] args) throws Exception {
@@ -40,7 +43,8 @@ public class Client {
     try (var server = new ServerSocket(8090)) {
       var serving = new Thread(() -> { try (var peer = server.accept()) { peer.getOutputStream().write("mine".getBytes()); } catch (Exception e) {} });
       serving.start();
-      try (var peer = new Socket(own, 8090)) { mine = new String(peer.getInputStream().readAllBytes()); }
+      try (var peer = new Socket(own,
+          8090)) { mine = new String(peer.getInputStream().readAllBytes()); }
     }
     System.out.printf("{\"allowed\": \"%s\", \"refused\": \"%s\", \"took\": %s, \"own\": \"%s\", \"mine\": \"%s\", \"families\": \"%s\"}%n",
                       allowed, refused, took, own, mine, String.join("", families));
@@ -121,9 +125,11 @@ const get = (host) => new Promise((done) => http.get(`http://${host}/`, (answer)
   const own = (await dns.lookup(os.hostname(), {family: 4})).address;
   const all = await dns.lookup("allowed.gate.test", {all: true});
   const server = net.createServer((peer) => peer.end("mine")).listen(8092, "0.0.0.0");
-  const mine = await new Promise((done) => net.connect(8092, own).on("data", (part) => done(String(part))));
+  const mine = await new Promise((done) => net.connect(8092, own).on("data",
+      (part) => done(String(part))));
   server.close();
-  console.log(JSON.stringify({allowed, refused, took, own, mine, families: [...new Set(all.map((one) => one.family))].sort().join("")}));
+  console.log(JSON.stringify({allowed, refused, took, own, mine,
+      families: [...new Set(all.map((one) => one.family))].sort().join("")}));
 })();
 """
 
@@ -143,7 +149,8 @@ CLIENTS = {
     "go": (
         "/tmp/client.go",
         GO,
-        "cd /tmp && HOME=/tmp GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 exec go run client.go",
+        "cd /tmp && HOME=/tmp GOTOOLCHAIN=local GOFLAGS=-mod=mod CGO_ENABLED=0 exec go run "
+        "client.go",
     ),
     "node": ("/tmp/client.js", NODE, "exec node /tmp/client.js"),
 }
@@ -185,8 +192,10 @@ def test_chromium_inside(box):
 
     def page(url):
         return box.sh(
-            f"{libraries} HOME=/tmp {program} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
-            f"--ignore-certificate-errors --user-data-dir=/tmp/profile --dump-dom {url} 2>/dev/null",
+            f"{libraries} HOME=/tmp {program} --headless --no-sandbox --disable-gpu "
+            "--disable-dev-shm-usage "
+            f"--ignore-certificate-errors --user-data-dir=/tmp/profile --dump-dom {url} "
+            "2>/dev/null",
             timeout=slow(120),
         ).text
 

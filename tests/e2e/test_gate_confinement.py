@@ -1,5 +1,6 @@
-"""What a gate or a broker that somebody else has taken over could do on this host: nothing but what its work needs. `cay gate --probe PID` (`cay broker`)
-tries it from within its own confinement, as the user that daemon, gate and broker of one's own share; with --unconfined it is the control."""
+"""What a gate or a broker that somebody else has taken over could do on this host: nothing but what
+its work needs. `cay gate --probe PID` (`cay broker`) tries it from within its own confinement, as
+the user that daemon, gate and broker of one's own share; with --unconfined it is the control."""
 import contextlib
 import ctypes
 import json
@@ -143,7 +144,8 @@ def test_the_part_that_serves_is_behind_it_and_doctor_says_so():
 
 
 def asking_end(pid):
-    """A copy of what the part that serves asks for keepers with: root takes it out of that process."""
+    """A copy of what the part that serves asks for keepers with: root takes it out of that
+    process."""
     libc = ctypes.CDLL(None, use_errno=True)
     handle = os.pidfd_open(pid)
     try:
@@ -164,7 +166,8 @@ def asking_end(pid):
 
 
 def served_from_now_on(daemon, name):
-    """The gate writes ID.net when it begins with a sandbox: which takes a connection to its keeper."""
+    """The gate writes ID.net when it begins with a sandbox: which takes a connection to its
+    keeper."""
     made = daemon.cli("create", "--json", "--name", name, "--policy", "packages")
     assert made.code == 0, made
     told = daemon.data / "gate" / f"{json.loads(made.text)['id']}.net"

@@ -1,5 +1,5 @@
-"""The decision log: each decision has a number that only grows, also over a kill of the gate and of the daemon; what is lost is told. And the words of rules,
-and what a dry run proposes."""
+"""The decision log: each decision has a number that only grows, also over a kill of the gate and of
+the daemon; what is lost is told. And the words of rules, and what a dry run proposes."""
 import contextlib
 import json
 import os
@@ -155,9 +155,11 @@ def test_following_goes_on_over_a_kill_of_gate_and_daemon(make, tmp_path):  # no
 
 ASKS = """
 import socket, struct
-one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); one.settimeout(60); one.connect(("192.0.0.1", 53))
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); one.settimeout(60)
+one.connect(("192.0.0.1", 53))
 for number in range(40000):
-    name = b"".join(bytes([len(part)]) + part for part in (b"n%d" % (number % 1000), b"refused", b"gate", b"test"))
+    name = b"".join(bytes([len(part)]) + part for part in (b"n%d" % (number % 1000), b"refused",
+        b"gate", b"test"))
     one.send(struct.pack("!6H", number, 256, 1, 0, 0, 0) + name + b"\\0\\0\\1\\0\\1")
     one.recv(4096)
 """
@@ -268,11 +270,15 @@ ASKS_FOR = "getent hosts {} || exit 3"
 
 
 def test_a_command_that_failed_is_told_what_was_refused_meanwhile(make):  # noqa: F811
-    """pip, npm and apt say that there is no such host, or no such version: who sees that learns that a policy refused it, and what would allow it."""
+    """pip, npm and apt say that there is no such host, or no such version: who sees that learns
+    that a policy refused it, and what would allow it."""
     box = make("allowed.gate.test")
     run = [box.name, "--", "sh", "-c"]
     failed = box.daemon.cli("exec", *run, ASKS_FOR.format("other.gate.test"))
-    says = f"cay: meanwhile its policy refused other.gate.test (cay net {box.name} tells more; to allow it: cay policy set {box.name} --add 'other.gate.test')\n"
+    says = (
+        f"cay: meanwhile its policy refused other.gate.test (cay net {box.name} tells more; to "
+        f"allow it: cay policy set {box.name} --add 'other.gate.test')\n"
+    )
     assert (failed.code, failed.out, failed.err.decode()) == (3, b"", says)
     fine = box.daemon.cli("exec", *run, "getent hosts else.gate.test; true")
     assert (fine.code, fine.err) == (0, b""), "nothing is asked where nothing failed"
@@ -332,7 +338,8 @@ def test_a_command_that_failed_is_told_what_was_refused_meanwhile(make):  # noqa
     assert (
         gone.code == 3
         and gone.err.decode()
-        == "cay: meanwhile its policy refused other.gate.test (to allow it: cay run --policy 'allowed.gate.test,other.gate.test' …)\n"
+        == "cay: meanwhile its policy refused other.gate.test (to allow it: cay run --policy "
+        "'allowed.gate.test,other.gate.test' …)\n"
     ), gone
 
 

@@ -1,4 +1,5 @@
-"""HTTP/2 through the gate, which sees its ClientHello and passes on the rest: a server and clients that speak nothing else."""
+"""HTTP/2 through the gate, which sees its ClientHello and passes on the rest: a server and clients
+that speak nothing else."""
 import json
 import shutil
 import subprocess
@@ -22,16 +23,22 @@ A, OTHER, PORT = "allowed.gate.test", "other.gate.test", 7010
 # /notes is a gRPC server: each message has five bytes (a flag, a length), then the text. The first
 # comes by itself, then each returns. Its status is in a trailer.
 SERVER = r"""
-const fs = require("node:fs"), http2 = require("node:http2"), [cert, key, port, ...addresses] = process.argv.slice(1);
-const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5); head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };
+const fs = require("node:fs"), http2 = require("node:http2"), [cert, key, port,
+    ...addresses] = process.argv.slice(1);
+const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5);
+  head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };
 let listening = 0;
 for (const address of addresses) {
-  const server = http2.createSecureServer({cert: fs.readFileSync(cert), key: fs.readFileSync(key), allowHTTP1: false});
-  server.on("session", (session) => { session.on("error", () => {}); console.log(JSON.stringify({name: session.socket.servername, protocol: session.alpnProtocol})); });
+  const server = http2.createSecureServer({cert: fs.readFileSync(cert), key: fs.readFileSync(key),
+      allowHTTP1: false});
+  server.on("session", (session) => { session.on("error", () => {});
+    console.log(JSON.stringify({name: session.socket.servername, protocol: session.alpnProtocol}));
+      });
   server.on("sessionError", () => {});
   server.on("stream", (stream, headers) => {
     stream.on("error", () => {});
-    if (headers[":path"] !== "/notes") { stream.respond({":status": 200}); return stream.end(`hello ${headers[":authority"]} by ${stream.session.alpnProtocol}`); }
+    if (headers[":path"] !== "/notes") { stream.respond({":status": 200});
+      return stream.end(`hello ${headers[":authority"]} by ${stream.session.alpnProtocol}`); }
     stream.respond({":status": 200, "content-type": "application/grpc"}, {waitForTrailers: true});
     stream.on("wantTrailers", () => stream.sendTrailers({"grpc-status": "0"}));
     stream.write(framed("welcome"));
@@ -46,7 +53,8 @@ for (const address of addresses) {
     });
     stream.on("end", () => stream.end());
   });
-  server.listen(+port, address, () => { if (++listening === addresses.length) console.log("listening"); });
+  server.listen(+port, address, () => {
+      if (++listening === addresses.length) console.log("listening"); });
 }
 """
 
@@ -54,11 +62,14 @@ for (const address of addresses) {
 # come.
 CLIENT = r"""
 const http2 = require("node:http2"), sizes = [1, 10, 70000, 500000, 1, 1, 1, 1];
-const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5); head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };
+const framed = (text) => { const body = Buffer.from(text), head = Buffer.alloc(5);
+  head.writeUInt32BE(body.length, 1); return Buffer.concat([head, body]); };
 const session = http2.connect(process.argv[1], {rejectUnauthorized: false});
-session.on("error", (error) => { console.log(JSON.stringify({error: error.code})); process.exit(0); });
+session.on("error", (error) => { console.log(JSON.stringify({error: error.code})); process.exit(0);
+  });
 const talk = (mark) => new Promise((done) => {
-  const stream = session.request({":method": "POST", ":path": "/notes", "content-type": "application/grpc", te: "trailers"});
+  const stream = session.request({":method": "POST", ":path": "/notes",
+      "content-type": "application/grpc", te: "trailers"});
   let rest = Buffer.alloc(0), sent = 0, told = {answers: []};
   stream.on("response", (headers) => { told.status = headers[":status"]; });
   stream.on("trailers", (headers) => { told.trailer = headers["grpc-status"]; });
@@ -73,7 +84,9 @@ const talk = (mark) => new Promise((done) => {
   });
   stream.on("close", () => done(told));
 });
-Promise.all([talk("a"), talk("b")]).then((streams) => { console.log(JSON.stringify({protocol: session.alpnProtocol, streams})); session.close(); });
+Promise.all([talk("a"),
+    talk("b")]).then((streams) => { console.log(JSON.stringify({protocol: session.alpnProtocol,
+        streams})); session.close(); });
 """
 
 
@@ -181,9 +194,11 @@ def test_a_stream_ends_when_the_policy_no_longer_allows_its_host(make, sessions)
     if box.sh("command -v node").code != 0:
         pytest.skip("node is not in the sandbox")
     waits = (
-        "const session = require('node:http2').connect(process.argv[1], {rejectUnauthorized: false}); const end = (how) => { console.log(how); process.exit(0); };"
+        "const session = require('node:http2').connect(process.argv[1], {rejectUnauthorized: "
+        "false}); const end = (how) => { console.log(how); process.exit(0); };"
         "session.on('error', (error) => end(error.code)); session.on('close', () => end('closed'));"
-        "const stream = session.request({':method': 'POST', ':path': '/notes'}); stream.on('error', () => {}); stream.on('data', () => console.log('open'));"
+        "const stream = session.request({':method': 'POST', ':path': '/notes'}); "
+        "stream.on('error', () => {}); stream.on('data', () => console.log('open'));"
     )
     command = box.daemon.cli(
         "exec", "-d", box.name, "--", "node", "-e", waits, f"https://{A}:{PORT}"

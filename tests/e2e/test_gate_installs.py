@@ -1,4 +1,5 @@
-"""Packages from this host's own registries, through the gate with the preset policy; and from others, which it refuses."""
+"""Packages from this host's own registries, through the gate with the preset policy; and from
+others, which it refuses."""
 import functools
 import hashlib
 import http.server
@@ -29,7 +30,8 @@ def host_setting(*words):
 
 
 def registries():
-    """(what, host, url) of the registries that this host itself is set to, and that answer it now."""
+    """(what, host, url) of the registries that this host itself is set to, and that answer it
+    now."""
     urls = {
         "pip": host_setting(
             "python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
@@ -53,9 +55,11 @@ def registries():
 
 # Every sandbox has the host's packages, so each command fetches its package from outside anyway.
 INSTALLS = {
-    "pip": "pip install --root-user-action=ignore --no-cache-dir --force-reinstall --no-deps --target /tmp/fetched six && ls /tmp/fetched/six.py"
+    "pip": "pip install --root-user-action=ignore --no-cache-dir --force-reinstall --no-deps "
+    "--target /tmp/fetched six && ls /tmp/fetched/six.py"
     " && PYTHONPATH=/tmp/fetched python3 -c 'import six; print(six.__version__)'",
-    "npm": "mkdir -p /tmp/npm && cd /tmp/npm && npm install left-pad && ls node_modules/left-pad/package.json && node -e \"require('left-pad')\"",
+    "npm": "mkdir -p /tmp/npm && cd /tmp/npm && npm install left-pad && ls "
+    "node_modules/left-pad/package.json && node -e \"require('left-pad')\"",
     "apt": "apt-get update && apt-get install -y --reinstall hello && hello",
 }
 
@@ -189,7 +193,13 @@ def npm_package():
 def debian_package(directory):
     tree = directory / "deb"
     (tree / "DEBIAN").mkdir(parents=True)
-    facts = f"Package: {PACKAGE}\nVersion: 1.0\nArchitecture: all\nMaintainer: test <test@example.com>\nDescription: nothing\n"
+    facts = (
+        f"Package: {PACKAGE}\n"
+        "Version: 1.0\n"
+        "Architecture: all\n"
+        "Maintainer: test <test@example.com>\n"
+        "Description: nothing\n"
+    )
     (tree / "DEBIAN/control").write_text(facts)
     subprocess.run(
         ["dpkg-deb", "--root-owner-group", "--build", tree, directory / "tiny.deb"],
@@ -199,12 +209,15 @@ def debian_package(directory):
     whole = (directory / "tiny.deb").read_bytes()
     return (
         whole,
-        f"{facts}Filename: ./tiny.deb\nSize: {len(whole)}\nSHA256: {hashlib.sha256(whole).hexdigest()}\n",
+        f"{facts}Filename: ./tiny.deb\n"
+        f"Size: {len(whole)}\n"
+        f"SHA256: {hashlib.sha256(whole).hexdigest()}\n",
     )
 
 
 class Registries(World):
-    """An index of Python's, a registry of npm's and an archive of Debian's with one package each, on names that no preset has."""
+    """An index of Python's, a registry of npm's and an archive of Debian's with one package each,
+    on names that no preset has."""
 
     def start(self):
         super().start()
@@ -252,10 +265,13 @@ class Registries(World):
 
 
 FROM_ELSEWHERE = {
-    "pip": f"pip install --index-url http://pip.gate.test/simple --trusted-host pip.gate.test --target /tmp/elsewhere {PACKAGE}",
-    "npm": f"mkdir -p /tmp/npm && cd /tmp/npm && npm install --registry http://npm.gate.test {PACKAGE}",
+    "pip": "pip install --index-url http://pip.gate.test/simple --trusted-host pip.gate.test "
+    f"--target /tmp/elsewhere {PACKAGE}",
+    "npm": "mkdir -p /tmp/npm && cd /tmp/npm && npm install --registry http://npm.gate.test "
+    f"{PACKAGE}",
     # From that archive alone, because the other ones are those of this host's network.
-    "apt": "echo 'deb [trusted=yes] http://apt.gate.test/apt ./' > /tmp/apt.list; o='-o Dir::Etc::sourcelist=/tmp/apt.list -o Dir::Etc::sourceparts=-'; "
+    "apt": "echo 'deb [trusted=yes] http://apt.gate.test/apt ./' > /tmp/apt.list; o='-o "
+    "Dir::Etc::sourcelist=/tmp/apt.list -o Dir::Etc::sourceparts=-'; "
     f"apt-get $o update && apt-get $o install -y {PACKAGE}",
 }
 

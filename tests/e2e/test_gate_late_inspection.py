@@ -23,15 +23,18 @@ A, OTHER, DENIED = (
 HELLO = "hello allowed.gate.test"
 TLS = r"""
 import json, socket, ssl, sys
-context = ssl.create_default_context(); context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 told = []
 for port, name in json.loads(sys.argv[1]):
     try:
-        with context.wrap_socket(socket.create_connection(("allowed.gate.test", port), timeout=20), server_hostname=name) as stream:
+        with context.wrap_socket(socket.create_connection(("allowed.gate.test", port), timeout=20),
+            server_hostname=name) as stream:
             stream.sendall(b"GET / HTTP/1.1\r\nHost: allowed.gate.test\r\n\r\n")
             got = b"".join(iter(lambda: stream.recv(65536), b""))
             told.append(got.split(b"\r\n\r\n")[-1].decode())
-    except OSError as error: told.append("reset" if "reset" in str(error).lower() or "EOF" in str(error) else repr(error))
+    except OSError as error: told.append("reset" if "reset" in str(error).lower()
+        or "EOF" in str(error) else repr(error))
 print(json.dumps(told))
 """
 SAY = r"""
@@ -49,7 +52,8 @@ for port, pieces in json.loads(sys.argv[1]):
         got += b"".join(iter(lambda: stream.recv(65536), b""))
         told.append(got.decode("latin-1"))
     except OSError as error:  # ENOTCONN: it was reset before the end was said
-        told.append("reset" if isinstance(error, ConnectionError) or error.errno == 107 else repr(error))
+        told.append("reset" if isinstance(error, ConnectionError) or error.errno == 107
+            else repr(error))
 print(json.dumps(told))
 """
 
@@ -253,7 +257,8 @@ def test_a_policy_that_comes_during_a_dial_counts_for_what_is_shown(make, then, 
 TWO_NAMES = r"""
 import pathlib, socket, sys, time
 for name in ("allowed.gate.test", "other.gate.test"): socket.getaddrinfo(name, 7005)
-stream = socket.create_connection((socket.getaddrinfo("allowed.gate.test", 7005)[0][4][0], 7005), timeout=30)
+stream = socket.create_connection((socket.getaddrinfo("allowed.gate.test", 7005)[0][4][0], 7005),
+    timeout=30)
 print("open", flush=True)
 while not pathlib.Path("/tmp/go").exists(): time.sleep(0.02)
 stream.sendall(b"GET / HTTP/1.1\r\nHost: allowed.gate.test\r\n\r\n")

@@ -1,4 +1,5 @@
-"""What the gate's sockets hold in the kernel, which counts it for no sandbox: bounded for one sandbox and for all, whatever is left unread."""
+"""What the gate's sockets hold in the kernel, which counts it for no sandbox: bounded for one
+sandbox and for all, whatever is left unread."""
 import contextlib
 import os
 import re
@@ -22,7 +23,8 @@ FLOOD, SMALL = 7010, 7011
 UNREAD = r"""
 import resource, socket, sys, time
 address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 all = []
 for _ in range(count):
     s = socket.create_connection((address, port), timeout=60); all.append(s)
@@ -33,7 +35,8 @@ time.sleep(600)
 
 
 class Pouring:
-    """Sends for as long as it is let, and keeps nothing of its own: the sockets' buffers are small here."""
+    """Sends for as long as it is let, and keeps nothing of its own: the sockets' buffers are small
+    here."""
 
     def __init__(self):
         self.servers = []
@@ -97,7 +100,8 @@ def serving(world, request):
 
 
 def held(lines):
-    """Bytes that sockets hold, by `ss -m`: received and unread, on their way out, and set aside for either."""
+    """Bytes that sockets hold, by `ss -m`: received and unread, on their way out, and set aside for
+    either."""
     total = 0
     for found in re.finditer(r"skmem:\(r(\d+),rb\d+,t\d+,tb\d+,f(\d+),w(\d+)", lines):
         total += sum(int(number) for number in found.groups())
@@ -109,7 +113,8 @@ def ss(*words):
 
 
 def memory_of_gate(box, ports=(FLOOD,)):
-    """Of all of its sockets: those outside, by the port that they dialled, and those inside, by the gate's own."""
+    """Of all of its sockets: those outside, by the port that they dialled, and those inside, by the
+    gate's own."""
     init = next(
         pid
         for pid, group in processes_of(box.id).items()
@@ -145,7 +150,8 @@ def unread(daemon, box, count, warm=0):
 
 
 def test_unread_downloads_hold_no_more_than_is_promised(serving):
-    """Also those that were read for a while first, so that the kernel widened their buffers. The control: without the bound it is more."""
+    """Also those that were read for a while first, so that the kernel widened their buffers. The
+    control: without the bound it is more."""
     daemon = serving()
     box = Box(daemon, "open")
     cold, warm = unread(daemon, box, 200), unread(daemon, box, 200, 40)
@@ -154,7 +160,8 @@ def test_unread_downloads_hold_no_more_than_is_promised(serving):
     )
     control = unread(lifted, Box(lifted, "open"), 200)
     print(
-        f"200 unread downloads of one sandbox: {cold >> 20} MiB; read for a while first: {warm >> 20} MiB; without the bound {control >> 20} MiB"
+        f"200 unread downloads of one sandbox: {cold >> 20} MiB; read for a while first: "
+        f"{warm >> 20} MiB; without the bound {control >> 20} MiB"
     )
     assert max(cold, warm) < PROMISED and control > 2 * cold, (cold, warm, control)
 
@@ -182,7 +189,8 @@ print("done")
 
 
 def test_what_is_left_half_closed_counts_and_so_does_a_hurry(serving):
-    """16 MiB are enough for about 70 connections. Those whose server has ended, and whose client reads nothing more, are among them."""
+    """16 MiB are enough for about 70 connections. Those whose server has ended, and whose client
+    reads nothing more, are among them."""
     daemon = serving("socket_memory_bytes = 16777216\n")
     box, other = Box(daemon, "open"), Box(daemon, "packages")
     command = daemon.cli(

@@ -1,5 +1,6 @@
-"""Policies by rule: names, wildcards, expressions, networks and ports; policies that have names; a change under open connections, that outlives whoever
-decides. Each refusal beside the same that is let through."""
+"""Policies by rule: names, wildcards, expressions, networks and ports; policies that have names; a
+change under open connections, that outlives whoever decides. Each refusal beside the same that is
+let through."""
 import contextlib
 import json
 import os
@@ -39,7 +40,8 @@ import select, socket, sys
 open_ones = {}
 for target in sys.argv[1:]:
     host, port = target.rsplit(":", 1)
-    one = socket.create_connection((host, int(port)), timeout=30); one.sendall(b"x"); assert one.recv(1) == b"x"
+    one = socket.create_connection((host, int(port)), timeout=30); one.sendall(b"x")
+    assert one.recv(1) == b"x"
     one.setblocking(False); open_ones[one] = target
 print("open", flush=True)
 while open_ones:
@@ -202,7 +204,8 @@ def test_an_address_in_a_names_place_is_no_name_beside_refused_ones(make):
 @pytest.mark.depth
 @pytest.mark.parametrize("order", [[], ["first-match"]], ids=["deny-wins", "first-match"])
 def test_tls_that_names_nobody_is_let_through_by_a_rule_for_its_address(make, order):
-    """No client shows an address as a server name: the rule that is asked for would be of no use else, beside refused names."""
+    """No client shows an address as a server name: the rule that is asked for would be of no use
+    else, beside refused names."""
     for host in (V4, V6):
         nameless = {"host": host, "port": 443, "kind": "tls", "says": "x.test"}
         url = f"https://{host if host == V4 else f'[{host}]'}/"
@@ -316,10 +319,13 @@ def test_a_connection_that_would_have_to_show_a_name_now_is_reset(make):
     box = make("open")
     program = f"""
 import os, socket, ssl
-context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False; context.verify_mode = ssl.CERT_NONE
-one = context.wrap_socket(socket.create_connection(("allowed.gate.test", 443), timeout=60), server_hostname="other.gate.test")
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT); context.check_hostname = False; \
+context.verify_mode = ssl.CERT_NONE
+one = context.wrap_socket(socket.create_connection(("allowed.gate.test", 443), timeout=60), \
+server_hostname="other.gate.test")
 print("open", flush=True)
-below = socket.socket(fileno=os.dup(one.fileno())); below.settimeout(60)  # what TLS itself says of a reset depends on its release
+below = socket.socket(fileno=os.dup(one.fileno())); below.settimeout(60)  # how TLS \
+reports a reset depends on its release
 try:
     while below.recv(4096): pass
     print("end", flush=True)
@@ -337,9 +343,14 @@ except ConnectionResetError: print("reset", flush=True)
 def test_a_change_while_bytes_move_cuts_them_off(make, policed):
     box = make("bulk.gate.test:7002")
     program = (
-        "import socket\ns = socket.create_connection(('bulk.gate.test', 7002), timeout=60); n = 0; told = False\ntry:\n  while True:\n"
-        "    part = s.recv(1 << 20); n += len(part)\n    if not part: print('end', flush=True); break\n"
-        "    if not told: told = True; print('moving', flush=True)\nexcept ConnectionResetError: print('reset', flush=True)"
+        "import socket\n"
+        "s = socket.create_connection(('bulk.gate.test', 7002), timeout=60); n = 0; told = False\n"
+        "try:\n"
+        "  while True:\n"
+        "    part = s.recv(1 << 20); n += len(part)\n"
+        "    if not part: print('end', flush=True); break\n"
+        "    if not told: told = True; print('moving', flush=True)\n"
+        "except ConnectionResetError: print('reset', flush=True)"
     )
     started = box.daemon.cli("exec", "-d", box.name, "--", "python3", "-c", program).text.strip()
     wait_until(lambda: "moving" in box.daemon.cli("logs", box.name, started).text, "bytes")
@@ -633,7 +644,8 @@ def test_advice_is_about_the_policy_of_now(make):
 
 
 def test_what_the_operator_allows_is_the_bound(world, request):
-    """Rules of a sandbox's own, too; and one that was allowed before is refused by the gate after."""
+    """Rules of a sandbox's own, too; and one that was allowed before is refused by the gate
+    after."""
 
     def settings(*allowed):
         return POLICIES.replace(

@@ -1,5 +1,6 @@
-"""What the presets are for: cargo, go, Git, the SDKs of model APIs and senders of traces reach what they need by their preset alone, and by another nothing of it.
-Servers of the test's stand for the hosts, by name and with certificates of an authority that the programs are told of as usual."""
+"""What the presets are for: cargo, go, Git, the SDKs of model APIs and senders of traces reach what
+they need by their preset alone, and by another nothing of it. Servers of the test's stand for the
+hosts, by name and with certificates of an authority that the programs are told of as usual."""
 import base64
 import contextlib
 import fcntl
@@ -86,7 +87,8 @@ CARGO, GO = ("index.crates.io", "static.crates.io", "crates.io"), (
     "proxy.golang.org",
     "sum.golang.org",
 )
-BUCKETS = "storage.googleapis.com"  # where Go's proxy keeps some modules, and everybody else what he likes
+# Go's proxy keeps some modules there, and everybody else what he likes.
+BUCKETS = "storage.googleapis.com"
 NAMES = (
     *GIT_HOSTS,
     *(host for host, _ in ELSEWHERE.values()),
@@ -156,7 +158,8 @@ def crate():
 
 
 class Checksums:
-    """A checksum database of Go's with one module in it: a log whose only leaf is its root, too, and which is signed."""
+    """A checksum database of Go's with one module in it: a log whose only leaf is its root, too,
+    and which is signed."""
 
     def __init__(self, run, directory):
         run("genpkey", "-algorithm", "ed25519", "-out", "sum-key.pem")
@@ -164,7 +167,8 @@ class Checksums:
         self.run, self.directory = run, directory
         key = b"\1" + (directory / "sum.der").read_bytes()[-32:]
         self.id = hashlib.sha256(b"sum.golang.org\n" + key).digest()[:4]
-        self.key = f"sum.golang.org+{self.id.hex()}+{base64.b64encode(key).decode()}"  # as GOSUMDB takes it
+        # As GOSUMDB takes it.
+        self.key = f"sum.golang.org+{self.id.hex()}+{base64.b64encode(key).decode()}"
 
     def files(self, module, record):
         leaf = hashlib.sha256(b"\0" + record).digest()
@@ -219,14 +223,18 @@ def module(checksums):
         "v1.0.0.mod": mod.encode(),
         "v1.0.0.zip": whole.getvalue(),
     }
-    record = f"example.com/tiny v1.0.0 {h1(**files)}\nexample.com/tiny v1.0.0/go.mod {h1(**{'go.mod': mod})}\n".encode()
+    record = (
+        f"example.com/tiny v1.0.0 {h1(**files)}\n"
+        f"example.com/tiny v1.0.0/go.mod {h1(**{'go.mod': mod})}\n"
+    ).encode()
     return {("proxy.golang.org", at + name): body for name, body in told.items()} | checksums.files(
         "example.com/tiny@v1.0.0", record
     )
 
 
 class Hosts(vault_world.VaultWorld):
-    """`files`: bodies by host and path, or where else one is. `traces`: (host, path) of what was posted."""
+    """`files`: bodies by host and path, or where else one is. `traces`: (host, path) of what was
+    posted."""
 
     def start(self):
         self.lock = (pathlib.Path(tempfile.gettempdir()) / "cay-test-preset-hosts").open("w")
@@ -331,14 +339,16 @@ def world(tmp_path_factory):
 
 @contextlib.contextmanager
 def sandbox(gated, world):
-    """One that knows the authority of the hosts, and has another preset than the one that its test is about."""
+    """One that knows the authority of the hosts, and has another preset than the one that its test
+    is about."""
     with box(gated, policy="pip") as one:
         assert gated.cli("cp", world.directory / "ca.pem", f"{one.name}:/tmp/ca.pem").code == 0
         yield one
 
 
 def by_its_preset_alone(one, preset, line, hosts):
-    """What the line says with that preset, to these hosts and to no other. Before, the control: by pip's it fails at the first of them, which was not allowed."""
+    """What the line says with that preset, to these hosts and to no other. Before, the control: by
+    pip's it fails at the first of them, which was not allowed."""
     shut = one.sh(TRUST + line, timeout=120)
     assert shut.code not in (0, 126, 127), shut
     assert one.line(host=hosts[0], port=0, verdict="refused")["reason"] == "not_in_policy"
@@ -358,7 +368,8 @@ def in_it(one, program):
 
 
 def bring(one, program, root, *paths):
-    """A toolchain of this host's to /opt/tools, where it is not in every sandbox anyway. `root`: words that tell where it is."""
+    """A toolchain of this host's to /opt/tools, where it is not in every sandbox anyway. `root`:
+    words that tell where it is."""
     if in_it(one, program):
         return
     root = host_setting(*root)
@@ -375,7 +386,10 @@ def test_git_clones(gated, world, host):
     with sandbox(gated, world) as one:
         if not in_it(one, "git"):
             pytest.skip("git is not in the sandbox")
-        line = f"rm -rf /tmp/tiny; git clone -q https://{host}/cay-test/tiny.git /tmp/tiny && cat /tmp/tiny/README"
+        line = (
+            f"rm -rf /tmp/tiny; git clone -q https://{host}/cay-test/tiny.git /tmp/tiny && cat "
+            "/tmp/tiny/README"
+        )
         assert by_its_preset_alone(one, "git", line, (host,)) == "hello by git\n"
 
 
@@ -397,8 +411,10 @@ def test_cargo_finds_adds_and_builds_a_crate(gated, world):
     with sandbox(gated, world) as one:
         bring(one, "cargo", ("rustc", "--print", "sysroot"), "bin/cargo", "bin/rustc", "lib")
         line = (
-            "export PATH=$PATH:/opt/tools/bin CARGO_HOME=/tmp/cargo CARGO_NET_RETRY=0; rm -rf /tmp/cargo /tmp/own && cargo init -q --vcs none /tmp/own && cd /tmp/own"
-            " && cargo add -q cay-tiny && echo 'fn main() { println!(\"{}\", cay_tiny::SAYS); }' > src/main.rs && cargo fetch && cargo check -q && cargo search cay-tiny"
+            "export PATH=$PATH:/opt/tools/bin CARGO_HOME=/tmp/cargo CARGO_NET_RETRY=0; rm -rf "
+            "/tmp/cargo /tmp/own && cargo init -q --vcs none /tmp/own && cd /tmp/own"
+            " && cargo add -q cay-tiny && echo 'fn main() { println!(\"{}\", cay_tiny::SAYS); }' "
+            "> src/main.rs && cargo fetch && cargo check -q && cargo search cay-tiny"
         )
         assert by_its_preset_alone(one, "cargo", line, CARGO).startswith('cay-tiny = "1.0.0"')
 
@@ -409,7 +425,8 @@ def go(one, world, line):
         one, "go", ("go", "env", "GOROOT"), "bin/go", "VERSION", "go.env"
     )  # a program that is only to get modules needs no more
     return (
-        f"export PATH=$PATH:/opt/tools/bin GOTOOLCHAIN=local GOFLAGS=-modcacherw GOPATH=/tmp/go GOSUMDB={world.checksums.key}; [ ! -x /opt/tools/bin/go ] || export GOROOT=/opt/tools\n"
+        "export PATH=$PATH:/opt/tools/bin GOTOOLCHAIN=local GOFLAGS=-modcacherw GOPATH=/tmp/go "
+        f"GOSUMDB={world.checksums.key}; [ ! -x /opt/tools/bin/go ] || export GOROOT=/opt/tools\n"
         f"rm -rf /tmp/go /tmp/own && mkdir /tmp/own && cd /tmp/own && go mod init own && {line}"
     )
 
@@ -451,11 +468,13 @@ def test_a_module_that_gos_proxy_keeps_among_everybodys_buckets_is_told_and_had_
 ASK = {
     "openai": (
         "api.openai.com",
-        "import openai; print(openai.OpenAI().chat.completions.create(model='m', messages=[]).choices[0].message.content)",
+        "import openai; print(openai.OpenAI().chat.completions.create(model='m', "
+        "messages=[]).choices[0].message.content)",
     ),
     "anthropic": (
         "api.anthropic.com",
-        "import anthropic; print(anthropic.Anthropic().messages.create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)",
+        "import anthropic; print(anthropic.Anthropic().messages.create(model='m', max_tokens=5, "
+        "messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)",
     ),
 }
 
@@ -465,7 +484,10 @@ def test_an_sdk_asks_its_model(gated, world, name):
     host, program = ASK[name]
     with sandbox(gated, world) as one:
         one.sdk(name)
-        line = f"{name.upper()}_API_KEY={world.secret} PYTHONPATH=/opt/sdk python3 -c {shlex.quote(program)}"
+        line = (
+            f"{name.upper()}_API_KEY={world.secret} PYTHONPATH=/opt/sdk python3 -c "
+            f"{shlex.quote(program)}"
+        )
         assert by_its_preset_alone(one, "models", line, (host,)).startswith("hello by ")
 
 
@@ -473,7 +495,8 @@ TRACE = r"""
 import langsmith, sys
 failed = []
 for host in sys.argv[1:]:
-    client = langsmith.Client(api_url="https://" + host, api_key="lsv2_test", tracing_error_callback=failed.append)
+    client = langsmith.Client(api_url="https://" + host, api_key="lsv2_test",
+        tracing_error_callback=failed.append)
     with langsmith.tracing_context(enabled=True, client=client):
         langsmith.traceable(lambda word: word, name="tiny")("hello")
     client.flush()
@@ -495,10 +518,13 @@ def test_langsmiths_client_sends_its_traces(gated, world):
 
 POST = r"""
 import json, sys, urllib.request
-span = {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": "tiny", "kind": 1, "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
-body = json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "test"}, "spans": [span]}]}]}).encode()
+span = {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": "tiny",
+    "kind": 1, "startTimeUnixNano": "1", "endTimeUnixNano": "2"}
+body = json.dumps({"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {"name": "test"},
+    "spans": [span]}]}]}).encode()
 for url in sys.argv[1:]:
-    assert urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"}), timeout=30).status == 200
+    assert urllib.request.urlopen(urllib.request.Request(url, body,
+        {"Content-Type": "application/json"}), timeout=30).status == 200
 """
 
 

@@ -1,4 +1,5 @@
-"""What is refused because of what an address is: by name and by address, told in words; what an operator can open, and what not."""
+"""What is refused because of what an address is: by name and by address, told in words; what an
+operator can open, and what not."""
 import json
 import socket
 import subprocess
@@ -102,7 +103,8 @@ def look(address, port):
     try: s.connect((address, port)); opened = True; word = s.recv(1).decode() or "end"
     except OSError as error: word = errno.errorcode[error.errno]
     return [opened, word, time.monotonic() - begun]
-print(json.dumps([[look(address, 7004) for _ in range(20)] for address in ("{V4}", "10.0.0.1")] + [[look("{V4}", 443)]]))
+print(json.dumps([[look(address, 7004) for _ in range(20)] for address in ("{V4}", "10.0.0.1")] + \
+[[look("{V4}", 443)]]))
 """
     *refused, [silent] = json.loads(packages.python(program, timeout=120).text)
     for (
@@ -170,13 +172,23 @@ def say(address, text, port=80):
     except ConnectionResetError: return got.decode() + "reset"
     return got.decode()
 print(json.dumps([say(*one) for one in (
-    ("allowed.gate.test", b"GET / HTTP/1.1\\r\\nHost: other.gate.test\\r\\n\\r\\n"), ("allowed.gate.test", b"HEAD / HTTP/1.1\\r\\nHost: other.gate.test\\r\\n\\r\\n"),
-    ("allowed.gate.test", b"GET / HTTP/1.0\\r\\n\\r\\n"), ("allowed.gate.test", b"GET / HTTP/1.1\\r\\nHost: allowed.gate.test\\r\\nHost: <b>\\r\\n\\r\\n"),
-    ("10.0.0.7", b"POST / HTTP/1.1\\r\\nHost: 10.0.0.7\\r\\nContent-Length: 100000\\r\\n\\r\\n" + b"x" * 100000), ("10.0.0.7", b"SSH-2.0-x\\r\\n"))]))
+    ("allowed.gate.test",
+        b"GET / HTTP/1.1\\r\\nHost: other.gate.test\\r\\n\\r\\n"), ("allowed.gate.test", b"HEAD / \
+HTTP/1.1\\r\\nHost: other.gate.test\\r\\n\\r\\n"),
+    ("allowed.gate.test", b"GET / HTTP/1.0\\r\\n\\r\\n"), ("allowed.gate.test",
+        b"GET / HTTP/1.1\\r\\nHost: allowed.gate.test\\r\\nHost: <b>\\r\\n\\r\\n"),
+    ("10.0.0.7", b"POST / HTTP/1.1\\r\\nHost: 10.0.0.7\\r\\nContent-Length: 100000\\r\\n\\r\\n"
+        + b"x" * 100000), ("10.0.0.7", b"SSH-2.0-x\\r\\n"))]))
 """
     page, head, nobody, two_ways, private, other = json.loads(packages.python(program).text)
     sentence = "This sandbox's policy does not allow other.gate.test.\n"
-    fields = f"HTTP/1.1 403 Not allowed by this sandbox's network policy\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {len(sentence)}\r\n\r\n"
+    fields = (
+        "HTTP/1.1 403 Not allowed by this sandbox's network policy\r\n"
+        "Content-Type: text/plain\r\n"
+        "Connection: close\r\n"
+        f"Content-Length: {len(sentence)}\r\n"
+        "\r\n"
+    )
     assert page == fields + sentence and head == fields
     assert (
         nobody.endswith("does not allow a request that names no host.\n")

@@ -1,4 +1,5 @@
-"""What is said over one connection after its first bytes: each request of plain HTTP, each ClientHello of TLS."""
+"""What is said over one connection after its first bytes: each request of plain HTTP, each
+ClientHello of TLS."""
 import json
 
 import pytest
@@ -137,7 +138,13 @@ def test_a_body_that_a_server_does_not_read_is_no_request_to_it(make, world):  #
     )
     for method in ("DELETE", "OPTIONS", "POST"):
         inner = asks("forbidden.example", "/exfil")
-        text = f"{method} /{method} HTTP/1.1\r\nHost: {A}\r\nContent-Length: {len(inner)}\r\n\r\n{inner}"
+        text = (
+            f"{method} /{method} HTTP/1.1\r\n"
+            f"Host: {A}\r\n"
+            f"Content-Length: {len(inner)}\r\n"
+            "\r\n"
+            f"{inner}"
+        )
         got = box.python(talk_there, json.dumps([text]))
         assert (
             got.code == 0
@@ -165,7 +172,9 @@ def test_a_second_host_of_a_connection_has_its_line_and_is_judged_again_when_the
     box = make(*BOTH)
     program = TALK.replace(
         "print(json.dumps(told))",
-        "print('asked', flush=True)\ntry: print(stream.recv(1) or 'end', flush=True)\nexcept ConnectionResetError: print('reset', flush=True)",
+        "print('asked', flush=True)\n"
+        "try: print(stream.recv(1) or 'end', flush=True)\n"
+        "except ConnectionResetError: print('reset', flush=True)",
     )
     started = box.daemon.cli(
         "exec",

@@ -14,7 +14,8 @@ from harness import wait_until
 
 @pytest.fixture
 def tls():
-    """A server's context; its certificate, for 127.0.0.1, is where the daemon's user can read it."""
+    """A server's context; its certificate, for 127.0.0.1, is where the daemon's user can read
+    it."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="cay-test-ca-"))
     directory.chmod(0o755)
     cert, key = directory / "ca.pem", directory / "key.pem"
@@ -82,7 +83,9 @@ def test_traces_go_over_https(own_daemon, tmp_path, tls):
     collector = test_tracing.Collector(tls=tls)
     config = tmp_path / "cay.toml"
     config.write_text(
-        f'[tracing]\notlp_endpoint = "https://127.0.0.1:{collector.port}"\notlp_ca_file = "{tls.ca_file}"\n'
+        "[tracing]\n"
+        f'otlp_endpoint = "https://127.0.0.1:{collector.port}"\n'
+        f'otlp_ca_file = "{tls.ca_file}"\n'
     )
     daemon = own_daemon("--config", str(config))
     with daemon.http() as http:

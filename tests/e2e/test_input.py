@@ -1,4 +1,5 @@
-"""Input that a command does not read: it holds up nothing else, and none of it is lost without a word."""
+"""Input that a command does not read: it holds up nothing else, and none of it is lost without a
+word."""
 import base64
 import json
 import pathlib
@@ -129,7 +130,8 @@ def test_beyond_the_bound_of_a_session_the_client_waits_and_nothing_is_lost(daem
 
 @pytest.fixture
 def used_up(daemon, http, box):
-    """The sandbox's commands hold all the input that they may together; called: they end, and it is free."""
+    """The sandbox's commands hold all the input that they may together; called: they end, and it is
+    free."""
     held = [session(daemon, box["id"], argv=["sleep", "1000"])[0] for _ in range(24)]
     for ws in held:
         flood(ws, 3 * MIB // 2)

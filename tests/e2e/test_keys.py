@@ -1,5 +1,5 @@
-"""Keys of small scope: each route is open to the scopes that its documentation names, and to no others; a key for one
-sandbox sees no other; time and rotation; rates."""
+"""Keys of small scope: each route is open to the scopes that its documentation names, and to no
+others; a key for one sandbox sees no other; time and rotation; rates."""
 import json
 import re
 import subprocess

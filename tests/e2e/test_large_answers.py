@@ -1,4 +1,5 @@
-"""Answers that a guest could make large: bounded as the JSON that they become, refused by name, never cut in silence."""
+"""Answers that a guest could make large: bounded as the JSON that they become, refused by name,
+never cut in silence."""
 import concurrent.futures
 import contextlib
 import json
@@ -34,7 +35,10 @@ class Unread:
         self.socket.connect(("127.0.0.1", daemon.port))
         words = json.dumps(body)
         self.socket.sendall(
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {daemon.key}\r\nContent-Type: application/json\r\n"
+            f"POST {path} HTTP/1.1\r\n"
+            "Host: localhost\r\n"
+            f"X-Api-Key: {daemon.key}\r\n"
+            "Content-Type: application/json\r\n"
             f"Content-Length: {len(words)}\r\n\r\n{words}".encode()
         )
         self.head = b""
@@ -98,7 +102,8 @@ def test_files_in_a_batch_are_bounded_together(daemon, own_daemon):
             f"/api/v1/sandboxes/{box['id']}/batch",
             json={
                 "command": {
-                    "command": "truncate -s 8M /tmp/z; truncate -s 64M /tmp/big; echo here > /tmp/small"
+                    "command": "truncate -s 8M /tmp/z; truncate -s 64M /tmp/big; echo here > "
+                    "/tmp/small"
                 },
                 "reads": ["/tmp/z", "/tmp/z", "/tmp/big", "/tmp/big", "/tmp/big", "/tmp/small"],
                 "max_read_bytes": 64 * MIB,
@@ -182,7 +187,10 @@ def test_answers_that_nobody_reads_are_bounded_together(own_daemon):
 
 def test_output_that_is_dropped_under_a_reader_breaks_its_connection(daemon, http, box, run):
     where = f"/api/v1/sandboxes/{box['id']}/commands"
-    line = "echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; head -c 60000000 /dev/zero | tr '\\0' x; touch /tmp/done"
+    line = (
+        "echo begun; until [ -e /tmp/go ]; do sleep 0.05; done; head -c 60000000 /dev/zero | tr "
+        "'\\0' x; touch /tmp/done"
+    )
     http.post(
         where,
         json={
@@ -249,7 +257,8 @@ def test_labels_fill_neither_the_disk_nor_an_answer(own_daemon):
 def test_a_listing_that_no_answer_holds_is_refused(http, box, run):
     """60,000 names of control characters, each six bytes as JSON."""
     run(
-        "mkdir /srv/names && cd /srv/names && x=$(printf '\\001%.0s' $(seq 240)) && seq 60000 | sed \"s/^/$x/\" | xargs touch"
+        "mkdir /srv/names && cd /srv/names && x=$(printf '\\001%.0s' $(seq 240)) && seq 60000 | "
+        'sed "s/^/$x/" | xargs touch'
     )
     where = f"/api/v1/sandboxes/{box['id']}/files"
     refused = [

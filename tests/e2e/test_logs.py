@@ -1,5 +1,5 @@
-"""What is kept of commands, and how `cay logs` shows it: by offset and stream, of stopped sandboxes too,
-over stops and restarts; what is not kept is told."""
+"""What is kept of commands, and how `cay logs` shows it: by offset and stream, of stopped sandboxes
+too, over stops and restarts; what is not kept is told."""
 import concurrent.futures
 import re
 import time
@@ -65,7 +65,8 @@ def test_an_offset_beyond_one_stream_shows_the_other(daemon, http, box):
     running = start(
         http,
         ref,
-        "printf 0123456789; printf abc >&2; until [ -e /tmp/go ]; do sleep 0.05; done; printf defgh >&2",
+        "printf 0123456789; printf abc >&2; until [ -e /tmp/go ]; do sleep 0.05; done; printf "
+        "defgh >&2",
     )
     wait_until(lambda: get(http, ref, running).json()["stderr"]["bytes"] == 3, "its first bytes")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -89,7 +90,8 @@ def test_since_leaves_out_what_ended_before(daemon, http, box):
 
 
 def test_since_shows_what_was_lost(daemon, http, box):
-    """When it ended nobody knows: until the sandbox's stop it may have run, however long ago it began."""
+    """When it ended nobody knows: until the sandbox's stop it may have run, however long ago it
+    began."""
     ref = box["id"]
     lost = start(http, ref, "echo begun; exec sleep 1000")
     wait_until(lambda: daemon.cli("logs", ref, lost).out == b"begun\n", "its output")

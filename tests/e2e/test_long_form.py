@@ -11,9 +11,15 @@ from long_verdict import verdict
 
 SOURCES = {
     "passed   2 passed": "def test_a(): pass\ndef test_b(): pass\n",
-    "SKIPPED  2 skipped: no Chromium here": "import pytest\npytestmark = pytest.mark.skip(reason='no Chromium here')\ndef test_a(): pass\ndef test_b(): pass\n",
-    "SKIPPED  1 skipped: not unpacked": "import pytest\npytest.skip('not unpacked', allow_module_level=True)\n",
-    "passed   1 passed, 1 skipped (SKIPPED: no Go)": "import pytest\ndef test_a(): pass\ndef test_b(): pytest.skip('no Go')\n",
+    "SKIPPED  2 skipped: no Chromium here": "import pytest\n"
+    "pytestmark = pytest.mark.skip(reason='no Chromium here')\n"
+    "def test_a(): pass\n"
+    "def test_b(): pass\n",
+    "SKIPPED  1 skipped: not unpacked": "import pytest\n"
+    "pytest.skip('not unpacked', allow_module_level=True)\n",
+    "passed   1 passed, 1 skipped (SKIPPED: no Go)": "import pytest\n"
+    "def test_a(): pass\n"
+    "def test_b(): pytest.skip('no Go')\n",
     "FAILED   1 failed, 1 passed": "def test_a(): pass\ndef test_b(): assert False\n",
     "FAILED   1 error": "def test_a(nothing): pass\n",
     "FAILED   no test ran": "",
@@ -84,8 +90,10 @@ def test_what_was_skipped_whole_is_no_success_unless_it_is_allowed(tmp_path):
     (tmp_path / "tests/long_verdict.py").write_bytes((ROOT / "tests/long_verdict.py").read_bytes())
     script = (ROOT / "tests/long").read_text()
     fakes = (
-        'browser() { echo "SKIPPED [2] x.py:1: no Chromium"; echo "2 skipped in 0.1s"; }\nnginx() { echo "3 passed in 0.1s"; }\n'
-        'fuzz() { echo "SKIPPED no compiler"; return 77; }\nhostile() { echo "1 failed in 0.1s"; return 1; }\n'
+        'browser() { echo "SKIPPED [2] x.py:1: no Chromium"; echo "2 skipped in 0.1s"; }\n'
+        'nginx() { echo "3 passed in 0.1s"; }\n'
+        'fuzz() { echo "SKIPPED no compiler"; return 77; }\n'
+        'hostile() { echo "1 failed in 0.1s"; return 1; }\n'
     )
     marker = "# What a step's log comes down to."
     assert marker in script

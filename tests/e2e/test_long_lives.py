@@ -1,4 +1,5 @@
-"""Launchers, hosts and whole cgroups die; what is told afterwards is the truth, and nothing of others is touched."""
+"""Launchers, hosts and whole cgroups die; what is told afterwards is the truth, and nothing of
+others is touched."""
 import contextlib
 import itertools
 import json
@@ -80,7 +81,8 @@ def test_a_killed_launcher_is_started_again(own_daemon):
 
 
 def other_guardian(daemon, than):
-    """A killed launcher's worker lives on for a moment, and may even have made what was asked for then."""
+    """A killed launcher's worker lives on for a moment, and may even have made what was asked for
+    then."""
 
     def other():
         with contextlib.suppress(OSError):
@@ -111,7 +113,8 @@ def watchers(daemon, comm="cay-watch"):
 
 
 def test_watcher_and_launcher_are_killed_in_each_order(own_daemon):
-    """Whoever starts the launcher again is killed before it, after it, at a stroke with it; what runs notices nothing."""
+    """Whoever starts the launcher again is killed before it, after it, at a stroke with it; what
+    runs notices nothing."""
     daemon = own_daemon()
     with daemon.http() as http:
         assert http.post("/api/v1/sandboxes", json={"name": "before"}).status_code == 201
@@ -232,7 +235,8 @@ def has_stopped(pid):
 
 
 def test_what_a_signal_has_stopped_goes_on(own_daemon):
-    """The launcher's guardian and each watcher: neither dead nor alive, and so replaced by nobody."""
+    """The launcher's guardian and each watcher: neither dead nor alive, and so replaced by
+    nobody."""
     daemon = own_daemon()
     pair = wait_until(lambda: len(watchers(daemon)) == 2 and watchers(daemon), "a pair of watchers")
 
@@ -290,7 +294,8 @@ def test_a_daemon_finds_a_stopped_launcher_whose_worker_is_gone(own_daemon):
 
 @pytest.mark.skipif("CAY_LONG" not in os.environ, reason="waits for 65 s: a step of the long form")
 def test_a_launcher_that_greets_nobody_is_replaced(own_daemon):
-    """What holds the socket answers no signal either: a tracer's, here a program that ignores what it is told."""
+    """What holds the socket answers no signal either: a tracer's, here a program that ignores what
+    it is told."""
     daemon = own_daemon()
     with daemon.http() as http:
         assert http.post("/api/v1/sandboxes", json={"name": "before"}).status_code == 201
@@ -302,7 +307,8 @@ def test_a_launcher_that_greets_nobody_is_replaced(own_daemon):
             sys.executable,
             "-c",
             "import signal, socket, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
-            "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(flush=True); time.sleep(1000)",
+            "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); "
+            "print(flush=True); time.sleep(1000)",
             str(daemon.data / "run/launcher.sock"),
         ],
         stdout=subprocess.PIPE,
@@ -353,7 +359,8 @@ def test_a_host_restart_stops_sandboxes_and_loses_what_ran(own_daemon, tmp_path)
 
 
 def test_the_end_of_a_container_is_a_restart_of_the_host(own_daemon):
-    """A container is a PID namespace whose first process takes everything along; the host goes on, and its boot id stays."""
+    """A container is a PID namespace whose first process takes everything along; the host goes on,
+    and its boot id stays."""
     daemon = own_daemon()
     port, instance = daemon.port, (daemon.data / "instance").read_text().strip()
     # A first process that only waits. The kernel does not signal a parent's death to a child that
@@ -524,7 +531,8 @@ def test_two_daemons_do_not_touch_each_other(daemon, http, box, own_daemon):
 
 
 def test_killing_the_daemons_whole_cgroup_leaves_keepers_alive(own_daemon):
-    """What a service manager does that kills a whole service: launcher and daemon die, sandboxes do not."""
+    """What a service manager does that kills a whole service: launcher and daemon die, sandboxes do
+    not."""
     daemon = own_daemon()
     group = ServiceGroup(daemon)
     try:
@@ -558,7 +566,8 @@ def test_killing_the_daemons_whole_cgroup_leaves_keepers_alive(own_daemon):
 
 
 def reclaimed(group):
-    """Takes from the sandbox what the kernel only keeps because nobody wants it: names and inodes of files, their pages."""
+    """Takes from the sandbox what the kernel only keeps because nobody wants it: names and inodes
+    of files, their pages."""
     for name, text in (("memory.force_empty", "0"), ("memory.reclaim", str(1 << 40))):
         if (group / name).exists():
             for _ in range(3):
@@ -569,10 +578,12 @@ def reclaimed(group):
 
 
 def test_fifty_thousand_commands_leave_memory_and_cgroups_flat(daemon, http, box, record_property):
-    """1,000 here, 50,000 in the long form (tests/long commands); each writes two files of its own, in /tmp and on the disk.
+    """1,000 here, 50,000 in the long form (tests/long commands); each writes two files of its own,
+    in /tmp and on the disk.
 
-    All files stay until the last command has ended: a cgroup lingers as long as a file in /tmp that was written in it. What
-    files cost by themselves goes with them, and what the kernel keeps to be fast goes when it is asked for.
+    All files stay until the last command has ended: a cgroup lingers as long as a file in /tmp that
+    was written in it. What files cost by themselves goes with them, and what the kernel keeps to be
+    fast goes when it is asked for.
     """
     count = int(os.environ.get("CAY_COMMANDS", "1000"))
     groups = [top / box["id"] for top in tops(daemon)]
@@ -626,7 +637,8 @@ def test_fifty_thousand_commands_leave_memory_and_cgroups_flat(daemon, http, box
     after = without_files()
     record_property("commands per second", pace)
     figures = "".join(
-        f"  {name}: {before[name]} after 200, {full[name]} with {2 * (count - 200)} files, {after[name]} without them\n"
+        f"  {name}: {before[name]} after 200, {full[name]} with {2 * (count - 200)} files, "
+        f"{after[name]} without them\n"
         for name in before
     )
     text = f"{count} commands in one sandbox, {pace} a second; {machine()}\n{figures}"

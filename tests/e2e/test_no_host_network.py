@@ -1,5 +1,7 @@
-"""No way of making or waking a sandbox gives anything in it the host's network, whatever is asked for. There are no image builds:
-a new way to make a sandbox, a new member of a creation, or a new place that makes processes belongs into the lists below."""
+"""No way of making or waking a sandbox gives anything in it the host's network, whatever is asked
+for. There are no image builds:
+a new way to make a sandbox, a new member of a creation, or a new place that makes processes belongs
+into the lists below."""
 import json
 import os
 import pathlib
@@ -25,7 +27,8 @@ def namespace(pid, kind):
 
 
 def inside(pids):
-    """Of those that are in a user namespace of their own, so of the sandbox's side: pid -> network namespace."""
+    """Of those that are in a user namespace of their own, so of the sandbox's side: pid -> network
+    namespace."""
     seen = {pid: (namespace(pid, "user"), namespace(pid, "net")) for pid in pids}
     return {
         pid: net
@@ -35,7 +38,8 @@ def inside(pids):
 
 
 class Watch:
-    """Looks at everything of one sandbox for as long as it is open, also at what lives for a moment: what enters, and file helpers."""
+    """Looks at everything of one sandbox for as long as it is open, also at what lives for a
+    moment: what enters, and file helpers."""
 
     def __init__(self, box_id):
         self.id, self.seen, self.over = box_id, set(), threading.Event()
@@ -55,7 +59,8 @@ class Watch:
 
 
 def check(daemon, ref, told=""):
-    """Runs commands, file work and tunnels in a sandbox; its own network is what all of them are in, and no other is."""
+    """Runs commands, file work and tunnels in a sandbox; its own network is what all of them are
+    in, and no other is."""
     with daemon.http() as http, Watch(http.get(f"/api/v1/sandboxes/{ref}").json()["id"]) as watch:
         base = f"/api/v1/sandboxes/{watch.id}"
         look = "readlink /proc/self/ns/net"
@@ -261,9 +266,12 @@ PLACES = {
     "apps/cay/launcher_process.cc": "the launcher: Cay's own program, on the host by design",
     "src/cli/docker_config.cc": "the user's own helper for Docker logins, by the CLI outside",
     "src/gate/outward_probe.cc": "tries what must fail",
-    "src/keeper/child.cc": "a command: enters all namespaces of its sandbox in one setns(2) before it is made",
-    "src/keeper/guest_sockets.cc": "enters user and network namespace in one setns(2), makes sockets, runs nothing",
-    "src/launcher/default_snapshot.cc": "the host's ldconfig on a new tree, without a network; nothing of the tree is run",
+    "src/keeper/child.cc": "a command: enters all namespaces of its sandbox in one setns(2) "
+    "before it is made",
+    "src/keeper/guest_sockets.cc": "enters user and network namespace in one setns(2), makes "
+    "sockets, runs nothing",
+    "src/launcher/default_snapshot.cc": "the host's ldconfig on a new tree, without a network; "
+    "nothing of the tree is run",
     "src/launcher/disks.cc": "the host's mkfs",
     "src/launcher/guest_clocks.cc": "init: its time namespace, before it has the sandbox's root",
     "src/launcher/host.cc": "the launcher's own mount namespace",

@@ -63,7 +63,8 @@ def test_drain_waits_for_what_runs_and_begins_nothing_new(own_daemon):
 
 
 def test_a_drain_is_one_over_a_killed_daemon_too(own_daemon):
-    """A daemon that starts again admits; whoever waits for the drain must not take that for its end."""
+    """A daemon that starts again admits; whoever waits for the drain must not take that for its
+    end."""
     daemon = own_daemon()
     assert daemon.cli("create", "--name", "box").code == 0
     command = daemon.cli("exec", "-d", "box", "--", "sleep", "1000").text.strip()
@@ -126,8 +127,10 @@ def test_backup_and_restore(own_daemon, directory):
         "--",
         "sh",
         "-ec",
-        "cd /srv; echo kept >one; ln one two; ln -s /etc/passwd link; chown 1000:1000 one; mkdir -m 0700 d; "
-        "printf x >\"$(printf 'd/\\377name')\"; truncate -s 64M hole; chmod 4755 /srv/hole; rm /etc/os-release; mkfifo pipe",
+        "cd /srv; echo kept >one; ln one two; ln -s /etc/passwd link; chown 1000:1000 one; mkdir "
+        "-m 0700 d; "
+        "printf x >\"$(printf 'd/\\377name')\"; truncate -s 64M hole; chmod 4755 /srv/hole; rm "
+        "/etc/os-release; mkfifo pipe",
     )
     assert made.code == 0, made
     finished = daemon.cli("exec", "-d", "still", "--", "echo", "said before").text.strip()
@@ -190,8 +193,10 @@ def test_backup_and_restore(own_daemon, directory):
             "--",
             "sh",
             "-ec",
-            "cd /srv; stat -c '%h %u %g' one; cat two; readlink link; stat -c %a d hole; stat -c '%s' hole; "
-            "test $(stat -c %b hole) -lt 100; ls d | od -An -tx1; test ! -e /etc/os-release; test -p pipe; echo whole",
+            "cd /srv; stat -c '%h %u %g' one; cat two; readlink link; stat -c %a d hole; stat -c "
+            "'%s' hole; "
+            "test $(stat -c %b hole) -lt 100; ls d | od -An -tx1; test ! -e /etc/os-release; test "
+            "-p pipe; echo whole",
         )
         assert found.text.split("\n") == [
             "2 1000 1000",
@@ -339,8 +344,9 @@ def holds(pid, directory):
 
 
 def stopped_remover(worker, spool):
-    """The worker's child that is removing the sandbox's spool, stopped amid it; None if there is none now. The worker has
-    other children too, and none of them has a name of its own: each is looked at while it stands still.
+    """The worker's child that is removing the sandbox's spool, stopped amid it; None if there is
+    none now. The worker has other children too, and none of them has a name of its own: each is
+    looked at while it stands still.
     """
     for pid in [
         int(pid) for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == worker
@@ -355,8 +361,8 @@ def stopped_remover(worker, spool):
 
 
 def test_purge_amid_a_removal_leaves_nothing(directory):
-    """A sandbox with very many kept commands is being deleted when the daemon ends: what removes it must not
-    outlive the launcher, hold the pool's mount, and keep the groups from going."""
+    """A sandbox with very many kept commands is being deleted when the daemon ends: what removes it
+    must not outlive the launcher, hold the pool's mount, and keep the groups from going."""
     daemon = Daemon(directory / "data").start()
     instance = (daemon.data / "instance").read_text().strip()
     box = json.loads(daemon.cli("create", "--name", "box", "--json").out)["id"]
@@ -395,7 +401,8 @@ def test_purge_amid_a_removal_leaves_nothing(directory):
 
 
 def test_purge_removes_run_cay_with_the_last_instance(directory):
-    """On a machine of its own, as to /run and the processes that it sees: this one's /run/cay belongs to others."""
+    """On a machine of its own, as to /run and the processes that it sees: this one's /run/cay
+    belongs to others."""
     script = r"""
         set -e
         mount -t tmpfs none /run
@@ -489,7 +496,8 @@ def test_install_into_an_empty_tree_leaves_it_empty(directory):
 
 
 def on_a_machine_of_its_own(directory, script):
-    """`script` as root of a machine where `cay install` may do what it likes; systemd's programs only note what they are asked."""
+    """`script` as root of a machine where `cay install` may do what it likes; systemd's programs
+    only note what they are asked."""
     tools = directory / "tools"
     tools.mkdir()
     for name in (
@@ -537,7 +545,8 @@ def on_a_machine_of_its_own(directory, script):
 
 
 def test_purge_of_an_install_that_never_came_up(directory):
-    """The data directory is there, as systemd-tmpfiles makes it, and nothing in it: no launcher ever began."""
+    """The data directory is there, as systemd-tmpfiles makes it, and nothing in it: no launcher
+    ever began."""
     done = on_a_machine_of_its_own(
         directory,
         r"""
@@ -576,7 +585,10 @@ def test_settings_that_are_turned_back_count_for_new_sandboxes(own_daemon, tmp_p
     config = tmp_path / "cay.toml"
     plain, own = (
         "[mirrors]\nof_host = false\n",
-        '[mirrors]\nof_host = false\npip = "https://mirror.test/pip"\napt = "http://archive.test/v2/debian"\n',
+        "[mirrors]\n"
+        "of_host = false\n"
+        'pip = "https://mirror.test/pip"\n'
+        'apt = "http://archive.test/v2/debian"\n',
     )
     config.write_text(plain)
     daemon = own_daemon("--config", str(config))

@@ -15,7 +15,10 @@ from harness import keeper_of
 # A quarter of a gibibyte here, all of it in the long form (tests/long commands).
 MUCH = (1 << 30) if os.environ.get("CAY_LONG") else (1 << 28)
 # Deterministic, incompressible enough, and quick to make: an AES stream of zeros.
-MAKE = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null | head -c {size}"
+MAKE = (
+    "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv 0 -in /dev/zero 2>/dev/null "
+    "| head -c {size}"
+)
 
 
 def expected(size):
@@ -47,7 +50,8 @@ def socket(daemon, box):
 
 
 def read_from(daemon, box, command_id, offset, budget, digest, pause=None):
-    """Reads at most `budget` bytes of stdout from `offset`; returns (new offset, end frame or None)."""
+    """Reads at most `budget` bytes of stdout from `offset`; returns (new offset, end frame or
+    None)."""
     import json
 
     got = 0

@@ -1,4 +1,5 @@
-"""Pause and resume: no CPU by the kernel's own account, streams stay, a restart keeps it, every way out."""
+"""Pause and resume: no CPU by the kernel's own account, streams stay, a restart keeps it, every way
+out."""
 import threading
 import time
 

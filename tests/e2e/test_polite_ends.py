@@ -1,4 +1,5 @@
-"""A daemon that is ended politely, as by an upgrade, costs nobody a sandbox: nor does one that is killed."""
+"""A daemon that is ended politely, as by an upgrade, costs nobody a sandbox: nor does one that is
+killed."""
 import pytest
 
 from harness import wait_until

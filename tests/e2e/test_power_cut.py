@@ -1,4 +1,5 @@
-"""A host that loses its power forgets what was not on the disk yet: each record may be missing without the others.
+"""A host that loses its power forgets what was not on the disk yet: each record may be missing
+without the others.
 
 Then nothing is torn, nothing leaks, and the daemon reports what is lost.
 (docs/operator/upgrade.md, docs/decisions/0016-power-cuts.md)

@@ -1,4 +1,5 @@
-"""What a host gives is never more than it has, however many ask at once: counted exactly, over HTTP."""
+"""What a host gives is never more than it has, however many ask at once: counted exactly, over
+HTTP."""
 import collections
 import concurrent.futures
 import contextlib
@@ -136,7 +137,8 @@ def test_many_that_ask_at_once_get_what_there_is_and_no_more(own_daemon, tmp_pat
 
 
 def test_limits_that_are_changed_count_from_the_next_start_and_no_sooner(own_daemon, tmp_path):
-    """A PATCH while a sandbox waits for room, and one while it runs: what is given is what runs, before and after the daemon is killed."""
+    """A PATCH while a sandbox waits for room, and one while it runs: what is given is what runs,
+    before and after the daemon is killed."""
     config = tmp_path / "quotas.toml"
     config.write_text(settings(100, ROOM * 128 * MIB))
     daemon = own_daemon("--config", str(config))

@@ -48,7 +48,8 @@ def runs(box_id, program):
 
 @pytest.mark.parametrize("ttl", [0, 1])
 def test_a_repeated_request_finds_what_ended_meanwhile(own_daemon, ttl):
-    """The client waits, the daemon is killed, the command ends, the client asks again: it ran once, and has its own end."""
+    """The client waits, the daemon is killed, the command ends, the client asks again: it ran once,
+    and has its own end."""
     daemon = own_daemon()
     body = {
         "id": "once",

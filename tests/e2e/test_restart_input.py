@@ -1,4 +1,5 @@
-"""What a daemon that ends takes with it: nobody's wish to have a command killed, and input that it held, which is told."""
+"""What a daemon that ends takes with it: nobody's wish to have a command killed, and input that it
+held, which is told."""
 import json
 
 import pytest

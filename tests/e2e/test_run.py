@@ -1,4 +1,5 @@
-"""./run, as a newcomer starts it: what it shows, what it says when something is in the way, what it leaves."""
+"""./run, as a newcomer starts it: what it shows, what it says when something is in the way, what it
+leaves."""
 import os
 import pathlib
 import shutil

@@ -1,4 +1,5 @@
-"""Links and keys end, and with them what is open through them; who has one leaves connections to others."""
+"""Links and keys end, and with them what is open through them; who has one leaves connections to
+others."""
 import contextlib
 import datetime
 import json
@@ -197,7 +198,8 @@ def test_what_is_open_ends_with_its_key(lent):
 
 
 def test_a_link_ends_when_the_daemons_own_key_is_replaced(own_daemon):
-    """DATA/api-key and CAY_API_KEY have no line among the keys; what they made ends with them all the same."""
+    """DATA/api-key and CAY_API_KEY have no line among the keys; what they made ends with them all
+    the same."""
     daemon = own_daemon()
 
     def make():
@@ -247,7 +249,9 @@ def test_a_request_that_waits_is_told_that_its_key_is_gone(lent):
         body = json.dumps({"argv": ["sleep", "600"], "timeout_s": 0}).encode()
         sock.sendall(
             (
-                f"POST /api/v1/sandboxes/{box['id']}/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                f"POST /api/v1/sandboxes/{box['id']}/commands HTTP/1.1\r\n"
+                "Host: localhost\r\n"
+                "Content-Type: application/json\r\n"
                 f"X-Api-Key: {http.headers['X-Api-Key']}\r\nContent-Length: {len(body)}\r\n\r\n"
             ).encode()
             + body

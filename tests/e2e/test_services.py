@@ -1,4 +1,5 @@
-"""Services and files of a sandbox by their links: bytes both ways, rights and their ends, and who must not get in."""
+"""Services and files of a sandbox by their links: bytes both ways, rights and their ends, and who
+must not get in."""
 import contextlib
 import functools
 import hashlib
@@ -204,12 +205,17 @@ def test_an_answer_comes_as_it_is_sent(service):
 
 
 def test_http_1_0_gets_the_body_itself(daemon, link):
-    """RFC 9112, 6.1: no chunks to a client that does not know them; the end of the connection is the body's."""
+    """RFC 9112, 6.1: no chunks to a client that does not know them; the end of the connection is
+    the body's."""
 
     def asked(version):
         with socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60)) as sock:
             sock.sendall(
-                f"GET /chunked?{3 << 16} HTTP/{version}\r\nHost: {host_of(link)}\r\n{TOKEN}: {link['token']}\r\nConnection: close\r\n\r\n".encode()
+                f"GET /chunked?{3 << 16} HTTP/{version}\r\n"
+                f"Host: {host_of(link)}\r\n"
+                f"{TOKEN}: {link['token']}\r\n"
+                "Connection: close\r\n"
+                "\r\n".encode()
             )
             return b"".join(iter(lambda: sock.recv(1 << 16), b"")).split(b"\r\n\r\n", 1)
 
@@ -474,7 +480,13 @@ def test_smuggling_shapes_are_refused_both_ways(daemon, link, service):
         answered("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort")
     assert (
         answered(
-            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+            "HTTP/1.1 200 OK\r\n"
+            "Content-Length: 2\r\n"
+            "\r\n"
+            "okHTTP/1.1 200 OK\r\n"
+            "Content-Length: 4\r\n"
+            "\r\n"
+            "evil"
         ).text
         == "ok"
     )
@@ -484,7 +496,10 @@ def test_a_request_with_a_body_becomes_no_websocket(daemon, link, service):
     """What read the body would go on reading from a connection that is the WebSocket's by then."""
     switch = "".join(
         f"%{byte:02x}"
-        for byte in b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        for byte in b"HTTP/1.1 101 Switching Protocols\r\n"
+        b"Connection: Upgrade\r\n"
+        b"Upgrade: websocket\r\n"
+        b"\r\n"
     )
 
     def first_line(framing, rest=b""):
@@ -493,7 +508,10 @@ def test_a_request_with_a_body_becomes_no_websocket(daemon, link, service):
         ) as sock, contextlib.suppress(ConnectionError):
             sock.sendall(
                 (
-                    f"GET /answer?{switch} HTTP/1.1\r\nHost: {host_of(link)}\r\n{TOKEN}: {link['token']}\r\nConnection: Upgrade\r\n"
+                    f"GET /answer?{switch} HTTP/1.1\r\n"
+                    f"Host: {host_of(link)}\r\n"
+                    f"{TOKEN}: {link['token']}\r\n"
+                    "Connection: Upgrade\r\n"
                     f"Upgrade: websocket\r\n{framing}\r\n"
                 ).encode()
             )
@@ -811,7 +829,8 @@ def test_a_service_domain_and_a_public_url(own_daemon):
 
 
 def test_a_page_of_another_sandbox_has_no_login_over_plain_http(own_daemon):
-    """Where browsers do not say who asks (no Sec-Fetch-Site to an untrustworthy origin, no Origin at a GET), there is no login."""
+    """Where browsers do not say who asks (no Sec-Fetch-Site to an untrustworthy origin, no Origin
+    at a GET), there is no login."""
     daemon = own_daemon("--service-domain", "box.test", "--trusted-proxy", "127.0.0.1")
     with daemon.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()

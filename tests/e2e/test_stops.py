@@ -1,4 +1,5 @@
-"""A stop, in whatever way it is cut short: what a command's output kept is there, and the sandbox is stopped."""
+"""A stop, in whatever way it is cut short: what a command's output kept is there, and the sandbox
+is stopped."""
 import contextlib
 import os
 import random
@@ -159,7 +160,8 @@ def test_the_kept_end_of_what_had_ended_outlives_a_killed_keeper(own_daemon):
 
 
 def test_a_stop_that_a_killed_daemon_had_begun_is_finished(own_daemon):
-    """Killed at any moment of it: the next daemon leaves it stopped, not running and not failed, or it had not begun."""
+    """Killed at any moment of it: the next daemon leaves it stopped, not running and not failed, or
+    it had not begun."""
     daemon = own_daemon()
     rng, finished = random.Random(7), 0
     for number in range(10):
@@ -202,7 +204,8 @@ def test_a_stop_that_a_killed_daemon_had_begun_is_finished(own_daemon):
 
 
 def test_a_start_that_was_killed_halfway_forgets_no_command(own_daemon):
-    """The spool goes over to the next keeper's user command by command: as it is left by a launcher that was killed between two."""
+    """The spool goes over to the next keeper's user command by command: as it is left by a launcher
+    that was killed between two."""
     daemon = own_daemon()
     with daemon.http() as http:
         box = make(http, "halfway")

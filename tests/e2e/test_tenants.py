@@ -1,5 +1,6 @@
-"""A tenant is alone: each route of the API, native and LangSmith's, asked by another tenant's key with this one's names and ids, answers
-as for what there never was, and lists nothing. The control is this tenant's own key, which gets it."""
+"""A tenant is alone: each route of the API, native and LangSmith's, asked by another tenant's key
+with this one's names and ids, answers as for what there never was, and lists nothing. The control
+is this tenant's own key, which gets it."""
 import json
 import os
 import re
@@ -142,7 +143,8 @@ def ask(host, key, method, path, body=None):
 
 
 def without(text, those):
-    """What an answer says, but for what the question had in it and what each answer has of its own."""
+    """What an answer says, but for what the question had in it and what each answer has of its
+    own."""
     for kind, value in those.items():
         text = text.replace(value, f"<{kind}>")
     return re.sub(r'("error_id": ?)"[^"]*"', r'\1""', text)
@@ -242,7 +244,8 @@ def test_the_control_this_tenants_own_key_gets_them(host, alpha):
 
 
 def test_a_listing_is_its_own_tenants(host, alpha, keys):
-    """Every route that names nothing: no word of it is another's, and lists of what tenants have are empty."""
+    """Every route that names nothing: no word of it is another's, and lists of what tenants have
+    are empty."""
     empty = {
         "/api/v1/sandboxes": "items",
         "/api/v1/stats": "items",
@@ -294,7 +297,11 @@ def test_what_all_have_together_is_told_to_the_operator_alone(tmp_path):
     host_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     config = tmp_path / "budget.toml"
     config.write_text(
-        f"[host]\nmemory_reserve_bytes = {host_bytes - 1000 * mib}\nmemory_overcommit = 1.0\n[defaults]\nmemory_bytes = {77 * mib}\n"
+        "[host]\n"
+        f"memory_reserve_bytes = {host_bytes - 1000 * mib}\n"
+        "memory_overcommit = 1.0\n"
+        "[defaults]\n"
+        f"memory_bytes = {77 * mib}\n"
     )
     daemon = new_daemon("--config", str(config)).start()
     try:

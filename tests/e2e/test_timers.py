@@ -212,7 +212,9 @@ def test_many_wakes_are_one_boot(daemon, http, box):
             return client.post(
                 f"/api/v1/sandboxes/{ref}/commands",
                 json={
-                    "command": f"echo {number}; cat /proc/sys/kernel/random/boot_id >/dev/null; ls -di /proc/1/ns/pid; readlink /proc/1/ns/pid",
+                    "command": f"echo {number}; cat /proc/sys/kernel/random/boot_id >/dev/null; "
+                    "ls -di "
+                    "/proc/1/ns/pid; readlink /proc/1/ns/pid",
                     "wait": True,
                 },
             ).json()

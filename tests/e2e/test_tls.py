@@ -1,4 +1,5 @@
-"""The daemon serves https: with a certificate of its own, and with the operator's, renewed while it runs."""
+"""The daemon serves https: with a certificate of its own, and with the operator's, renewed while it
+runs."""
 import ipaddress
 import json
 import os

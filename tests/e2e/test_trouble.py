@@ -140,7 +140,8 @@ def test_path_tricks_stay_inside(http, box):
             "/tmp/dir/of-the-host",
         ]
         run(
-            f"ln -s ../../../../../../..{secret} /tmp/up; ln -s /proc/1/root{secret} /tmp/proc; ln -s ../../../../../..{folder} /tmp/dir; "
+            f"ln -s ../../../../../../..{secret} /tmp/up; ln -s /proc/1/root{secret} /tmp/proc; "
+            f"ln -s ../../../../../..{folder} /tmp/dir; "
             "mkfifo /tmp/f"
         )
         for path in tricks:

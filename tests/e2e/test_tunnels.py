@@ -1,4 +1,5 @@
-"""Tunnels: `cay tunnel` and the native WebSocket; bytes, ends, refusals, and programs inside that misbehave."""
+"""Tunnels: `cay tunnel` and the native WebSocket; bytes, ends, refusals, and programs inside that
+misbehave."""
 import contextlib
 import hashlib
 import json
@@ -177,7 +178,8 @@ def test_many_connections_at_once(daemon, served):
 
 
 def test_only_the_sandboxs_own_loopback(daemon, served):
-    """The host listens on a port where nothing listens inside; the control is a program inside on another."""
+    """The host listens on a port where nothing listens inside; the control is a program inside on
+    another."""
     with socket.create_server(("127.0.0.1", 0)) as host:
         host.settimeout(0.2)
         port = host.getsockname()[1]
@@ -373,7 +375,9 @@ def ask_unframed(daemon, ref, port, sock, claimed=None, key=None):
     own = ":".join(map(str, sock.getsockname())) if claimed is None else claimed
     sock.sendall(
         (
-            f"GET /api/v1/sandboxes/{ref}/tunnel?port={port} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {key or daemon.key}\r\n"
+            f"GET /api/v1/sandboxes/{ref}/tunnel?port={port} HTTP/1.1\r\n"
+            "Host: localhost\r\n"
+            f"X-Api-Key: {key or daemon.key}\r\n"
             f"Connection: Upgrade\r\nUpgrade: cay-tunnel\r\nCay-Tunnel-From: {own}\r\n\r\n"
         ).encode()
     )
@@ -463,7 +467,8 @@ class Relay:
 
 
 def test_cay_tunnel_takes_frames_where_it_must(daemon, served):
-    """Through a forwarded port it comes to a WebSocket; the control is the direct way, which has none."""
+    """Through a forwarded port it comes to a WebSocket; the control is the direct way, which has
+    none."""
     relay = Relay(daemon.port)
     env = {**daemon.env, "CAY_URL": f"http://127.0.0.1:{relay.port}"}
     process = subprocess.Popen(
@@ -485,7 +490,8 @@ def test_cay_tunnel_takes_frames_where_it_must(daemon, served):
 
 
 def test_a_killed_side_is_no_end(daemon, served):
-    """Neither `cay tunnel` killed nor the program's side ended by force looks like an end that was meant."""
+    """Neither `cay tunnel` killed nor the program's side ended by force looks like an end that was
+    meant."""
     with tunnel(daemon, served["name"], f"0:{ECHO}") as (ports, process):
         with dial(ports[0]) as sock:
             sock.sendall(b"x")

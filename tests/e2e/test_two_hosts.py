@@ -1,4 +1,5 @@
-"""Client and daemon on two hosts (network namespaces) over TLS: direct, behind Debian's nginx, and far away."""
+"""Client and daemon on two hosts (network namespaces) over TLS: direct, behind Debian's nginx, and
+far away."""
 import contextlib
 import hashlib
 import os
@@ -39,7 +40,8 @@ daemon off; worker_processes 1; pid {dir}/pid; error_log {dir}/error.log;
 events {{ worker_connections 256; }}
 http {{
   access_log off; client_max_body_size 0;
-  client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
+  client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy; fastcgi_temp_path {dir}/f; \
+uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
   map $http_upgrade $connection_upgrade {{ default upgrade; '' ''; }}
   server {{
     listen {address}:443 ssl;
@@ -252,7 +254,8 @@ def test_a_tool_call_costs_one_round_trip(direct):
     finally:
         wire.close()
     print(
-        f"with 40 ms of round trip a tool call takes {statistics.median(took) * 1000:.1f} ms (p50 of {len(took)})"
+        f"with 40 ms of round trip a tool call takes {statistics.median(took) * 1000:.1f} ms (p50 "
+        f"of {len(took)})"
     )
     assert min(took) >= 0.040  # the control: the wire is slow
 

@@ -44,7 +44,8 @@ def test_a_program_that_stops_itself_is_started_once(daemon, http):
     reason="UBSan takes an object for broken when it gets no descriptor to look at it with",
 )
 def test_a_daemon_without_descriptors_says_so_and_recovers(own_daemon):
-    """Nothing of it is told as a command's own failure, and nothing is left of what could not be made."""
+    """Nothing of it is told as a command's own failure, and nothing is left of what could not be
+    made."""
     daemon = own_daemon()
     daemon.prefix = ["sh", "-c", 'ulimit -n 48; exec "$@"', "sh"]
     daemon.restart()

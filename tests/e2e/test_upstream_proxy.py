@@ -1,4 +1,5 @@
-"""The way out of a host that reaches the outside by an HTTP proxy alone: names that only the proxy knows, and its password."""
+"""The way out of a host that reaches the outside by an HTTP proxy alone: names that only the proxy
+knows, and its password."""
 import contextlib
 import os
 import socket
@@ -89,7 +90,8 @@ def proxied(world, proxy):
     with daemon_with(
         world,
         "proxied",
-        f'upstream_proxy = "http://{USER}:{ESCAPED}@127.0.0.1:{proxy.port}"\nno_proxy = [".corp.test"]',
+        f'upstream_proxy = "http://{USER}:{ESCAPED}@127.0.0.1:{proxy.port}"\n'
+        'no_proxy = [".corp.test"]',
     ) as daemon:
         yield daemon
 
@@ -114,7 +116,8 @@ def test_names_that_only_the_proxy_knows_are_reached(proxied, proxy):
 def test_what_the_other_side_says_first_comes_through(proxied):
     box = Box(proxied, "packages")
     got = box.python(
-        "import socket; s = socket.create_connection(('greets.gate.test', 25)); s.settimeout(20); print(s.recv(9).decode())"
+        "import socket; s = socket.create_connection(('greets.gate.test', 25)); s.settimeout(20); "
+        "print(s.recv(9).decode())"
     )
     assert got.text == "220 hello\n", got
     box.close()
@@ -220,7 +223,8 @@ def test_the_password_is_in_no_sandbox_no_log_and_no_file(proxied, proxy):
     assert any(header.encode() in head for head in proxy.heads)  # it is what the proxy was shown
     secrets = [PASSWORD.encode(), ESCAPED.encode(), header.encode()]
     inside = box.sh(
-        "env; cat /etc/environment /etc/apt/apt.conf.d/* /etc/pip.conf /proc/*/environ /proc/*/cmdline 2>/dev/null"
+        "env; cat /etc/environment /etc/apt/apt.conf.d/* /etc/pip.conf /proc/*/environ "
+        "/proc/*/cmdline 2>/dev/null"
     ).out
     # Sandboxes' disks and the snapshot are seen from inside.
     files = [

@@ -72,7 +72,8 @@ def test_usage_survives_stops_and_kills(own_daemon):
 
 
 def _cpu_of(box):
-    """The kernel's own count of the sandbox's commands, in seconds; None where this host does not show it."""
+    """The kernel's own count of the sandbox's commands, in seconds; None where this host does not
+    show it."""
     from pathlib import Path
 
     for path in Path("/sys/fs/cgroup").glob(f"cpuacct*/cay-*/{box['id']}/cpuacct.usage"):

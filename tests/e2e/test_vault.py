@@ -1,5 +1,6 @@
-"""The vault: secrets that sandboxes use and never see: by a base URL, by headers, by a placeholder; what a hostile sandbox, a hostile
-server and a reader of the disk get of them; what happens when the broker dies."""
+"""The vault: secrets that sandboxes use and never see: by a base URL, by headers, by a placeholder;
+what a hostile sandbox, a hostile server and a reader of the disk get of them; what happens when the
+broker dies."""
 import json
 import os
 import signal
@@ -123,23 +124,28 @@ def test_a_base_url_serves_real_clients(vaulted, world):
         one.sdk()
         asked = one.python(
             "import openai\nc = openai.OpenAI()\n"
-            "print(c.chat.completions.create(model='m', messages=[{'role': 'user', 'content': 'hi'}]).choices[0].message.content)\n"
-            "print(''.join(p.choices[0].delta.content for p in c.chat.completions.create(model='m', messages=[], stream=True)))"
+            "print(c.chat.completions.create(model='m', messages=[{'role': 'user', 'content': "
+            "'hi'}]).choices[0].message.content)\n"
+            "print(''.join(p.choices[0].delta.content for p in "
+            "c.chat.completions.create(model='m', messages=[], stream=True)))"
         )
         assert asked.text == "hello by Authorization\none two three\n", asked
         asked = one.python(
             "import anthropic\n"
-            "print(anthropic.Anthropic().messages.create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)"
+            "print(anthropic.Anthropic().messages.create(model='m', max_tokens=5, "
+            "messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)"
         )
         assert asked.text == "hello by Authorization\n", asked
         asked = one.python(
             "import os, requests\n"
-            "r = requests.post(os.environ['OPENAI_BASE_URL'] + '/else', data=b'x' * 3_000_000, headers={'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']})\n"
+            "r = requests.post(os.environ['OPENAI_BASE_URL'] + '/else', data=b'x' * 3_000_000, "
+            "headers={'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']})\n"
             "print(r.status_code, r.json()['bytes'])"
         )
         assert asked.text == "200 3000000\n", asked
         asked = one.sh(
-            """node -e 'fetch(process.env.OPENAI_BASE_URL + "/x", {headers: {authorization: "Bearer " + process.env.OPENAI_API_KEY}})"""
+            """node -e 'fetch(process.env.OPENAI_BASE_URL + "/x", {headers: {authorization: \
+"Bearer " + process.env.OPENAI_API_KEY}})"""
             """.then(r => r.json()).then(j => console.log(j.how))'"""
         )
         assert asked.text == "Authorization\n", asked
@@ -238,15 +244,18 @@ def test_headers_are_set_for_real_clients_that_send_nothing(vaulted, world):
         )
         assert asked.text == "Authorization\n", asked
         asked = one.python(
-            "import urllib.request as u, json; print(json.load(u.urlopen('https://api.vault.test/x'))['how'])"
+            "import urllib.request as u, json; "
+            "print(json.load(u.urlopen('https://api.vault.test/x'))['how'])"
         )
         assert asked.text == "Authorization\n", asked
         asked = one.sh(
-            """node -e 'fetch("https://api.vault.test/x").then(r => r.json()).then(j => console.log(j.how))'"""
+            """node -e 'fetch("https://api.vault.test/x").then(r => r.json()).then(j => \
+console.log(j.how))'"""
         )
         assert asked.text == "Authorization\n", asked
         asked = one.python(
-            "import openai; print(openai.OpenAI(base_url='https://api.vault.test/v1', api_key='none').chat.completions"
+            "import openai; print(openai.OpenAI(base_url='https://api.vault.test/v1', "
+            "api_key='none').chat.completions"
             ".create(model='m', messages=[]).choices[0].message.content)"
         )
         assert asked.text == "hello by Authorization\n", asked
@@ -257,13 +266,16 @@ def test_a_placeholder_becomes_the_secret_for_real_clients(vaulted, world):
     with box(vaulted, {**STAND_IN, "env": env}) as one:
         one.sdk()
         asked = one.python(
-            "import openai; print(openai.OpenAI(base_url='https://api.vault.test/v1').chat.completions"
+            "import openai; print(openai.OpenAI(base_url='https://api.vault.test/v1').chat."
+            "completions"
             ".create(model='m', messages=[]).choices[0].message.content)"
         )
         assert asked.text == "hello by Authorization\n", asked
         asked = one.python(
-            "import anthropic; print(anthropic.Anthropic(base_url='https://api.vault.test').messages"
-            ".create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}]).content[0].text)"
+            "import anthropic; print(anthropic.Anthropic(base_url='https://api.vault.test')."
+            "messages"
+            ".create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': "
+            "'hi'}]).content[0].text)"
         )
         assert asked.text in (
             "hello by X-Api-Key\n",
@@ -272,11 +284,13 @@ def test_a_placeholder_becomes_the_secret_for_real_clients(vaulted, world):
         token = one.token()
         assert one.json("https://api.vault.test/x", "-u", f"me:{token}")["how"] == "Basic"
         asked = one.python(
-            "import os, requests; print(requests.get('https://api.vault.test/x', headers={'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']}).json()['how'])"
+            "import os, requests; print(requests.get('https://api.vault.test/x', "
+            "headers={'Authorization': 'Bearer ' + os.environ['OPENAI_API_KEY']}).json()['how'])"
         )
         assert asked.text == "Authorization\n", asked
         asked = one.sh(
-            """node -e 'fetch("https://api.vault.test/x", {headers: {"x-api-key": process.env.OPENAI_API_KEY}}).then(r => r.json()).then(j => console.log(j.how))'"""
+            """node -e 'fetch("https://api.vault.test/x", {headers: {"x-api-key": \
+process.env.OPENAI_API_KEY}}).then(r => r.json()).then(j => console.log(j.how))'"""
         )
         assert asked.text == "X-Api-Key\n", asked
         # Inert everywhere else.
@@ -297,11 +311,13 @@ def test_other_hosts_pass_untouched(vaulted, world):
         ), "its certificate is its own, of an authority that the sandbox does not trust"
         assert json.loads(one.curl("https://other.vault.test/open/", "-k")[1])["how"] == ""
         shown = one.sh(
-            "echo | openssl s_client -connect other.vault.test:443 -servername other.vault.test 2>/dev/null | openssl x509 -noout -issuer"
+            "echo | openssl s_client -connect other.vault.test:443 -servername other.vault.test "
+            "2>/dev/null | openssl x509 -noout -issuer"
         )
         assert "outside" in shown.text, shown
         shown = one.sh(
-            "echo | openssl s_client -connect api.vault.test:443 -servername api.vault.test 2>/dev/null | openssl x509 -noout -issuer"
+            "echo | openssl s_client -connect api.vault.test:443 -servername api.vault.test "
+            "2>/dev/null | openssl x509 -noout -issuer"
         )
         assert "Cay sandbox" in shown.text, shown
     with box(vaulted, HEADERS) as one:  # a rule opens its own hosts, and no other
@@ -462,8 +478,10 @@ def ask(data, host="api.vault.test"):
 H = b"Host: api.vault.test\r\n"
 print(ask(b"GET /a HTTP/1.1\r\n" + H + b"Connection: close\r\n\r\n"))
 print(ask(b"GET /b HTTP/1.1\r\n" + H + H + b"\r\n"))
-print(ask(b"POST /c HTTP/1.1\r\n" + H + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /d HTTP/1.1\r\n\r\n"))
-print(ask(b"POST /h HTTP/1.1\r\n" + H + b"Transfer-Encoding: xchunked\r\n\r\n" + b"GET /i HTTP/1.1\r\n" + H + b"\r\n"))
+print(ask(b"POST /c HTTP/1.1\r\n" + H
+    + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /d HTTP/1.1\r\n\r\n"))
+print(ask(b"POST /h HTTP/1.1\r\n" + H + b"Transfer-Encoding: xchunked\r\n\r\n"
+    + b"GET /i HTTP/1.1\r\n" + H + b"\r\n"))
 print(ask(b"POST /j HTTP/1.1\r\n" + H + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
 print(ask(b"GET https://other.vault.test/e HTTP/1.1\r\n" + H + b"\r\n"))
 print(ask(b"CONNECT other.vault.test:443 HTTP/1.1\r\n" + H + b"\r\n"))
@@ -543,7 +561,8 @@ def test_doctor_and_metrics_tell_whether_a_broker_serves(vaulted):
 
 
 def test_a_rule_given_while_a_broker_comes_back_counts_at_once(vaulted, world):
-    """Its gate has looked for it in vain for seconds, and whoever set the rule was told that it counts."""
+    """Its gate has looked for it in vain for seconds, and whoever set the rule was told that it
+    counts."""
     ask = {
         "argv": [
             "curl",

@@ -1,4 +1,5 @@
-"""Bodies that a server leaves unread are no request to it: a connection to a server that carried one is asked nothing more."""
+"""Bodies that a server leaves unread are no request to it: a connection to a server that carried
+one is asked nothing more."""
 import json
 
 import outside_world as world_of
@@ -86,14 +87,23 @@ def test_no_head_of_a_later_request_becomes_a_body(noting, world):  # noqa: F811
 
 @pytest.mark.depth
 def test_an_answer_before_the_body_was_read_is_the_guests(noting):
-    """A server that closes with something unread resets, and its answer may be lost with that: a body that is there goes with the head."""
+    """A server that closes with something unread resets, and its answer may be lost with that: a
+    body that is there goes with the head."""
     for _ in range(10):
         told = talk(noting, asks("POST", "/unknown", "x" * 5000))
         assert statuses(told) == ["404"] and told[0].endswith("unknown"), told
     told = talk(
         noting,
-        f"POST /unknown HTTP/1.1\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-        + asks("GET", "/x"),
+        "POST /unknown HTTP/1.1\r\n"
+        f"Host: {HOST}\r\n"
+        "Transfer-Encoding: chunked\r\n"
+        "\r\n"
+        "3\r\n"
+        "abc\r\n"
+        "2\r\n"
+        "de\r\n"
+        "0\r\n"
+        "\r\n" + asks("GET", "/x"),
     )
     assert statuses(told) == ["404"], told
 
@@ -102,8 +112,11 @@ def test_an_answer_before_the_body_was_read_is_the_guests(noting):
 def test_a_body_that_comes_late_is_not_waited_for(noting, world):  # noqa: F811
     late = (
         "import os, socket, ssl, time\n"
-        f"s = ssl.create_default_context(cafile=os.environ['SSL_CERT_FILE']).wrap_socket(socket.create_connection(('api.vault.test', {NOTES_PORT}), timeout=20), server_hostname='api.vault.test')\n"
-        f"s.sendall(b'POST /unknown HTTP/1.1\\r\\nHost: {HOST}\\r\\nContent-Length: 5\\r\\n\\r\\n')\n"
+        "s = ssl.create_default_context(cafile=os.environ['SSL_CERT_FILE']).wrap_socket(socket."
+        f"create_connection(('api.vault.test', {NOTES_PORT}), timeout=20), "
+        "server_hostname='api.vault.test')\n"
+        f"s.sendall(b'POST /unknown HTTP/1.1\\r\\nHost: {HOST}\\r\\nContent-Length: "
+        "5\\r\\n\\r\\n')\n"
         "print(s.recv(65536).split()[1].decode())\n"
     )  # answered though no byte of the body was sent
     got = noting.daemon.cli("exec", noting.name, "--", "python3", "-c", late)

@@ -1,4 +1,5 @@
-"""Rules that name methods and paths: what none of them lets through reaches no server; and fences, which have no secret."""
+"""Rules that name methods and paths: what none of them lets through reaches no server; and fences,
+which have no secret."""
 import json
 
 import outside_world as world_of
@@ -80,7 +81,8 @@ import os, re, socket, ssl
 stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
 def head(line): return line.encode() + b" HTTP/1.1\r\nHost: api.vault.test\r\n\r\n"
 stream.settimeout(20)
-stream.sendall(head("GET /v1/first") + head("DELETE /v1/second") + head("GET /admin") + b"GET /v1/last HTTP/1.1\r\nHost: api.vault.test\r\nConnection: close\r\n\r\n")
+stream.sendall(head("GET /v1/first") + head("DELETE /v1/second") + head("GET /admin")
+    + b"GET /v1/last HTTP/1.1\r\nHost: api.vault.test\r\nConnection: close\r\n\r\n")
 got = b""
 while part := stream.recv(65536): got += part
 print([code.decode() for code in re.findall(rb"HTTP/1.[01] (\d\d\d)", got)])
@@ -128,7 +130,8 @@ def test_a_fence_checks_and_adds_nothing(vaulted, world):  # noqa: F811
         assert one.curl("https://api.vault.test/x")[0] == 403
         assert one.curl("http://api.vault.test/open/x") == (
             403,
-            "A proxy rule of this sandbox is a fence for api.vault.test: it is reached by HTTPS alone.\n",
+            "A proxy rule of this sandbox is a fence for api.vault.test: it is reached by HTTPS "
+            "alone.\n",
         )
         assert len(world.seen) == before
         one.line(reason="fenced", port=80)
@@ -193,7 +196,8 @@ import socket, ssl
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
 try:
-    with tls.wrap_socket(socket.create_connection((socket.gethostbyname("api.vault.test"), 443), timeout=20)) as stream:
+    with tls.wrap_socket(socket.create_connection((socket.gethostbyname("api.vault.test"), 443),
+        timeout=20)) as stream:
         stream.sendall(b"DELETE /open/x HTTP/1.1\r\nHost: api.vault.test\r\n\r\n")
         print(stream.recv(65536)[:12])
 except OSError as error: print("refused")
@@ -218,11 +222,13 @@ def lookup(name): return socket.gethostbyname(name)
 def tls(name):
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    return made.wrap_socket(socket.create_connection((address, 443), timeout=20), server_hostname=name)
+    return made.wrap_socket(socket.create_connection((address, 443), timeout=20),
+        server_hostname=name)
 def said(stream, host, method="PUT", before=""):
     with stream:
         stream.settimeout(20)
-        stream.sendall((before + f"{method} /open/x HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").encode())
+        stream.sendall((before + f"{method} /open/x HTTP/1.1\r\nHost: {host}\r\n"
+            "Content-Length: 0\r\nConnection: close\r\n\r\n").encode())
         got = b""
         while part := stream.recv(65536): got += part
         return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d+)", got)]
@@ -232,11 +238,18 @@ def tried(what):
 def plain(): return socket.create_connection((address, 80), timeout=20)
 F = "api.vault.test"
 if sys.argv[1] == "known": lookup(F)
-for name in ["other.vault.test", "git.vault.test"] + [f"n{i}.many.vault.test" for i in range(20)]: address = lookup(name)
-print(json.dumps({"sni": tried(lambda: said(tls(F), F)), "no name": tried(lambda: said(tls(None), F)), "plain": tried(lambda: said(plain(), F)),
-                  "later": tried(lambda: said(plain(), F, before="GET /open/x HTTP/1.1\r\nHost: other.vault.test\r\n\r\n")),
-                  "bare": tried(lambda: said(plain(), "other.vault.test", before="GET /open/x HTTP/1.1\nHost: api.vault.test\n\n")),
-                  "other": tried(lambda: said(plain(), "other.vault.test", "GET")), "other tls": tried(lambda: said(tls("other.vault.test"), "other.vault.test", "GET"))}))
+others = ["other.vault.test", "git.vault.test"]
+for name in others + [f"n{i}.many.vault.test" for i in range(20)]: address = lookup(name)
+print(json.dumps({"sni": tried(lambda: said(tls(F), F)),
+                  "no name": tried(lambda: said(tls(None), F)),
+                  "plain": tried(lambda: said(plain(), F)),
+                  "later": tried(lambda: said(plain(), F,
+                      before="GET /open/x HTTP/1.1\r\nHost: other.vault.test\r\n\r\n")),
+                  "bare": tried(lambda: said(plain(), "other.vault.test",
+                      before="GET /open/x HTTP/1.1\nHost: api.vault.test\n\n")),
+                  "other": tried(lambda: said(plain(), "other.vault.test", "GET")),
+                  "other tls": tried(lambda: said(tls("other.vault.test"), "other.vault.test",
+                      "GET"))}))
 """
 
 
@@ -271,7 +284,8 @@ HIDES = r"""
 import json, re, socket, ssl, sys, time
 name, port, hows = "api.vault.test", int(sys.argv[1]), sys.argv[2:]
 address = socket.gethostbyname("other.vault.test")
-RAW = {"old": bytes.fromhex("803201030300090000002000002f00003c00009c") + bytes(range(32)), "http": f"PUT /open/x HTTP/1.1\r\nHost: {name}:{port}\r\nContent-Length: 0\r\n\r\n".encode()}
+RAW = {"old": bytes.fromhex("803201030300090000002000002f00003c00009c") + bytes(range(32)),
+    "http": f"PUT /open/x HTTP/1.1\r\nHost: {name}:{port}\r\nContent-Length: 0\r\n\r\n".encode()}
 def raw(said):
     with socket.create_connection((address, port), timeout=60) as wire:
         wire.sendall(said)
@@ -282,7 +296,8 @@ def tried(how):
     if how in RAW: return raw(RAW[how])
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    if how == "large": tls.set_alpn_protocols(["http/1.1"] + [f"{i:04}" + "y" * 240 for i in range(70)])
+    if how == "large": tls.set_alpn_protocols(["http/1.1"] + [f"{i:04}" + "y" * 240
+        for i in range(70)])
     said, heard = ssl.MemoryBIO(), ssl.MemoryBIO()
     stream = tls.wrap_bio(heard, said, server_hostname=None if how == "nameless" else name)
     with socket.create_connection((address, port), timeout=60) as wire:
@@ -315,7 +330,8 @@ print(json.dumps([tried(how) for how in hows]))
     [("open", 443), ("open", 8443), ("api.vault.test:8443,other.vault.test:8443", 8443)],
 )
 def test_no_hello_that_cannot_be_judged_goes_past_a_fence(vaulted, policy, port):  # noqa: F811
-    """By another name of its address: larger than is read, slower than is waited for, begun when nothing is waited for any more."""
+    """By another name of its address: larger than is read, slower than is waited for, begun when
+    nothing is waited for any more."""
 
     def way(*hows):
         got = one.daemon.cli(
@@ -351,9 +367,11 @@ WAITS = r"""
 import socket, ssl
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-with tls.wrap_socket(socket.create_connection(("api.vault.test", 443), timeout=60), server_hostname="api.vault.test") as stream:
+with tls.wrap_socket(socket.create_connection(("api.vault.test", 443), timeout=60),
+    server_hostname="api.vault.test") as stream:
     print("open", flush=True)
-    try: print("cut" if not stream.recv(1) else "more", flush=True)  # as Python tells of a reset within TLS
+    try: print("cut" if not stream.recv(1) else "more",
+        flush=True)  # Python's word for a reset within TLS
     except OSError: print("cut", flush=True)
 """
 

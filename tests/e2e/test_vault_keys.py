@@ -53,7 +53,8 @@ def vault_of(daemon):
 
 
 def start_again(daemon, **passphrases):
-    """A broker goes on with what it opened its keys by: it is ended, as an operator does who changes that. While the daemon is not there: it would start another."""
+    """A broker goes on with what it opened its keys by: it is ended, as an operator does who
+    changes that. While the daemon is not there: it would start another."""
     daemon.settle(**passphrases)
     daemon.terminate()
     subprocess.run([CAY, "broker", "--data", daemon.data, "--stop"], check=True, timeout=60)
@@ -115,7 +116,8 @@ def test_from_a_file_to_a_passphrase_to_another(world):
 
 
 def restored(daemon, data, backup, *more):
-    """A daemon (not started) on what the backup holds, and what the command said. Its end removes the directory above `data`, too."""
+    """A daemon (not started) on what the backup holds, and what the command said. Its end removes
+    the directory above `data`, too."""
     data.parent.mkdir(mode=0o755)
     words = ["restore", "--data", data, "--snapshots-of", daemon.data, *more, backup]
     done = subprocess.run([CAY, *words], capture_output=True, text=True, timeout=120)

@@ -1,4 +1,5 @@
-"""What one sandbox makes the broker hold: idle WebSockets, requests that nobody answers, and heads full of stand-ins."""
+"""What one sandbox makes the broker hold: idle WebSockets, requests that nobody answers, and heads
+full of stand-ins."""
 import contextlib
 import os
 import re
@@ -30,7 +31,8 @@ PROMISED = 64 << 20  # SPEC.md C140
 ASK = r"""
 import base64, os, resource, socket, ssl, sys, time
 websockets, waiting, full, token, port = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
-hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]; resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 context, all, lost = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]), [], 0
 HEAD = f"Host: api.vault.test:{port}\r\n"
 UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64.b64encode(os.urandom(16)).decode() + "\r\n"
@@ -40,7 +42,8 @@ answers = {}
 def open_one(head, answered):
     global lost
     try:
-        one = context.wrap_socket(socket.create_connection(("api.vault.test", port), timeout=60), server_hostname="api.vault.test")
+        one = context.wrap_socket(socket.create_connection(("api.vault.test", port), timeout=60),
+            server_hostname="api.vault.test")
         one.sendall(head.encode() + b"\r\n")
         if answered:
             status = one.recv(65536).split(b" ")[1:2]
@@ -50,14 +53,16 @@ def open_one(head, answered):
     except OSError: lost += 1
 for _ in range(websockets): open_one("GET /socket HTTP/1.1\r\n" + HEAD + UPGRADE, True)
 for _ in range(waiting): open_one("GET /silent HTTP/1.1\r\n" + HEAD, False)
-for _ in range(full): open_one("GET /silent HTTP/1.1\r\n" + HEAD + STAND_INS, "answered" in sys.argv)
+for _ in range(full): open_one("GET /silent HTTP/1.1\r\n" + HEAD + STAND_INS,
+    "answered" in sys.argv)
 print("open", len(all), lost, answers, flush=True)
 time.sleep(600)
 """
 
 
 class Silent:
-    """Says yes to a WebSocket, and nothing else ever; of heads that go on and on it reads no more than their beginning."""
+    """Says yes to a WebSocket, and nothing else ever; of heads that go on and on it reads no more
+    than their beginning."""
 
     def __init__(self, context):
         self.context, self.asked, self.peers = context, 0, []
@@ -77,7 +82,10 @@ class Silent:
             self.peers.append(stream)
             if b"/socket" in stream.recv(4096):
                 stream.sendall(
-                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+                    b"HTTP/1.1 101 Switching Protocols\r\n"
+                    b"Upgrade: websocket\r\n"
+                    b"Connection: Upgrade\r\n"
+                    b"\r\n"
                 )
             self.asked += 1
 
@@ -141,7 +149,8 @@ def test_what_waits_holds_little_of_the_broker(vaulted, one, silent):  # noqa: F
     wait_until(lambda: silent.asked >= 250, "all that was asked", slow(60))
     grown = held(vaulted) - before
     print(
-        f"200 idle WebSockets and 50 requests without an answer hold {grown >> 20} MiB of the broker"
+        f"200 idle WebSockets and 50 requests without an answer hold {grown >> 20} MiB of the "
+        "broker"
     )
     assert grown < PROMISED, grown
 
@@ -171,7 +180,8 @@ def test_a_head_full_of_stand_ins_is_refused_before_it_is_written(
 
 @pytest.mark.skipif(
     "CAY_FIGURES" not in os.environ,
-    reason="figures for docs/measured/vault.txt (CAY_FIGURES=1, with CAY_BUILD of another state, too)",
+    reason="figures for docs/measured/vault.txt (CAY_FIGURES=1, with CAY_BUILD of another state, "
+    "too)",
 )
 @pytest.mark.parametrize(
     "counts",
@@ -185,5 +195,7 @@ def test_figures(vaulted, one, silent, counts):  # noqa: F811
     with contextlib.suppress(AssertionError):
         wait_until(lambda: most.append(held(vaulted)) or False, "nothing", 5)
     print(
-        f"\nFIGURES {counts}: {before >> 20} -> {max(most) >> 20} MiB; opened {opened}, refused {lost}"
+        "\n"
+        f"FIGURES {counts}: {before >> 20} -> {max(most) >> 20} MiB; opened {opened}, refused "
+        f"{lost}"
     )

@@ -1,4 +1,5 @@
-"""A secret that the vault was given is found nowhere: in no process, no file, no answer; each search finds what was put there."""
+"""A secret that the vault was given is found nowhere: in no process, no file, no answer; each
+search finds what was put there."""
 import base64
 import contextlib
 import fcntl
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.skipif(bool(world_of.missing()), reason=world_of.missin
 
 
 def memory_of(pid):
-    """(mapping, bytes) of what can be read of a process's memory; a piece begins with the end of the one before it."""
+    """(mapping, bytes) of what can be read of a process's memory; a piece begins with the end of
+    the one before it."""
     with contextlib.suppress(OSError, ValueError):
         with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
             for line in maps:
@@ -61,14 +63,16 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
             if needle in open(f"/proc/{pid}/{name}", "rb").read(): found.append(f"{pid}/{name}")
         except OSError: pass
     try:
-        spans = [line.split()[0].split("-") for line in open(f"/proc/{pid}/maps") if line.split()[1].startswith("r")]
+        spans = [line.split()[0].split("-") for line in open(f"/proc/{pid}/maps")
+            if line.split()[1].startswith("r")]
         with open(f"/proc/{pid}/mem", "rb", 0) as memory:
             for begin, end in spans:
                 try:
                     memory.seek(int(begin, 16))
                     got = memory.read(int(end, 16) - int(begin, 16))
                 except (OSError, OverflowError, ValueError): continue
-                if int(pid) == os.getpid(): got = got.replace(needle, b"")  # its own copy of what it looks for
+                if int(pid) == os.getpid(): got = got.replace(needle,
+                    b"")  # its own copy of what it looks for
                 if needle in got: found.append(f"{pid}/mem")
     except OSError: pass
 for top in ("/etc", "/tmp", "/root", "/home", "/var", "/run", "/usr/local", "/opt"):
@@ -76,7 +80,8 @@ for top in ("/etc", "/tmp", "/root", "/home", "/var", "/run", "/usr/local", "/op
         for name in names:
             path = os.path.join(where, name)
             try:
-                if os.path.isfile(path) and not os.path.islink(path) and needle in open(path, "rb").read(): found.append(path)
+                if os.path.isfile(path) and not os.path.islink(path) and needle in open(path,
+                    "rb").read(): found.append(path)
             except OSError: pass
 print(found)
 """
@@ -107,7 +112,8 @@ def core_of(pid, directory):
 
 
 def answers_of(http, known):
-    """(path, text) of every answer that the API gives to a GET; `known`: what stands in the place of a path's parameters. Its own, and that of LangSmith's clients."""
+    """(path, text) of every answer that the API gives to a GET; `known`: what stands in the place
+    of a path's parameters. Its own, and that of LangSmith's clients."""
     ours = [
         path
         for path, verbs in http.get("/api/v1/openapi.json").json()["paths"].items()
@@ -152,7 +158,8 @@ def files_with(needle, *tops):
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer's shadow of the memory is terabytes to read")
 def test_a_secret_is_found_nowhere(vaulted, world, tmp_path):
-    """Given by the CLI, used in three ways by real clients; then looked for everywhere. A value that was put there is found."""
+    """Given by the CLI, used in three ways by real clients; then looked for everywhere. A value
+    that was put there is found."""
     value = world.secret
     needle = value.encode()
     planted = "planted-" + os.urandom(16).hex()
@@ -163,7 +170,8 @@ def test_a_secret_is_found_nowhere(vaulted, world, tmp_path):
         {**STAND_IN, "name": "stand-in", "hosts": ["git.vault.test"]},
     ) as one:
         one.sh(
-            f"echo {planted} > /root/planted; nohup env PLANTED={planted} sh -c 'sleep 600; :' {planted} >/dev/null 2>&1 &"
+            f"echo {planted} > /root/planted; nohup env PLANTED={planted} sh -c 'sleep 600; :' "
+            f"{planted} >/dev/null 2>&1 &"
         )
         set_secret(vaulted, "api", value)
         token = one.token()
@@ -171,7 +179,8 @@ def test_a_secret_is_found_nowhere(vaulted, world, tmp_path):
             """
 import json, os, urllib.request as u
 def get(url, **headers): return json.load(u.urlopen(u.Request(url, headers=headers)))["how"]
-print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_API_KEY"]), get("https://api.vault.test/x"),
+print(get("http://192.0.0.3/api/x", Authorization="Bearer " + os.environ["API_API_KEY"]),
+    get("https://api.vault.test/x"),
       get("https://git.vault.test/x", Authorization="Bearer " + os.environ["STAND_IN_API_KEY"]))
 """
         )
@@ -289,7 +298,8 @@ def value_of(mark, number=0):
 
 
 def forms_of(mark):
-    """What to look for: the mark in clear and as UTF-16, and what values are in base64, at each alignment."""
+    """What to look for: the mark in clear and as UTF-16, and what values are in base64, at each
+    alignment."""
     whole = [base64.b64encode(b"\0" * shift + mark.encode() * 6)[4:-4] for shift in range(3)]
     return [
         mark.encode(),
@@ -377,7 +387,8 @@ def given(value, **more):
 
 
 def ways_to_give(daemon, mark, small_key):
-    """Each request of a value of its own, with the status that it is to get, on a connection of its own that stays open."""
+    """Each request of a value of its own, with the status that it is to get, on a connection of its
+    own that stays open."""
     open_ones, values = [], []
 
     def client():
@@ -441,7 +452,8 @@ def ways_to_give(daemon, mark, small_key):
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps copies of its own")
 @pytest.mark.parametrize("more", [(), ("--tls",)], ids=["http", "https"])
 def test_a_value_given_in_clear_is_found_nowhere_either(more, own_daemon):
-    """Neither once it is kept, nor where it was refused. One that is half given is there, and gone with its connection."""
+    """Neither once it is kept, nor where it was refused. One that is half given is there, and gone
+    with its connection."""
     daemon = own_daemon(*more)
     if more:
         daemon.verify = ssl.create_default_context(cafile=str(daemon.data / "tls" / "cert.pem"))

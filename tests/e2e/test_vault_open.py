@@ -1,4 +1,5 @@
-"""What is open through the broker while its right is taken away: it is reset before who took it is answered. What may still be stays open."""
+"""What is open through the broker while its right is taken away: it is reset before who took it is
+answered. What may still be stays open."""
 import json
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Secrets on a host that reaches the outside by an HTTP proxy alone: requests with a secret go by it too, and by nothing else."""
+"""Secrets on a host that reaches the outside by an HTTP proxy alone: requests with a secret go by
+it too, and by nothing else."""
 import base64
 import contextlib
 import stat

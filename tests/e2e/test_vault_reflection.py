@@ -1,4 +1,5 @@
-"""A server that repeats secrets: the sandbox receives no part of one, in any covered encoding, by any rule and in any parts, and learns nothing by guessing."""
+"""A server that repeats secrets: the sandbox receives no part of one, in any covered encoding, by
+any rule and in any parts, and learns nothing by guessing."""
 import json
 
 import outside_world as world_of
@@ -70,7 +71,8 @@ def one(vaulted, world):  # noqa: F811
 def test_a_secret_is_cut_in_each_encoding_that_is_covered(one, world):  # noqa: F811
     for way in COVERED:
         got = one.sh(
-            f"curl -sS -m 30 'https://api.vault.test/reflect-written?{way}' > /tmp/got; echo $?; cut -c1-20 /tmp/got; wc -c < /tmp/got"
+            f"curl -sS -m 30 'https://api.vault.test/reflect-written?{way}' > /tmp/got; echo $?; "
+            "cut -c1-20 /tmp/got; wc -c < /tmp/got"
         )
         lines = got.text.splitlines()
         assert int(lines[0]) != 0 and int(lines[-1]) < 5100, (way, got)
@@ -114,7 +116,8 @@ def test_what_a_guess_got_right_is_not_to_be_seen(one, world):  # noqa: F811
     ["application/json", "text/plain", "text/event-stream", "application/x-ndjson", "websocket"],
 )
 def test_a_pause_within_a_secret_lets_nothing_of_it_out(one, world, kind):  # noqa: F811
-    """What was whole comes while the server is silent, of the secret nothing does: not after the silence in which a whole event goes on, either."""
+    """What was whole comes while the server is silent, of the secret nothing does: not after the
+    silence in which a whole event goes on, either."""
     secret = world.secret.encode()
     whole = {
         "text/event-stream": b"data: one\n\n",
@@ -139,7 +142,8 @@ def test_a_pause_within_a_secret_lets_nothing_of_it_out(one, world, kind):  # no
         )
         before = len(world.seen)
         got = one.python(
-            "import urllib.request as u; print(u.urlopen('https://api.vault.test/event').readline())"
+            "import urllib.request as u; print(u.urlopen('https://api.vault.test/event')."
+            "readline())"
         )  # asked later, and let go by a silence
         assert got.text == "b'data: one\\n'\n" and len(world.seen) == before + 1, got
         assert lines()[-1] == str(len(whole)), "nothing more"
@@ -164,7 +168,8 @@ def test_a_secret_in_two_fragments_of_a_message_is_cut(one, world):  # noqa: F81
 def test_answers_that_end_are_whole_at_once(one, world):  # noqa: F811
     """Over one kept connection, and though each is shorter than what is held back."""
     got = one.sh(
-        "curl -sS -m 30 -w '%{http_code} %{num_connects}\\n' -o /dev/null -o /dev/null https://api.vault.test/x https://api.vault.test/x"
+        "curl -sS -m 30 -w '%{http_code} %{num_connects}\\n' -o /dev/null -o /dev/null "
+        "https://api.vault.test/x https://api.vault.test/x"
     )
     assert got.text.splitlines() == ["200 1", "200 0"], got
 

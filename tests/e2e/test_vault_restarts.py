@@ -1,4 +1,5 @@
-"""What holds while gate, broker and daemon are away or come back, each by itself and together: fences, rules, and what was taken back."""
+"""What holds while gate, broker and daemon are away or come back, each by itself and together:
+fences, rules, and what was taken back."""
 import contextlib
 import json
 import os
@@ -33,7 +34,8 @@ tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
 def ask(method, path):
     try:
-        with tls.wrap_socket(socket.create_connection((address, 443), timeout=5), server_hostname="api.vault.test") as stream:
+        with tls.wrap_socket(socket.create_connection((address, 443), timeout=5),
+            server_hostname="api.vault.test") as stream:
             stream.sendall(f"{method} {path} HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
             while stream.recv(65536): pass
     except OSError: pass

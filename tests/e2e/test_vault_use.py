@@ -1,4 +1,5 @@
-"""Secrets in few steps: a sandbox that starts with its rules, APIs that are known by name, and what becomes of rules whose secret is removed."""
+"""Secrets in few steps: a sandbox that starts with its rules, APIs that are known by name, and what
+becomes of rules whose secret is removed."""
 import json
 import os
 
@@ -117,11 +118,13 @@ def test_a_known_api_needs_its_name_alone(vaulted):  # noqa: F811
 @pytest.mark.depth
 def test_a_known_api_serves_its_sdk_in_every_way(vaulted, world):  # noqa: F811
     openai = (
-        "import openai; print(openai.OpenAI(max_retries=0).chat.completions.create(model='m', messages=[{'role': 'user', 'content': 'hi'}])"
+        "import openai; print(openai.OpenAI(max_retries=0).chat.completions.create(model='m', "
+        "messages=[{'role': 'user', 'content': 'hi'}])"
         ".choices[0].message.content)"
     )
     anthropic = (
-        "import anthropic; print(anthropic.Anthropic(max_retries=0).messages.create(model='m', max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}])"
+        "import anthropic; print(anthropic.Anthropic(max_retries=0).messages.create(model='m', "
+        "max_tokens=5, messages=[{'role': 'user', 'content': 'hi'}])"
         ".content[0].text)"
     )
     for name in ("openai", "anthropic", "github"):

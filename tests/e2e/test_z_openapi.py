@@ -1,4 +1,5 @@
-"""Runs last: every documented route was exercised, and no answer was undocumented (documented.py)."""
+"""Runs last: every documented route was exercised, and no answer was undocumented
+(documented.py)."""
 import contextlib
 import resource
 import socket
@@ -230,7 +231,8 @@ BODIES = {
 
 
 def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
-    """404 of each route with a sandbox; successes other than the usual, ranges and offsets where they are documented."""
+    """404 of each route with a sandbox; successes other than the usual, ranges and offsets where
+    they are documented."""
     for path, operations in documented.DOCUMENT["paths"].items():
         for method in operations:
             if "{ref}" in path and method in ("get", "put", "post", "patch", "delete", "head"):
@@ -382,7 +384,8 @@ def test_a_drained_host_says_so_wherever_something_would_begin(http):
 
 
 def speak(daemon, method, target, *headers, key=True, body=b""):
-    """One request, byte by byte as given; its status, checked against the document as all others are."""
+    """One request, byte by byte as given; its status, checked against the document as all others
+    are."""
     lines = [
         f"{method.upper()} {target} HTTP/1.1",
         "Host: 127.0.0.1",
@@ -419,7 +422,8 @@ def status_from(sock, daemon, method, target):
 
 
 def test_every_route_refuses_what_it_must(daemon):
-    """Without a key, from a page of another origin, malformed, and too large: each route says so, as it is documented."""
+    """Without a key, from a page of another origin, malformed, and too large: each route says so,
+    as it is documented."""
     for path, method, operation in OPERATIONS:
         target = path.replace("{ref}", "none").replace("{id}", "none")
         assert speak(daemon, method, target, key=False) == 401, (method, path)
@@ -455,7 +459,8 @@ def test_every_route_has_an_end_to_what_one_key_may_do_at_once(daemon, http):
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
     last = http.get("/api/v1/events", params={"limit": 1}).json()["last"]
     request = (
-        f"GET /api/v1/events?after={last}&type=none.at.all&wait_s=30 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"GET /api/v1/events?after={last}&type=none.at.all&wait_s=30 HTTP/1.1\r\n"
+        "Host: 127.0.0.1\r\n"
         f"X-Api-Key: {daemon.key}\r\n\r\n"
     ).encode()
     with contextlib.ExitStack() as held:
@@ -484,7 +489,9 @@ def test_every_route_tells_a_client_that_stalls(daemon):
                 socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60))
             )
             sock.sendall(
-                f"{method.upper()} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {daemon.key}\r\n".encode()
+                f"{method.upper()} {target} HTTP/1.1\r\n"
+                "Host: 127.0.0.1\r\n"
+                f"X-Api-Key: {daemon.key}\r\n".encode()
             )
             asked.append((sock, method, target))
         assert {status_from(sock, daemon, method, target) for sock, method, target in asked} == {
@@ -496,13 +503,19 @@ def test_every_route_tells_a_client_that_stalls(daemon):
 
 
 def test_every_route_says_that_there_are_too_many_connections(daemon):
-    """Of one key, which has its share of them already. Nobody takes others' (decision 0020), so 503 is not to be had by crowding."""
+    """Of one key, which has its share of them already. Nobody takes others' (decision 0020), so 503
+    is not to be had by crowding."""
     share = 1536
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < share + 256:
         pytest.skip(f"this user may have {hard} descriptors")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, share + 256), hard))
-    request = f"GET /api/v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {daemon.key}\r\n\r\n".encode()
+    request = (
+        "GET /api/v1/version HTTP/1.1\r\n"
+        "Host: 127.0.0.1\r\n"
+        f"X-Api-Key: {daemon.key}\r\n"
+        "\r\n"
+    ).encode()
     with contextlib.ExitStack() as held:
         for _ in range(share):
             sock = held.enter_context(
@@ -565,7 +578,8 @@ BY_THE_BROKER = {
 
 
 def test_every_documented_status_was_exercised():
-    """Of each route, all but what no request can cause. By now: after all the others of this file."""
+    """Of each route, all but what no request can cause. By now: after all the others of this
+    file."""
     missed = []
     for path, method, operation in OPERATIONS:
         for status in set(operation["responses"]) - NOT_BY_A_REQUEST:

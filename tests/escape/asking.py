@@ -1,4 +1,5 @@
-"""Requests as attackers send them: by hand, so that nothing tidies them up. (`talk`, `ask` and keys of every scope.)"""
+"""Requests as attackers send them: by hand, so that nothing tidies them up. (`talk`, `ask` and keys
+of every scope.)"""
 import http.client
 import json
 import socket
@@ -8,7 +9,8 @@ from harness import slow
 
 
 def talk(host, data, limit=10.0, until=None):
-    """All that the daemon answers to these bytes, until it closes, has said `until`, or is silent for `limit`."""
+    """All that the daemon answers to these bytes, until it closes, has said `until`, or is silent
+    for `limit`."""
     got = b""
     with socket.create_connection(("127.0.0.1", host.daemon.port), timeout=slow(30)) as sock:
         try:

@@ -1,4 +1,5 @@
-"""What attacks are after, on the host: each is made for one try, and tells from outside whether it was reached."""
+"""What attacks are after, on the host: each is made for one try, and tells from outside whether it
+was reached."""
 import ctypes
 import os
 import pathlib
@@ -67,8 +68,8 @@ def run_as(uid, caps):
 
 
 class Process(Bait):
-    """A process of the host. `like`: whose uid it has: "guest" (host uid of the sandbox's root), or "root" (of the host's, without
-    capabilities). `sign`: how its being reached shows."""
+    """A process of the host. `like`: whose uid it has: "guest" (host uid of the sandbox's root), or
+    "root" (of the host's, without capabilities). `sign`: how its being reached shows."""
 
     of_host = True
     like, gives_pid, script = (
@@ -122,7 +123,10 @@ class Killed(Process):
 class Signalled(Process):
     """Ends by itself with 77 when it is sent SIGURG, which others ignore."""
 
-    script = "import os, signal, sys; signal.signal(signal.SIGURG, lambda *_: os._exit(77)); print('up', flush=True); sys.stdin.read()"
+    script = (
+        "import os, signal, sys; signal.signal(signal.SIGURG, lambda *_: os._exit(77)); "
+        "print('up', flush=True); sys.stdin.read()"
+    )
 
     def won(self, told):
         try:
@@ -247,7 +251,8 @@ class Marker(Bait):
 
 
 class SystemV(Bait):
-    """An object of the host's System V IPC, for everybody. make() gives its id, end() takes it away."""
+    """An object of the host's System V IPC, for everybody. make() gives its id, end() takes it
+    away."""
 
     def __enter__(self):
         self.secret = new_secret()
@@ -311,8 +316,8 @@ class Semaphore(SystemV):
 
 
 class HostText(Bait):
-    """A file of the host's kernel: won when what the host reads there came out. Numbers may have moved, so by the words at the
-    beginnings and ends of lines."""
+    """A file of the host's kernel: won when what the host reads there came out. Numbers may have
+    moved, so by the words at the beginnings and ends of lines."""
 
     path = ""
 

@@ -1,4 +1,5 @@
-"""What a row tries, as a text that another row which tries the same has, too: the code of its act, and all that this code is given."""
+"""What a row tries, as a text that another row which tries the same has, too: the code of its act,
+and all that this code is given."""
 import hashlib
 import types
 

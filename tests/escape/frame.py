@@ -1,8 +1,9 @@
 """Attacks as rows, and the verdict over each.
 
-A row has one act and names the protection that holds it. The act is tried against the product, and then with exactly that
-protection gone, where it must succeed: else nothing is known of the protection. Success is always something seen: a secret
-that was read, a host file that was written, a process that was signalled, a request that was served."""
+A row has one act and names the protection that holds it. The act is tried against the product, and
+then with exactly that protection gone, where it must succeed: else nothing is known of the
+protection. Success is always something seen: a secret that was read, a host file that was written,
+a process that was signalled, a request that was served."""
 import collections
 import dataclasses
 
@@ -150,7 +151,8 @@ class Row:
     by: str  # "A1 A8"
     wall: str  # the protection, for the report
     attempt: object  # attempt(host) -> Outcome, against the product
-    control: object  # control(host) -> None; raises Defect where the attack does not succeed without the protection
+    # control(host) -> None. It raises Defect where the attack does not succeed without the wall.
+    control: object
     proof: str = "succeeds without it"  # what the control is
     known: tuple = ()  # known escapes of the same mechanism
     short: bool = True  # in the short form too
@@ -182,8 +184,9 @@ def add(row):
 
 
 def row(name, attack, kind, wall, by="A1 A8", **more):
-    """Decorator for a row whose one function does both: act(host, lifted) -> Outcome, in which `lifted` changes that one thing; where
-    there is a build with holes, its control is the act itself against that."""
+    """Decorator for a row whose one function does both: act(host, lifted) -> Outcome, in which
+    `lifted` changes that one thing; where there is a build with holes, its control is the act
+    itself against that."""
     more.setdefault("proof", PROOFS.get(kind, "succeeds without it"))
     holes = more.setdefault("holes", HOLES_OF.get(wall, ()))
     assert set(holes) <= product.NAMES, holes
@@ -226,8 +229,8 @@ def row(name, attack, kind, wall, by="A1 A8", **more):
 
 
 class Bait:
-    """What an act is after. A context: entering gives it to the act as arguments; won() tells from outside or from the answer, and
-    waits for what comes late: long where the act should succeed."""
+    """What an act is after. A context: entering gives it to the act as arguments; won() tells from
+    outside or from the answer, and waits for what comes late: long where the act should succeed."""
 
     patience = 0.3
 
@@ -261,8 +264,9 @@ def inside(
     wall=None,
     **more,
 ):
-    """A row whose act runs in a sandbox. `lift`: walls, none of which may be left out of the control: with any one of them standing
-    the act must fail. `bait` is made anew for each try; it and `lift` may be functions of the host.
+    """A row whose act runs in a sandbox. `lift`: walls, none of which may be left out of the
+    control: with any one of them standing the act must fail. `bait` is made anew for each try; it
+    and `lift` may be functions of the host.
     """
 
     def walls(host):
@@ -300,13 +304,15 @@ def inside(
         got = tried(host, StandIn(sandbox), ())
         if got.won:
             raise Defect(
-                f"the stand-in is not what the sandbox is: with every wall standing it gives {got.told}"
+                "the stand-in is not what the sandbox is: with every wall standing it gives "
+                f"{got.told}"
             )
         for stays in lifted if len(lifted) > 1 else ():
             less = tuple(one for one in lifted if one != stays)
             if tried(host, StandIn(sandbox, less), less).won:
                 raise Defect(
-                    f"it succeeds though '{told_of(stays)}' stands: that is no part of the protection"
+                    f"it succeeds though '{told_of(stays)}' stands: that is no part of the "
+                    "protection"
                 )
         got = tried(host, StandIn(sandbox, lifted), lifted)
         if not got.won:
@@ -343,7 +349,8 @@ def core():
 
 
 def verdict(host, one):
-    """(word, how): HELD, ESCAPED, DEFECT or NO CONTROL. Of a row that is several together, HELD tells which of them were not shown."""
+    """(word, how): HELD, ESCAPED, DEFECT or NO CONTROL. Of a row that is several together, HELD
+    tells which of them were not shown."""
     why = one.needs() if one.needs else ""
     with_holes = host is not None and host.program_with_holes
     USED.clear()
@@ -363,7 +370,8 @@ def verdict(host, one):
     if with_holes and ALL in USED and not opened:
         return (
             "DEFECT",
-            f"control: it is tried in a sandbox whose policy is '{ALL}', which takes every check of a connection away at once",
+            f"control: it is tried in a sandbox whose policy is '{ALL}', which takes every check "
+            "of a connection away at once",
         )
     return "HELD", "; ".join(
         [got.told, *(f"not shown here: {part} ({why})" for part, why in one.unshown.items())]

@@ -1,8 +1,9 @@
-"""A product with holes: each the check behind a protection, taken out of a copy of its sources. A control tries its attack on the
-daemon that lacks exactly that, named by CAY_HOLES; the product itself has no such switch.
+"""A product with holes: each the check behind a protection, taken out of a copy of its sources. A
+control tries its attack on the daemon that lacks exactly that, named by CAY_HOLES; the product
+itself has no such switch.
 
-Only what can be taken out is here: an absence (a link carries no path that could be changed) and another's parser (Beast's, of HTTP)
-have controls of another kind."""
+Only what can be taken out is here: an absence (a link carries no path that could be changed) and
+another's parser (Beast's, of HTTP) have controls of another kind."""
 import concurrent.futures
 import json
 import os
@@ -26,7 +27,8 @@ HOLES = (
         "API key",
         "server/dispatch.cc",
         "      if (!found) {\n",
-        '      if (!found && cay_hole("API key")) found = Principal{.tenant = TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};\n'
+        '      if (!found && cay_hole("API key")) found = Principal{.tenant = '
+        'TenantId("default"), .key_name = "default", .scope = KeyScope::kAdmin};\n'
         "      if (!found) {\n",
     ),
     (
@@ -39,13 +41,17 @@ HOLES = (
         "scopes",
         "server/dispatch.cc",
         "principal = std::move(*found);",
-        'principal = std::move(*found);\n      if (cay_hole("scopes")) { principal.scope = KeyScope::kAdmin; principal.only.reset(); }',
+        "principal = std::move(*found);\n"
+        '      if (cay_hole("scopes")) { principal.scope = KeyScope::kAdmin; '
+        "principal.only.reset(); }",
     ),
     (
         "tenant of the key",
         "server/dispatch.cc",
         "principal.tenant.get();\n      auto in",
-        'principal.tenant.get();\n      if (cay_hole("tenant of the key")) principal.tenant = TenantId("default");\n      auto in',
+        "principal.tenant.get();\n"
+        '      if (cay_hole("tenant of the key")) principal.tenant = TenantId("default");\n'
+        "      auto in",
     ),
     (
         "check of Host",
@@ -77,7 +83,9 @@ HOLES = (
         "  bool in_time = false, was_rotated = false;\n  for (const auto& record : records_) {",
         "  bool in_time = false, was_rotated = false;\n  static std::vector<KeyRecord> ever;\n"
         "  for (const auto& one : records_) {\n"
-        "    if (std::ranges::none_of(ever, [&](const KeyRecord& known) { return equal_hashes(known.hash, one.hash); })) ever.push_back(one);\n  }\n"
+        "    if (std::ranges::none_of(ever, [&](const KeyRecord& known) { return "
+        "equal_hashes(known.hash, one.hash); })) ever.push_back(one);\n"
+        "  }\n"
         '  for (const auto& record : cay_hole("removal and rotation of keys") ? ever : records_) {',
     ),
     (
@@ -102,7 +110,8 @@ HOLES = (
         "a length is one number",
         "http/request_head.cc",
         "headers.get(\"Content-Length\")->find(',') != std::string_view::npos)",
-        'headers.get("Content-Length")->find(\',\') != std::string_view::npos && !cay_hole("a length is one number"))',
+        'headers.get("Content-Length")->find(\',\') != std::string_view::npos && !cay_hole("a '
+        'length is one number"))',
     ),
     (
         "bounds of headers",
@@ -134,12 +143,14 @@ HOLES = (
         "checked names",
         "core/validate.cc",
         "Result<void> check_name(const std::string& name) {\n",
-        'Result<void> check_name(const std::string& name) {\n  if (cay_hole("checked names")) return {};\n',
+        "Result<void> check_name(const std::string& name) {\n"
+        '  if (cay_hole("checked names")) return {};\n',
     ),
     (
         "checked names",
         "core/boot.cc",
-        "  spec.hostname = hostname_of(entry->row.name);\n",  # the launcher looks at host names itself
+        # The launcher looks at host names itself.
+        "  spec.hostname = hostname_of(entry->row.name);\n",
         '  spec.hostname = cay_hole("checked names") ? "odd" : hostname_of(entry->row.name);\n',
     ),
     (
@@ -171,8 +182,11 @@ HOLES = (
         "token of the link",
         "core/links.cc",
         "  const auto read = read_link_token(token);\n",
-        '  if (cay_hole("token of the link")) {\n    for (const auto& [id, kept] : links_[sandbox]) {\n'
-        "      if (kept.link.spec.port == port) return OpenLink{kept.link, kept.ended};\n    }\n  }\n"
+        '  if (cay_hole("token of the link")) {\n'
+        "    for (const auto& [id, kept] : links_[sandbox]) {\n"
+        "      if (kept.link.spec.port == port) return OpenLink{kept.link, kept.ended};\n"
+        "    }\n"
+        "  }\n"
         "  const auto read = read_link_token(token);\n",
     ),
     (
@@ -185,7 +199,8 @@ HOLES = (
         "token of the link",
         "api/gateway/gateway.cc",
         "  const std::string by_header = ",
-        '  if (cay_hole("token of the link")) return use("", place);\n  const std::string by_header = ',
+        '  if (cay_hole("token of the link")) return use("", place);\n'
+        "  const std::string by_header = ",
     ),
     (
         "a link is for one port",
@@ -196,22 +211,27 @@ HOLES = (
     (
         "a link is for one sandbox",
         "core/links.cc",
-        "  const auto of_one = links_.find(sandbox);\n  if (of_one == links_.end()) return unknown_link();\n",
+        "  const auto of_one = links_.find(sandbox);\n"
+        "  if (of_one == links_.end()) return unknown_link();\n",
         '  auto of_one = links_.find(sandbox);\n  if (cay_hole("a link is for one sandbox")) {\n'
-        "    of_one = std::find_if(links_.begin(), links_.end(), [&](const auto& one) { return one.second.contains(read->id); });\n  }\n"
+        "    of_one = std::find_if(links_.begin(), links_.end(), [&](const auto& one) { return "
+        "one.second.contains(read->id); });\n"
+        "  }\n"
         "  if (of_one == links_.end()) return unknown_link();\n",
     ),
     (
         "expiry of links",
         "core/links.cc",
         "bool LinkVerbs::expired(const Link& link) const {\n",
-        'bool LinkVerbs::expired(const Link& link) const {\n  if (cay_hole("expiry of links")) return false;\n',
+        "bool LinkVerbs::expired(const Link& link) const {\n"
+        '  if (cay_hole("expiry of links")) return false;\n',
     ),
     (
         "withdrawal of links",
         "core/links.cc",
         "co_return erase(of_one->second, {id});",
-        'if (cay_hole("withdrawal of links")) co_return Result<void>();\n  co_return erase(of_one->second, {id});',
+        'if (cay_hole("withdrawal of links")) co_return Result<void>();\n'
+        "  co_return erase(of_one->second, {id});",
     ),
     (
         "a link ends with its key",
@@ -230,7 +250,8 @@ HOLES = (
         "api/common/service_names.cc",
         "  if (host.starts_with('[')) return {};\n",
         "  if (host.starts_with('[')) return {};\n"
-        '  if (const auto end = host.find(".localhost"); cay_hole("a service\'s host ends with the domain") && end != host.npos) host = host.substr(0, end + 10);\n',
+        '  if (const auto end = host.find(".localhost"); cay_hole("a service\'s host ends with '
+        'the domain") && end != host.npos) host = host.substr(0, end + 10);\n',
     ),
     (
         "check of Origin",
@@ -249,15 +270,24 @@ HOLES = (
         "api/gateway/headers.cc",
         "    const std::string read = as_programs_read(name);\n",
         "    const std::string read = as_programs_read(name);\n"
-        '    const bool framing = equals_ignoring_case(read, "Host") || equals_ignoring_case(read, "Connection") || equals_ignoring_case(read, "Content-Length") || '
+        '    const bool framing = equals_ignoring_case(read, "Host") || '
+        'equals_ignoring_case(read, "Connection") || equals_ignoring_case(read, "Content-Length") '
+        "|| "
         'equals_ignoring_case(read, "Transfer-Encoding");\n'
-        '    if (!framing && cay_hole("headers are written anew")) {\n      out.add(name, value);\n      continue;\n    }\n',
+        '    if (!framing && cay_hole("headers are written anew")) {\n'
+        "      out.add(name, value);\n"
+        "      continue;\n"
+        "    }\n",
     ),
     (
         "what reaches beyond the service's host is dropped",
         "api/gateway/headers.cc",
         "    if (is_hop(name, declared) || reaches_further(name)) continue;\n",
-        '    if (!is_hop(name, declared) && cay_hole("what reaches beyond the service\'s host is dropped")) {\n      out.add(name, value);\n      continue;\n    }\n'
+        "    if (!is_hop(name, declared) && cay_hole(\"what reaches beyond the service's host is "
+        'dropped")) {\n'
+        "      out.add(name, value);\n"
+        "      continue;\n"
+        "    }\n"
         "    if (is_hop(name, declared) || reaches_further(name)) continue;\n",
     ),
     (
@@ -297,7 +327,8 @@ HOLES = (
         "bodies where servers read none",
         "vault/request_inspector.cc",
         "if (!parser.is_done() && gate::takes_no_body(asked.method)) {",
-        'if (!parser.is_done() && gate::takes_no_body(asked.method) && !cay_hole("bodies where servers read none")) {',
+        'if (!parser.is_done() && gate::takes_no_body(asked.method) && !cay_hole("bodies where '
+        'servers read none")) {',
     ),
     (
         "the second ClientHello is judged",
@@ -317,20 +348,25 @@ HOLES = (
     (
         "root works through no link",
         "os/file.cc",
-        'O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));\n  if (!fd) return last_error("open", path);',
-        'O_RDONLY | O_DIRECTORY | O_CLOEXEC | (cay_hole("root works through no link") ? 0 : O_NOFOLLOW)));\n  if (!fd) return last_error("open", path);',
+        "O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));\n"
+        '  if (!fd) return last_error("open", path);',
+        'O_RDONLY | O_DIRECTORY | O_CLOEXEC | (cay_hole("root works through no link") ? 0 : '
+        "O_NOFOLLOW)));\n"
+        '  if (!fd) return last_error("open", path);',
     ),
     (
         "what root trusts is root's own",
         "os/file.cc",
         '  if (info.st_uid != uid) {\n    return Error{Code::kPermissionDenied, "unsafe_directory"',
-        '  if (info.st_uid != uid && !cay_hole("what root trusts is root\'s own")) {\n    return Error{Code::kPermissionDenied, "unsafe_directory"',
+        '  if (info.st_uid != uid && !cay_hole("what root trusts is root\'s own")) {\n'
+        '    return Error{Code::kPermissionDenied, "unsafe_directory"',
     ),
     (
         "nothing of root's is given away",
         "launcher/gate_directory.cc",
         "info.st_uid != uid && info.st_uid != 0) {",
-        'info.st_uid != uid && (info.st_uid != 0 || cay_hole("nothing of root\'s is given away"))) {',
+        "info.st_uid != uid && (info.st_uid != 0 || cay_hole(\"nothing of root's is given "
+        'away"))) {',
     ),
     (
         "new names are bounded",
@@ -362,7 +398,8 @@ PASSED_ON = (
     (
         "../apps/cay/role_process.cc",
         "  char* envp[] = {path.data(), nullptr};\n",
-        '  const char* asked = std::getenv("CAY_HOLES");\n  std::string holes = std::string("CAY_HOLES=") + (asked != nullptr ? asked : "");\n'
+        '  const char* asked = std::getenv("CAY_HOLES");\n'
+        '  std::string holes = std::string("CAY_HOLES=") + (asked != nullptr ? asked : "");\n'
         "  char* envp[] = {path.data(), holes.data(), nullptr};\n",
     ),
     # The launcher lives on, as its keepers do: the chosen holes are in a file that they have
@@ -370,7 +407,8 @@ PASSED_ON = (
     (
         "../apps/cay/launcher_process.cc",
         "  char* envp[] = {path.data(), nullptr};\n",
-        '  const char* asked = std::getenv("CAY_HOLES_INSIDE");\n  std::string holes = std::string("CAY_HOLES_FILE=") + (asked != nullptr ? asked : "");\n'
+        '  const char* asked = std::getenv("CAY_HOLES_INSIDE");\n'
+        '  std::string holes = std::string("CAY_HOLES_FILE=") + (asked != nullptr ? asked : "");\n'
         "  char* envp[] = {path.data(), holes.data(), nullptr};\n",
     ),
 )
@@ -395,7 +433,8 @@ inline const char* const cay_holes_file = [] () -> const char* {
 // A whole word of those asked for: what is called "one Host" must not stand for "one Host and no other", too.
 inline bool cay_hole(const char* name) {
   const char* asked = cay_holes_file != nullptr ? cay_holes_file : std::getenv("CAY_HOLES");
-  return asked != nullptr && (";" + std::string(asked) + ";").find(";" + std::string(name) + ";") != std::string::npos;
+  return asked != nullptr && (";" + std::string(asked) + ";").find(";" + std::string(name)
+      + ";") != std::string::npos;
 }
 // The sandbox's root, as a keeper has it open (holes_of_files.py).
 inline int& cay_root() {
@@ -431,7 +470,8 @@ def made_of(command):
 
 
 def units_of(commands, texts):
-    """What is compiled -> the files with holes in it: itself, or those of a unity file (CAY_UNITY)."""
+    """What is compiled -> the files with holes in it: itself, or those of a unity file
+    (CAY_UNITY)."""
     among = {os.path.normpath(ROOT / "src" / file): file for file in texts}
     units = {}
     for compiled in commands:
@@ -452,7 +492,8 @@ def units_of(commands, texts):
 
 
 def build(tree):
-    """The program with holes, made of a build's own objects and commands; only what differs is compiled. `tree`: build/release or so."""
+    """The program with holes, made of a build's own objects and commands; only what differs is
+    compiled. `tree`: build/release or so."""
     place = tree / "holes"
     place.mkdir(exist_ok=True)
     switch = place / "hole.h"
@@ -543,7 +584,8 @@ def build(tree):
 
 
 def ask_inside(path, asked):
-    """Writes what the launcher, its keepers and their helpers have mapped: in place, as a shorter file would end them."""
+    """Writes what the launcher, its keepers and their helpers have mapped: in place, as a shorter
+    file would end them."""
     words = ";".join(sorted(asked)).encode()
     with open(path, "r+b" if path.exists() else "w+b") as file:
         file.write(words.ljust(FILE_BYTES, b"\0"))

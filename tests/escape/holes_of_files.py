@@ -1,5 +1,6 @@
-"""What holds file work, archives and what a client takes out of a sandbox, and the ids of init, each taken out alone. See holes.py. A helper of the keeper's
-does file work, so these are of the launcher's program, too."""
+"""What holds file work, archives and what a client takes out of a sandbox, and the ids of init,
+each taken out alone. See holes.py. A helper of the keeper's does file work, so these are of the
+launcher's program, too."""
 
 ENTER, JAIL = "file work enters the sandbox", "the keeper's own root is empty"
 REGULAR, WAITS, BESIDE = (
@@ -44,13 +45,15 @@ PLACE = (
         ENTER,
         "keeper/spawner.cc",
         "  plan.init_pidfd = context_.init_pidfd;\n",
-        f'  plan.init_pidfd = context_.init_pidfd;\n  if (cay_hole("{ENTER}")) cay_root() = context_.root_fd;\n',
+        "  plan.init_pidfd = context_.init_pidfd;\n"
+        f'  if (cay_hole("{ENTER}")) cay_root() = context_.root_fd;\n',
     ),
     (
         ENTER,
         CHILD,
         "  const Scheduling own = own_scheduling();\n",
-        f'  const Scheduling own = own_scheduling();\n  const bool outside = plan.task != nullptr && cay_hole("{ENTER}");\n'
+        "  const Scheduling own = own_scheduling();\n"
+        f'  const bool outside = plan.task != nullptr && cay_hole("{ENTER}");\n'
         '  if (outside && ::fchdir(cay_root()) != 0) fail(plan.status_fd, "outside", errno);\n',
     ),
     (
@@ -63,7 +66,8 @@ PLACE = (
         ENTER,
         CHILD,
         "  if (const char* step = confine(to); step != nullptr)",
-        f'  const bool outside = plan.task != nullptr && cay_hole("{ENTER}");\n  if (const char* step = outside ? nullptr : confine(to); step != nullptr)',
+        f'  const bool outside = plan.task != nullptr && cay_hole("{ENTER}");\n'
+        "  if (const char* step = outside ? nullptr : confine(to); step != nullptr)",
     ),
     (
         ENTER,
@@ -75,14 +79,16 @@ PLACE = (
         ENTER,
         TASK,
         "  const auto& op = *static_cast<wire::FileOp*>(data);\n",
-        f"  auto& op = *static_cast<wire::FileOp*>(data);\n  for (std::string* path : {{&op.path, &op.to}}) {{\n"
+        "  auto& op = *static_cast<wire::FileOp*>(data);\n"
+        f"  for (std::string* path : {{&op.path, &op.to}}) {{\n"
         f'    if (path->starts_with(\'/\') && cay_hole("{ENTER}")) path->insert(0, ".");\n  }}\n',
     ),
     (
         JAIL,
         "launcher/keeper_process.cc",
         '  if (::fchdir(host.empty.get()) != 0 || ::chroot(".") != 0 || ::chdir("/") != 0) {\n',
-        f'  if (!cay_hole("{JAIL}") && (::fchdir(host.empty.get()) != 0 || ::chroot(".") != 0 || ::chdir("/") != 0)) {{\n',
+        f'  if (!cay_hole("{JAIL}") && (::fchdir(host.empty.get()) != 0 || ::chroot(".") != 0 || '
+        f'::chdir("/") != 0)) {{\n',
     ),
     (
         "a tree is removed through no link",
@@ -98,14 +104,22 @@ KINDS = (
     (
         REGULAR,
         TASK,
-        "  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);\n  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);\n  UniqueFd",
-        f'  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);\n  if (!S_ISREG(info.st_mode) && !cay_hole("{REGULAR}")) return not_a_regular_file(shown);\n  UniqueFd',
+        "  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);\n"
+        "  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);\n"
+        "  UniqueFd",
+        "  if (S_ISDIR(info.st_mode)) return is_a_directory(shown);\n"
+        f'  if (!S_ISREG(info.st_mode) && !cay_hole("{REGULAR}")) return '
+        "not_a_regular_file(shown);\n"
+        "  UniqueFd",
     ),
     (
         REGULAR,
         TASK,
-        "  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);\n  if (is_own_program(info)",
-        f'  if (!S_ISREG(info.st_mode) && !cay_hole("{REGULAR}")) return not_a_regular_file(shown);\n  if (is_own_program(info)',
+        "  if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);\n"
+        "  if (is_own_program(info)",
+        f'  if (!S_ISREG(info.st_mode) && !cay_hole("{REGULAR}")) return '
+        "not_a_regular_file(shown);\n"
+        "  if (is_own_program(info)",
     ),
     (
         REGULAR,
@@ -123,8 +137,11 @@ KINDS = (
         BESIDE,
         TRANSFER,
         "  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));\n",
-        f'  if (existed && cay_hole("{BESIDE}")) {{\n    const UniqueFd there(::open(target.c_str(), O_WRONLY | O_CLOEXEC));\n'
-        "    if (!there) return file_error(errno, shown);\n  }\n  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));\n",
+        f'  if (existed && cay_hole("{BESIDE}")) {{\n'
+        "    const UniqueFd there(::open(target.c_str(), O_WRONLY | O_CLOEXEC));\n"
+        "    if (!there) return file_error(errno, shown);\n"
+        "  }\n"
+        "  CAY_TRY(auto pending, PendingFile::create(dir.get(), shown));\n",
     ),
     (
         OWN_PROGRAM,
@@ -146,7 +163,9 @@ ARCHIVES = (
         NAMES_BELOW,
         PATHS,
         "  if (name.starts_with('/')) return unsafe(",
-        f"  std::string_view bare = name;\n  while (bare.ends_with('/')) bare.remove_suffix(1);\n  if (cay_hole(\"{NAMES_BELOW}\")) return std::string(bare);\n"
+        "  std::string_view bare = name;\n"
+        "  while (bare.ends_with('/')) bare.remove_suffix(1);\n"
+        f'  if (cay_hole("{NAMES_BELOW}")) return std::string(bare);\n'
         "  if (name.starts_with('/')) return unsafe(",
     ),
     (
@@ -159,8 +178,11 @@ ARCHIVES = (
         TREE_BELOW,
         TREE,
         "    std::string_view rest = entry_.path;\n",
-        f"    std::string_view rest = entry_.path;\n    if (rest.starts_with('/') && cay_hole(\"{TREE_BELOW}\")) {{\n"
-        '      rest.remove_prefix(1);\n      at.reset(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));\n    }\n',
+        "    std::string_view rest = entry_.path;\n"
+        f"    if (rest.starts_with('/') && cay_hole(\"{TREE_BELOW}\")) {{\n"
+        "      rest.remove_prefix(1);\n"
+        '      at.reset(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));\n'
+        "    }\n",
     ),
     (
         "a tree is written through no link",
@@ -190,8 +212,12 @@ ARCHIVES = (
         NO_HARD_LINKS,
         TREE,
         "  Result<void> begin_file() {\n",
-        f'  Result<void> begin_file() {{\n    if (!entry_.target.empty() && cay_hole("{NO_HARD_LINKS}")) {{\n'
-        "      if (::linkat(AT_FDCWD, entry_.target.c_str(), dir_.get(), name_.c_str(), 0) != 0) return file_error(errno, path());\n      return {};\n    }\n",
+        f"  Result<void> begin_file() {{\n"
+        f'    if (!entry_.target.empty() && cay_hole("{NO_HARD_LINKS}")) {{\n'
+        "      if (::linkat(AT_FDCWD, entry_.target.c_str(), dir_.get(), name_.c_str(), 0) != 0) "
+        "return file_error(errno, path());\n"
+        "      return {};\n"
+        "    }\n",
     ),
     (
         NO_SPECIAL,
@@ -209,8 +235,16 @@ ARCHIVES = (
         NO_SPECIAL,
         TREE,
         "      default: return {};\n",
-        f'      default: break;\n    }}\n    unsigned kind = 0;\n    unsigned long device = 0;\n    if (cay_hole("{NO_SPECIAL}") && std::sscanf(entry_.target.c_str(), "%u %lu", &kind, &device) == 2) {{\n'
-        "      static_cast<void>(::mknodat(dir_.get(), name_.c_str(), kind, device));\n    }\n    {\n      return {};\n",
+        "      default: break;\n"
+        f"    }}\n"
+        "    unsigned kind = 0;\n"
+        "    unsigned long device = 0;\n"
+        f'    if (cay_hole("{NO_SPECIAL}") && std::sscanf(entry_.target.c_str(), "%u %lu", &kind, '
+        f"&device) == 2) {{\n"
+        "      static_cast<void>(::mknodat(dir_.get(), name_.c_str(), kind, device));\n"
+        "    }\n"
+        "    {\n"
+        "      return {};\n",
     ),
     (
         NO_SPECIAL,
@@ -223,7 +257,8 @@ ARCHIVES = (
         "archives make no set-id programs",
         PARSER,
         "const unsigned taken = info.kind == FileKind::kDirectory ? 01777 : 0777;",
-        'const unsigned taken = cay_hole("archives make no set-id programs") ? 07777 : info.kind == FileKind::kDirectory ? 01777 : 0777;',
+        'const unsigned taken = cay_hole("archives make no set-id programs") ? 07777 : info.kind '
+        "== FileKind::kDirectory ? 01777 : 0777;",
     ),
     (
         NO_SPARSE,
@@ -253,13 +288,18 @@ ARCHIVES = (
         NO_SPARSE,
         TREE,
         "      if (pending_) return malformed();\n",
-        f'      if (pending_ && cay_hole("{NO_SPARSE}")) {{\n        CAY_CHECK(finish_file());\n      }}\n      if (pending_) return malformed();\n',
+        f'      if (pending_ && cay_hole("{NO_SPARSE}")) {{\n'
+        "        CAY_CHECK(finish_file());\n"
+        f"      }}\n"
+        "      if (pending_) return malformed();\n",
     ),
     (
         NO_SPARSE,
         TREE,
         "    CAY_CHECK(pending_->finish(path()));\n",
-        "    CAY_CHECK(pending_->finish(path()));\n    if (left_ != 0 && ::ftruncate(pending_->fd(), static_cast<off_t>(entry_.size)) != 0) return file_error(errno, path());\n",
+        "    CAY_CHECK(pending_->finish(path()));\n"
+        "    if (left_ != 0 && ::ftruncate(pending_->fd(), static_cast<off_t>(entry_.size)) != 0) "
+        "return file_error(errno, path());\n",
     ),
     (
         "names in archives are bounded",
@@ -318,7 +358,8 @@ CLIENT = (
         UNPACK,
         "    SparseFile content(file.fd());\n",
         '    const bool over = cay_hole("the client writes to nothing that is there");\n'
-        "    const UniqueFd there(over ? ::openat(parent, base.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1);\n"
+        "    const UniqueFd there(over ? ::openat(parent, base.c_str(), O_WRONLY | O_CREAT | "
+        "O_TRUNC | O_CLOEXEC, 0600) : -1);\n"
         "    SparseFile content(over ? there.get() : file.fd());\n",
     ),
     (
@@ -331,7 +372,8 @@ CLIENT = (
         "zeros take no disk",
         "base/sparse_file.cc",
         "bool is_zero(std::string_view bytes) {\n",
-        'bool is_zero(std::string_view bytes) {\n  if (cay_hole("zeros take no disk")) return false;\n',
+        "bool is_zero(std::string_view bytes) {\n"
+        '  if (cay_hole("zeros take no disk")) return false;\n',
     ),
 )
 FILES = (
@@ -343,7 +385,8 @@ FILES = (
         INIT,
         "launcher/init_process.cc",
         "  CAY_CHECK(drop_everything());\n",
-        f'  if (cay_hole("{INIT}") && (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)) return Error::from_errno(errno, "be the guest\'s");\n'
+        f'  if (cay_hole("{INIT}") && (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)) '
+        'return Error::from_errno(errno, "be the guest\'s");\n'
         "  CAY_CHECK(drop_everything());\n",
     ),
 )

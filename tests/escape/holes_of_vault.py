@@ -1,4 +1,5 @@
-"""What the broker checks, each taken out alone: of a request past its rule's methods and paths how each spelling is read, of an answer what it lets go. See holes.py."""
+"""What the broker checks, each taken out alone: of a request past its rule's methods and paths how
+each spelling is read, of an answer what it lets go. See holes.py."""
 
 FENCE, PATH, RULES, SCANNER, PASS = (
     "vault/request_filter.cc",
@@ -100,7 +101,8 @@ VAULT = (
         DOTS,
         PATH,
         'const bool here = segment->read == ".", up = segment->read == "..";',
-        f'const bool here = segment->read == "." && !cay_hole("{DOTS}"), up = segment->read == ".." && !cay_hole("{DOTS}");',
+        f'const bool here = segment->read == "." && !cay_hole("{DOTS}"), up = segment->read == '
+        f'".." && !cay_hole("{DOTS}");',
     ),
     # Past the broker.
     (
@@ -120,7 +122,8 @@ VAULT = (
         NOT_ASKED,
         "model/proxy.cc",
         "    if (reads_as(name, own)) return true;\n",
-        f'    if (reads_as(name, own)) return !(std::string_view(own) == "Range" && cay_hole("{NOT_ASKED}"));\n',
+        '    if (reads_as(name, own)) return !(std::string_view(own) == "Range" && '
+        f'cay_hole("{NOT_ASKED}"));\n',
     ),
     (
         NOT_TAKEN,
@@ -139,7 +142,8 @@ VAULT = (
         "vault/request_inspector.cc",
         "  CAY_CHECK(add_secrets_of(granted->grant));\n",
         "  wire::VaultGrant sought = granted->grant;\n"
-        f'  if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) {{\n'
+        f'  if (cay_hole("{EVERY}")) std::erase_if(sought.rules, [&](const wire::VaultRule& rule) '
+        f"{{\n"
         "    const auto filter =\n"
         "        RequestFilter::create({&rule}, asked.method, asked.target, asked.headers);\n"
         "    return !filter || !filter->allows(rule);\n  });\n"
@@ -149,21 +153,28 @@ VAULT = (
         NO_GUESS,
         "vault/secret_encodings.cc",
         "  secret = secret.substr(0, kMostSought);\n",
-        f'  secret = secret.substr(0, kMostSought);\n  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n',
+        "  secret = secret.substr(0, kMostSought);\n"
+        f'  if (cay_hole("{NO_GUESS}")) cay_secrets().emplace_back(secret);\n',
     ),
     (
         NO_GUESS,
         SCANNER,
         "  const std::size_t keep = std::min(piece.size(), secrets_.longest() - 1);\n",
         "  std::size_t keep = std::min(piece.size(), secrets_.longest() - 1);\n"
-        f'  if (cay_hole("{NO_GUESS}")) {{\n    const auto may_begin = [](std::string_view end) {{ return std::ranges::any_of(cay_secrets(), [&](const std::string& one) {{ return one.starts_with(end); }}); }};\n'
-        "    while (keep > 0 && !may_begin(std::string_view(piece).substr(piece.size() - keep))) --keep;\n  }\n",
+        f'  if (cay_hole("{NO_GUESS}")) {{\n'
+        f"    const auto may_begin = [](std::string_view end) {{ return "
+        f"std::ranges::any_of(cay_secrets(), [&](const std::string& one) {{ return "
+        f"one.starts_with(end); }}); }};\n"
+        "    while (keep > 0 && !may_begin(std::string_view(piece).substr(piece.size() - keep))) "
+        "--keep;\n"
+        "  }\n",
     ),
     (
         WHOLE,
         PASS,
         "    if (scanner.holds_boundary()) {\n",
-        f'    const bool all = cay_hole("{WHOLE}");\n    if (scanner.holds_boundary() || (all && scanner.holds_back())) {{\n',
+        f'    const bool all = cay_hole("{WHOLE}");\n'
+        f"    if (scanner.holds_boundary() || (all && scanner.holds_back())) {{\n",
     ),
     (
         WHOLE,

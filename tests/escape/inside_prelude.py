@@ -75,8 +75,9 @@ USERS, MOUNTS, PIDS, NETWORK, GROUPS = 0x10000000, 0x20000, 0x20000000, 0x400000
 
 
 def contained(work, users=True, kinds=MOUNTS | PIDS):
-    """work() as root of a container's own namespaces. Without `users` they belong to the caller's user namespace, and pids are as they are: the kernel
-    gives a stand-in of the host's none below those of a sandbox."""
+    """work() as root of a container's own namespaces. Without `users` they belong to the caller's
+    user namespace, and pids are as they are: the kernel gives a stand-in of the host's none below
+    those of a sandbox."""
 
     def inner():
         uid, gid = os.geteuid(), os.getegid()

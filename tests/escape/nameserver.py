@@ -1,5 +1,6 @@
-"""A name server outside, whom the host asks: it tells what was asked of it, byte by byte. It knows names below ZONE and SECRET_ZONE, and says of some what
-it is told to, which may change from one question to the next."""
+"""A name server outside, whom the host asks: it tells what was asked of it, byte by byte. It knows
+names below ZONE and SECRET_ZONE, and says of some what it is told to, which may change from one
+question to the next."""
 import socket
 import struct
 import threading
@@ -63,7 +64,8 @@ def name_in(question):
 
 
 def data_of(addresses, kind):
-    """Addresses as the records of that kind have them. One that is written in IPv6 is of AAAA, be it an IPv4 address."""
+    """Addresses as the records of that kind have them. One that is written in IPv6 is of AAAA, be
+    it an IPv4 address."""
     family = {A: socket.AF_INET, AAAA: socket.AF_INET6}.get(kind)
     return (
         [
@@ -77,7 +79,8 @@ def data_of(addresses, kind):
 
 
 class NameServer:
-    """`asked`: (when, bytes) of every message that came. Names that begin with "silent" are never answered. `says`: name -> the addresses that it has now."""
+    """`asked`: (when, bytes) of every message that came. Names that begin with "silent" are never
+    answered. `says`: name -> the addresses that it has now."""
 
     def __init__(self):
         self.asked, self.sockets, self.says = [], [], {}

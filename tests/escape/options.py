@@ -1,6 +1,7 @@
 """What `tests/escape/run` takes: apart, so that --help needs nothing of what the suite does.
 
-CAY_BUILD names a build to be tried (build/release); without it what is missing is installed and built first, for --list, too.
+CAY_BUILD names a build to be tried (build/release); without it what is missing is installed and
+built first, for --list, too.
 """
 import argparse
 import pathlib
@@ -11,7 +12,8 @@ def parsed(about=__doc__):
         prog="tests/escape/run",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="examples:\n  tests/escape/run                        every attack with its exact control\n"
+        epilog="examples:\n"
+        "  tests/escape/run                        every attack with its exact control\n"
         "  tests/escape/run --short dns 'fence-*'  a class and some rows, without what takes long\n"
         "  CAY_BUILD=build/release tests/escape/run --list",
     )
@@ -36,8 +38,10 @@ def parsed(about=__doc__):
     asked.add_argument(
         "--holes",
         action=argparse.BooleanOptionalAction,
-        help="compile the daemon with its checks taken out (holes.py), and try each attack on one that lacks "
-        "what holds it (unless --short); else the control of such a row is a request that meets the check",
+        help="compile the daemon with its checks taken out (holes.py), and try each attack on one "
+        "that lacks "
+        "what holds it (unless --short); else the control of such a row is a request that meets "
+        "the check",
     )
     options = asked.parse_args()
     options.short = options.short or options.core

@@ -1,4 +1,5 @@
-"""Where an act is run: in a sandbox by the product, or in a stand-in that is as that sandbox but for the walls named."""
+"""Where an act is run: in a sandbox by the product, or in a stand-in that is as that sandbox but
+for the walls named."""
 import contextlib
 import inspect
 import json
@@ -49,7 +50,8 @@ def told_by(code, out, err, may_die):
 
 
 class Sandbox:
-    """One sandbox of the product, and a program in it that stand-ins are made after, for each user."""
+    """One sandbox of the product, and a program in it that stand-ins are made after, for each
+    user."""
 
     def __init__(self, host, name, **fields):
         self.host, self.name, self.models, self.policy = host, name, {}, fields.get("policy")
@@ -169,7 +171,8 @@ class StandIn:
 
 
 def damage(sandbox, wall):
-    """Takes the wall (of the mounts) away in the sandbox itself: the product is broken, for a test of the tests."""
+    """Takes the wall (of the mounts) away in the sandbox itself: the product is broken, for a test
+    of the tests."""
     subprocess.run(
         [
             str(sandbox.host.stand_in),

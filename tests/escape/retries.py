@@ -1,4 +1,5 @@
-"""A server outside that answers every ClientHello by asking for another one, and tells what came."""
+"""A server outside that answers every ClientHello by asking for another one, and tells what
+came."""
 
 RETRIES = "198.18.7.6"
 # A HelloRetryRequest (RFC 8446, 4.1.4): TLS_AES_128_GCM_SHA256, TLS 1.3, secp384r1.

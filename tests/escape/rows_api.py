@@ -1,4 +1,5 @@
-"""The API from outside: without a right key, with too small a one, from a web page, with odd requests."""
+"""The API from outside: without a right key, with too small a one, from a web page, with odd
+requests."""
 import base64
 import http.client
 import json
@@ -633,7 +634,8 @@ def socket_row(name, attack, evil, path, wall="API key of WebSockets", **more):
 
         def listens():
             return "ok" in host.box("main").sh(
-                "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 8765))\" && echo ok"
+                "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 8765))\" && "
+                "echo ok"
             )
 
         if (
@@ -819,13 +821,18 @@ def long_header(host, lifted):
     headers = "".join(f"X-{number}: {'a' * size}\r\n" for number in range(32))
     got = talk(
         host,
-        f"GET /api/v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {host.daemon.key}\r\n{headers}Connection: close\r\n\r\n".encode(),
+        "GET /api/v1/version HTTP/1.1\r\n"
+        "Host: 127.0.0.1\r\n"
+        f"X-Api-Key: {host.daemon.key}\r\n"
+        f"{headers}Connection: close\r\n"
+        "\r\n".encode(),
     )
     return Outcome(got.startswith("HTTP/1.1 200"), got.split("\r\n")[0])
 
 
 def smuggled(name, framing, wall="strict framing of requests"):
-    """Two readers of one connection may disagree where a request ends: whatever is odd is refused, and nothing behind it is read."""
+    """Two readers of one connection may disagree where a request ends: whatever is odd is refused,
+    and nothing behind it is read."""
 
     @row(
         f"smuggle-{name}",
@@ -838,7 +845,9 @@ def smuggled(name, framing, wall="strict framing of requests"):
     def run(host, lifted):
         box, mark = host.box("main"), f"/tmp/mark-{os.urandom(4).hex()}"
         second = (
-            f"PUT /api/v1/sandboxes/{box.id}/files?path={mark} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {host.daemon.key}\r\n"
+            f"PUT /api/v1/sandboxes/{box.id}/files?path={mark} HTTP/1.1\r\n"
+            "Host: 127.0.0.1\r\n"
+            f"X-Api-Key: {host.daemon.key}\r\n"
             "Content-Length: 7\r\nConnection: close\r\n\r\nchanged"
         )
         body = "0\r\n\r\n"
@@ -846,7 +855,12 @@ def smuggled(name, framing, wall="strict framing of requests"):
         talk(
             host,
             (
-                f"POST /api/v1/sandboxes/none/start HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {host.daemon.key}\r\n{frame}\r\n\r\n{body}{second}"
+                "POST /api/v1/sandboxes/none/start HTTP/1.1\r\n"
+                "Host: 127.0.0.1\r\n"
+                f"X-Api-Key: {host.daemon.key}\r\n"
+                f"{frame}\r\n"
+                "\r\n"
+                f"{body}{second}"
             ).encode(),
         )
         return Outcome("changed" in box.sh(f"cat {mark} 2>&1"), "refused")

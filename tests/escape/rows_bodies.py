@@ -1,6 +1,8 @@
-"""Bodies that a server leaves unread, and takes for the next request of its connection: for a host that nobody judged, at a path that no rule has, or one that has the
-head of the guest's next request as its body, secret and all. The server is an honest one of Python's standard library. The control: the policy `open`, a rule that names
-neither method nor path, a secret that no broker keeps, or a build without those checks."""
+"""Bodies that a server leaves unread, and takes for the next request of its connection: for a host
+that nobody judged, at a path that no rule has, or one that has the head of the guest's next request
+as its body, secret and all. The server is an honest one of Python's standard library. The control:
+the policy `open`, a rule that names neither method nor path, a secret that no broker keeps, or a
+build without those checks."""
 import os
 
 from frame import Outcome, row
@@ -51,7 +53,10 @@ def read(host, tls, path, size):
         bare = socket.create_connection((host, 443 if tls else 80), timeout=10)
         with context.wrap_socket(bare, server_hostname=host) if tls else bare as stream:
             stream.sendall(
-                f"GET {path}?{at}-{at + 6} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+                f"GET {path}?{at}-{at + 6} HTTP/1.1\r\n"
+                f"Host: {host}\r\n"
+                "Connection: close\r\n"
+                "\r\n".encode()
             )
             got = b""
             while part := stream.recv(65536):
@@ -76,7 +81,8 @@ def reached(host, mark, told):
 def judged(method):
     @row(
         f"body-of-{method.lower()}",
-        f"over plain HTTP name another host in the body of a {method}, which the server does not read",
+        f"over plain HTTP name another host in the body of a {method}, which the server does not "
+        "read",
         N,
         ENDS,
         by="A1",
@@ -111,7 +117,8 @@ def with_secret(host, *rules):
 def fenced(name, method, rule, holes, wall):
     @row(
         f"fence-body-of-{name}",
-        f"ask for what no rule lets through in the body of a {method}, which the server does not read",
+        f"ask for what no rule lets through in the body of a {method}, which the server does not "
+        "read",
         N,
         wall,
         by="A1",
@@ -149,7 +156,8 @@ def captured(name, first, holes, wall):
 
     @row(
         f"capture-by-{name}",
-        f"have the head of the next request, with its secret, kept as a note: by a {name.replace('-', ' ')}",
+        "have the head of the next request, with its secret, kept as a note: by a "
+        f"{name.replace('-', ' ')}",
         N,
         wall,
         by="A1",

@@ -1,4 +1,5 @@
-"""A WebSocket through the broker while its right is taken back: the sandbox's rule, its policy, the secret. The control leaves all as it was."""
+"""A WebSocket through the broker while its right is taken back: the sandbox's rule, its policy, the
+secret. The control leaves all as it was."""
 import os
 
 from frame import row

@@ -252,7 +252,8 @@ def line_discipline():
 
 
 def ask_for_a_module(asked):
-    """Answered by the module that the kernel has, or has loaded for it; of a kernel that may load none, that there is no such package."""
+    """Answered by the module that the kernel has, or has loaded for it; of a kernel that may load
+    none, that there is no such package."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:
             fcntl.ioctl(any_socket, asked, bytes(64))  # BRCTL_GET_VERSION; a VLAN of no interface
@@ -402,7 +403,8 @@ counted("line-discipline", "have the kernel load a line discipline", line_discip
 for name, number in MODULE_IOCTLS.items():
     counted(
         name,
-        f"have the kernel load its {'bridge' if 'br' in name else 'VLANs'}, by the ioctl {name.upper()} of any socket",
+        f"have the kernel load its {'bridge' if 'br' in name else 'VLANs'}, by the ioctl "
+        f"{name.upper()} of any socket",
         ask_for_a_module,
         bait=functools.partial(Bait, asked=number),
     )
@@ -418,7 +420,8 @@ counted("adjtimex", "ask how the host's clock is kept", ask_for_the_clock)
 F = "filter of system calls"
 together(
     "netlink",
-    "talk to netfilter or IPsec, listen to devices, ask for sockets, talk to kernel families by name",
+    "talk to netfilter or IPsec, listen to devices, ask for sockets, talk to kernel families by "
+    "name",
     S,
     F,
     ("netlink-netfilter", "netlink-uevent", "netlink-diagnosis", "netlink-generic"),
@@ -454,7 +457,8 @@ together(
 )
 together(
     "own-namespaces",
-    "make a user or network namespace by unshare, by clone and by clone3, whose flags no filter sees",
+    "make a user or network namespace by unshare, by clone and by clone3, whose flags no filter "
+    "sees",
     S,
     F + " and count of namespaces (networks: and capability set)",
     ("unshare-users", "clone-users", "clone-network", "clone3"),
@@ -462,7 +466,8 @@ together(
 if X86:
     together(
         "32-bit-entry",
-        "call the kernel by the 32-bit entry, and open a packet socket by its socketcall, whose arguments no filter sees",
+        "call the kernel by the 32-bit entry, and open a packet socket by its socketcall, whose "
+        "arguments no filter sees",
         S,
         F,
         ("int-80", "socketcall"),

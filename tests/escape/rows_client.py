@@ -1,4 +1,5 @@
-"""What a hostile sandbox gives to whoever copies out of it: the operator's own client unpacks it."""
+"""What a hostile sandbox gives to whoever copies out of it: the operator's own client unpacks
+it."""
 import os
 import pathlib
 
@@ -91,7 +92,8 @@ def copy_holes(host, lifted):
     to = pathlib.Path(host.world.directory) / ("copy-" + os.urandom(4).hex())
     to.mkdir()
     box.sh(
-        "rm -rf /srv/out /srv/giant; mkdir /srv/out; truncate -s 64M /srv/out/hole; truncate -s 8T /srv/giant"
+        "rm -rf /srv/out /srv/giant; mkdir /srv/out; truncate -s 64M /srv/out/hole; truncate -s "
+        "8T /srv/giant"
     )
     giant = 0
     if lifted:  # a careless client writes what it gets

@@ -1,7 +1,8 @@
-"""Data carried in DNS. Of a name that the policy refuses nothing leaves; of one that it allows the name alone, in small letters, asked for addresses by
-the host's own resolver, a few at a time. A name server outside tells what came. The control asks without the network namespace (then the datagram is not
-the gate's), or is asked of a gate without exactly that check (holes_of_gate.py); in the short form in a sandbox whose policy allows it, or for the name as it
-should be."""
+"""Data carried in DNS. Of a name that the policy refuses nothing leaves; of one that it allows the
+name alone, in small letters, asked for addresses by the host's own resolver, a few at a time. A
+name server outside tells what came. The control asks without the network namespace (then the
+datagram is not the gate's), or is asked of a gate without exactly that check (holes_of_gate.py); in
+the short form in a sandbox whose policy allows it, or for the name as it should be."""
 import os
 import time
 
@@ -128,7 +129,8 @@ def asked(host, box, name, by="udp"):
 
 
 def by_policy(name, attack, wrong, right=None, box="main", by="udp", holes=(R,), **more):
-    """`wrong`: what is asked. Without a build with holes the control asks the same in the sandbox `open`, or for `right`."""
+    """`wrong`: what is asked. Without a build with holes the control asks the same in the sandbox
+    `open`, or for `right`."""
 
     @row(f"dns-{name}", attack, N, "; ".join(holes), by="A1", known=KNOWN, holes=holes, **more)
     def run(host, lifted):
@@ -460,7 +462,8 @@ for word, act, check in (
 
     @row(
         f"dns-by-{word}",
-        f"have a refused name looked up by showing it ({word.upper() if word == 'sni' else 'Host'})",
+        "have a refused name looked up by showing it "
+        f"({word.upper() if word == 'sni' else 'Host'})",
         N,
         check,
         by="A1",

@@ -1,5 +1,7 @@
-"""Requests past the methods and paths that the rules of a host let through, as root inside would try them. Won is what reached the server. The control: a
-broker that does not read that (holes_of_vault.py), or a gate that lets go past a fence; in the short form the same request where the rule names neither."""
+"""Requests past the methods and paths that the rules of a host let through, as root inside would
+try them. Won is what reached the server. The control: a broker that does not read that
+(holes_of_vault.py), or a gate that lets go past a fence; in the short form the same request where
+the rule names neither."""
 import os
 
 import holes_of_vault as checks
@@ -46,7 +48,8 @@ def tried(host, rules, mark, said, policy=HOST, **how):
 
 
 def past(name, attack, holes, said, rule=READS, without=RULE, **further):
-    """`said(mark)`: what has the mark in it, of which nothing may come. `holes`: what holds it, each alone."""
+    """`said(mark)`: what has the mark in it, of which nothing may come. `holes`: what holds it,
+    each alone."""
     how = further.pop("how", {})
 
     @row(

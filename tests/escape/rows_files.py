@@ -1,4 +1,5 @@
-"""Files of the host, of other sandboxes, of the snapshot below; mounts, devices and set-id programs."""
+"""Files of the host, of other sandboxes, of the snapshot below; mounts, devices and set-id
+programs."""
 import os
 import pathlib
 
@@ -80,7 +81,8 @@ def by_openat2(path):
 
 
 def machine_code(path):
-    """Reads by instructions of its own: no interpreter's rule is a wall (the language sandboxes' lesson)."""
+    """Reads by instructions of its own: no interpreter's rule is a wall (the language sandboxes'
+    lesson)."""
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(
         bytes.fromhex("4889f84889f74889d64889ca0f05c3")
@@ -191,7 +193,8 @@ class OfTheOther(Bait):
 
     def __enter__(self):
         self.box.sh(
-            f"mkdir -p /srv/data; echo {self.secret} > /srv/data/secret; chmod {self.mode} /srv/data/secret"
+            f"mkdir -p /srv/data; echo {self.secret} > /srv/data/secret; chmod {self.mode} "
+            "/srv/data/secret"
         )
         self.arguments = {"path": "/srv/data/secret"}
         return self
@@ -231,7 +234,8 @@ inside(
 
 
 class Fixed(Bait):
-    """A program that the sandboxes' snapshot has from the host; the control's is a file of the test's own, attached over it."""
+    """A program that the sandboxes' snapshot has from the host; the control's is a file of the
+    test's own, attached over it."""
 
     path, place = "/usr/bin/users", pathlib.Path("/var/tmp/cay-escape-fixed")
 
@@ -386,7 +390,8 @@ def attribute_proc_sys():
 
 
 def cover_with_own(path):
-    """What is covered is covered by something of the guest's: it would decide what programs of ours read there."""
+    """What is covered is covered by something of the guest's: it would decide what programs of ours
+    read there."""
     with open("/tmp/lie", "w") as file:
         file.write("changed")
     call(165, b"/tmp/lie", path.encode(), b"", 4096, 0)

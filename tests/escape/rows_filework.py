@@ -1,7 +1,9 @@
-"""File work that the operator asks of Cay in a sandbox that lays traps, and archives. The protection is that a process inside does it, with the
-sandbox's own root and rights; what a helper would be without that, the control is (holes_of_files.py): it looks below the sandbox's root, by the keeper's
-ids, and what it finds it follows from its own root, which is the host's. In the short form the control does the same as a host-side helper would that
-puts the sandbox's root before the path."""
+"""File work that the operator asks of Cay in a sandbox that lays traps, and archives. The
+protection is that a process inside does it, with the sandbox's own root and rights; what a helper
+would be without that, the control is (holes_of_files.py): it looks below the sandbox's root, by the
+keeper's ids, and what it finds it follows from its own root, which is the host's. In the short form
+the control does the same as a host-side helper would that puts the sandbox's root before the
+path."""
 import contextlib
 import gzip
 import http.client
@@ -34,7 +36,10 @@ from holes_of_files import (
 )
 
 F, R = "file work", "archives"
-WALL = "done inside, with the sandbox's own root and rights; outside there is nothing but an empty directory"
+WALL = (
+    "done inside, with the sandbox's own root and rights; outside there is nothing but an empty "
+    "directory"
+)
 INSIDE = (ENTER, JAIL)
 
 
@@ -67,7 +72,8 @@ def trap(
     wall=WALL,
     holes=INSIDE,
 ):
-    """`prepare`: a shell line inside, with {path} of the bait; `act(host, bait)` by the API; `careless(host, bait)` in the control."""
+    """`prepare`: a shell line inside, with {path} of the bait; `act(host, bait)` by the API;
+    `careless(host, bait)` in the control."""
 
     @row(name, attack, kind, wall, by=by, known=known, holes=holes)
     def run(host, lifted):
@@ -517,7 +523,8 @@ def endless_device(host, lifted):
 )
 def own_program(host, lifted):
     host.box("main").sh(
-        "rm -rf /srv/trap; mkdir -p /srv/trap; ln -s /proc/self/exe /srv/trap/x; cp /usr/bin/true /srv/trap/own"
+        "rm -rf /srv/trap; mkdir -p /srv/trap; ln -s /proc/self/exe /srv/trap/x; cp /usr/bin/true "
+        "/srv/trap/own"
     )
     status, text = verb(
         host, "GET", "", path="/srv/trap/own" if lifted else "/srv/trap/x"
@@ -554,7 +561,8 @@ def careless_unpack(data, to):
 
 
 def packed(name, attack, make, sign, holes, wall, known=(), trap="/srv/trap"):
-    """`make(path)` -> archive; `sign(place, outside)`: whether it did its harm below `place`, or to the file that an absolute `path` leads to from there."""
+    """`make(path)` -> archive; `sign(place, outside)`: whether it did its harm below `place`, or to
+    the file that an absolute `path` leads to from there."""
 
     @row(name, attack, R, wall, by="A3 A7", known=known, holes=holes)
     def run(host, lifted):
@@ -563,7 +571,8 @@ def packed(name, attack, make, sign, holes, wall, known=(), trap="/srv/trap"):
         ) as own:
             box = host.box("main")
             box.sh(
-                f"rm -rf {trap} /var/tmp/cay-escape-*; mkdir -p {trap}/to {bait.place}; echo as it was > {bait.file}"
+                f"rm -rf {trap} /var/tmp/cay-escape-*; mkdir -p {trap}/to {bait.place}; echo as "
+                f"it was > {bait.file}"
             )
             place, outside = pathlib.Path(own) / "to", bait.file
             if not lifted:
@@ -604,7 +613,9 @@ THROUGH = {
 }
 SPECIAL = {
     "holes": (NO_SPECIAL,),
-    "wall": "archives hold no special files: refused by the daemon, made by no helper, which Landlock would not let (one hole)",
+    "wall": "archives hold no special files: refused by the daemon, made by no helper, which "
+    "Landlock "
+    "would not let (one hole)",
 }
 packed(
     "tar-absolute",
@@ -716,7 +727,8 @@ def sparse(size):
 
 
 def taken(name, attack, data, without, wall, hole, known):
-    """An archive that is refused as it is. `without`: one in the bounds, for the short form's control."""
+    """An archive that is refused as it is. `without`: one in the bounds, for the short form's
+    control."""
 
     @row(
         name,
@@ -740,7 +752,8 @@ taken(
     "a file that claims to be a terabyte",
     sparse(1 << 40),
     sparse(0),
-    "archives hold no sparse files: refused by the daemon; a file is as long as what comes of it (one hole)",
+    "archives hold no sparse files: refused by the daemon; a file is as long as what comes of it "
+    "(one hole)",
     NO_SPARSE,
     ("archives: sparse 1 TB",),
 )

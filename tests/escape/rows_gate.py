@@ -1,5 +1,6 @@
-"""A gate or a broker that a hostile server has taken over (A4): what it could do on this host. `cay gate --probe` and `cay broker --probe` try it within
-their own confinement; the control is the same without (`--unconfined`). And where the daemon listens."""
+"""A gate or a broker that a hostile server has taken over (A4): what it could do on this host. `cay
+gate --probe` and `cay broker --probe` try it within their own confinement; the control is the same
+without (`--unconfined`). And where the daemon listens."""
 import http.client
 import pathlib
 import subprocess
@@ -99,7 +100,8 @@ refused(
     "gate",
     {
         "other-processes": (
-            "trace the daemon's user's process, read its memory, take its descriptors, signal or limit it",
+            "trace the daemon's user's process, read its memory, take its descriptors, signal or "
+            "limit it",
             (
                 "ptrace",
                 "process-vm-readv",

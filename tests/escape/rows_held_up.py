@@ -1,6 +1,7 @@
-"""What a keeper that was taken over costs others: time and memory of the daemon and of the gate, which serve every sandbox. Whoever passes a descriptor
-keeps one of the same open file, whose flags (O_NONBLOCK) are then both's. Success is that others are not served, or what the daemon kept. The control is a
-careless reader, or a word as it should be."""
+"""What a keeper that was taken over costs others: time and memory of the daemon and of the gate,
+which serve every sandbox. Whoever passes a descriptor keeps one of the same open file, whose flags
+(O_NONBLOCK) are then both's. Success is that others are not served, or what the daemon kept. The
+control is a careless reader, or a word as it should be."""
 import contextlib
 import fcntl
 import os
@@ -198,7 +199,8 @@ def waiting_listener(host, lifted):
             threading.Thread(target=take_away, args=(one.fileno(), stop), daemon=True).start()
         try:
             assert lender.lent.wait(slow(10)), "the gate did not come"
-            lender.ask().close()  # wakes one that waits for something to come, so that it asks for more
+            # Wakes one that waits for something to come, so that it reads on.
+            lender.ask().close()
             shut = not reach()
         finally:
             stop.set()

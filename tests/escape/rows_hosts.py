@@ -1,5 +1,6 @@
-"""Ordinary users of the host: the data directory, and the sockets of launcher, keepers and gate. The control makes the mode that
-stands in the way what it must not be, or comes as the user that may."""
+"""Ordinary users of the host: the data directory, and the sockets of launcher, keepers and gate.
+The control makes the mode that stands in the way what it must not be, or comes as the user that
+may."""
 import contextlib
 import stat
 import subprocess
@@ -54,9 +55,15 @@ def opened(path, until):
             one.chmod(mode)
 
 
-READ = "import os, sys; print('got', open(sys.argv[1], 'rb').read(64).hex() if os.path.isfile(sys.argv[1]) else sorted(os.listdir(sys.argv[1]))[:1])"
+READ = (
+    "import os, sys; print('got', open(sys.argv[1], 'rb').read(64).hex() if "
+    "os.path.isfile(sys.argv[1]) else sorted(os.listdir(sys.argv[1]))[:1])"
+)
 WRITE = "import sys; open(sys.argv[1], 'ab').close(); print('got')"
-MAKE = "import os, sys; path = sys.argv[1] + '/cay-escape-planted'; open(path, 'w').close(); os.unlink(path); print('got')"
+MAKE = (
+    "import os, sys; path = sys.argv[1] + '/cay-escape-planted'; open(path, 'w').close(); "
+    "os.unlink(path); print('got')"
+)
 
 
 def data_file(name, attack, find, program=READ, **more):
@@ -107,8 +114,8 @@ print('got' if kept else 'cut off')
 
 
 def socket_row(name, attack, find, owner):
-    """Two walls: the directory's mode, and the uid that the kernel tells of the peer. With modes open the stranger must still be cut off;
-    `owner(host)`, whom the socket is for, is not."""
+    """Two walls: the directory's mode, and the uid that the kernel tells of the peer. With modes
+    open the stranger must still be cut off; `owner(host)`, whom the socket is for, is not."""
 
     @row(name, attack, U, "modes of the data directory; uid of the peer", by="A2")
     def run(host, lifted):

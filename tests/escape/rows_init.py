@@ -1,5 +1,7 @@
-"""Cay's own process inside a sandbox, attacked by its root. The control is the same act against an init that has the guest's ids (holes_of_files.py); in the
-short form, and for signals, which the kernel keeps from an init whatever its ids are, against a process that entered as ours must not: with those."""
+"""Cay's own process inside a sandbox, attacked by its root. The control is the same act against an
+init that has the guest's ids (holes_of_files.py); in the short form, and for signals, which the
+kernel keeps from an init whatever its ids are, against a process that entered as ours must not:
+with those."""
 import os
 
 import baits
@@ -23,9 +25,15 @@ class Ours(Bait):
 
     def given(self, host, lifted):
         if lifted:  # a process that has the ids of the guest
-            self.mark = f"{600 + int.from_bytes(os.urandom(2), 'big')}.{int.from_bytes(os.urandom(3), 'big')}"
+            self.mark = (
+                f"{600 + int.from_bytes(os.urandom(2), 'big')}."
+                f"{int.from_bytes(os.urandom(3), 'big')}"
+            )
             self.victim = StandIn(self.box).start(["sleep", self.mark])
-            line = f"for p in /proc/[0-9]*; do grep -qa {self.mark} $p/cmdline && grep -qa ^sleep $p/cmdline && basename $p; done; true"
+            line = (
+                f"for p in /proc/[0-9]*; do grep -qa {self.mark} $p/cmdline && grep -qa ^sleep "
+                "$p/cmdline && basename $p; done; true"
+            )
             baits.wait_until(lambda: self.box.sh(line).strip(), "the victim is there", 20)
             self.pid = int(self.box.sh(line).split()[0])
         return {"pid": self.pid or 1}

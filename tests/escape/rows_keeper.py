@@ -1,7 +1,9 @@
-"""A keeper that was taken over: the daemon believes it about its own sandbox, and nothing more. What its frames may be, how much they may hold, and what
-it passes. Success is what the daemon tells: an end that it put on record, bytes that a client got; or a daemon that others do not reach any more. The
-control is a daemon without that check (holes_of_keepers.py); where there is none to take out, and in the short form, it says the same in a frame as it should
-be, from the keeper whose word counts, or to a careless reader."""
+"""A keeper that was taken over: the daemon believes it about its own sandbox, and nothing more.
+What its frames may be, how much they may hold, and what it passes. Success is what the daemon
+tells: an end that it put on record, bytes that a client got; or a daemon that others do not reach
+any more. The control is a daemon without that check (holes_of_keepers.py); where there is none to
+take out, and in the short form, it says the same in a frame as it should be, from the keeper whose
+word counts, or to a careless reader."""
 import contextlib
 import os
 import shutil
@@ -110,7 +112,8 @@ def end_twice(host, lifted):
 
 
 def told_wrongly(name, attack, wall, wrong, right):
-    """`wrong(note)`, `right(note)` -> the bytes that are said: the invented end of a command of its own."""
+    """`wrong(note)`, `right(note)` -> the bytes that are said: the invented end of a command of its
+    own."""
 
     @keeper_row(name, attack, wall)
     def run(host, lifted):
@@ -192,8 +195,11 @@ def before_hello(host, lifted):
 # ---- how much ----
 
 OUTPUT = (
-    64 << 20
-)  # more than all buffers on the way to a reader hold: with less, what is taken gives credit for the rest
+    64
+    << 20
+    # More than all buffers on the way to a reader hold: with less, what is taken gives credit for
+    # the rest.
+)
 
 
 @keeper_row(
@@ -305,7 +311,9 @@ def spool_link(host, lifted):
         os.chown(out, owner.st_uid, owner.st_gid, follow_symlinks=False)
         told = talk(
             host,
-            f"GET {box.url}/commands/{command}/output?stream=stdout HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: {host.daemon.key}\r\n"
+            f"GET {box.url}/commands/{command}/output?stream=stdout HTTP/1.1\r\n"
+            "Host: 127.0.0.1\r\n"
+            f"X-Api-Key: {host.daemon.key}\r\n"
             "Connection: close\r\n\r\n".encode(),
         )
         return judged(host, host.daemon.key in told, told.split("\r\n")[0])

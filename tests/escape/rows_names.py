@@ -1,4 +1,5 @@
-"""Host processes, and what the kernel shares by name: sockets, System V objects, the host's names."""
+"""Host processes, and what the kernel shares by name: sockets, System V objects, the host's
+names."""
 import os
 import pathlib
 import socket
@@ -133,7 +134,8 @@ class WithFile(baits.Process):
 
     like = "root"
     script = (
-        "import os, sys; fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR, 0o600); os.write(fd, sys.argv[1].encode());"
+        "import os, sys; fd = os.open('/var/tmp', os.O_TMPFILE | os.O_RDWR, 0o600); os.write(fd, "
+        "sys.argv[1].encode());"
         " os.lseek(fd, 0, 0); print('up', flush=True); sys.stdin.read()"
     )
 
@@ -490,7 +492,8 @@ def boot_time():
 
 
 class Clock(Bait):
-    """One of the host's clocks: told if what comes lies between what it showed before and after, the roundings of its readers aside."""
+    """One of the host's clocks: told if what comes lies between what it showed before and after,
+    the roundings of its readers aside."""
 
     clock, slack = time.CLOCK_BOOTTIME, 0.02
 

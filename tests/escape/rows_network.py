@@ -1,6 +1,8 @@
-"""The way out: special ranges whatever the policy says, and what the policy `packages` lets through. Refused is what is tried; the control
-does the same where the operator or the policy has exactly that one address, name or port more, on a gate without exactly the check that refuses it
-(holes_of_gate.py), or without the network namespace. (In the short form a row of such a check has the policy `open` for its control.)"""
+"""The way out: special ranges whatever the policy says, and what the policy `packages` lets
+through. Refused is what is tried; the control does the same where the operator or the policy has
+exactly that one address, name or port more, on a gate without exactly the check that refuses it
+(holes_of_gate.py), or without the network namespace. (In the short form a row of such a check has
+the policy `open` for its control.)"""
 import os
 
 from frame import LEFT_OUT, SETTING, Bait, Outcome, inside, row
@@ -53,7 +55,8 @@ OWN_ADDRESS = "this host's own addresses are refused"
 
 
 def special(name, attack, box, wall=S, **arguments):
-    """The control does the same where the operator has opened the address: a gate without that check alone would refuse it as this host's own, which it is here."""
+    """The control does the same where the operator has opened the address: a gate without that
+    check alone would refuse it as this host's own, which it is here."""
 
     def wrap(**more):
         @row(name, attack, N, wall, by="A1 A4", proof=OPENED, holes=(), **more)
@@ -97,7 +100,8 @@ for name, address in RANGES.items():
     )
 special(
     "own-in-range",
-    f"connect to {OWN_IN_RANGE}, an address of this host within a network that the operator has opened",
+    f"connect to {OWN_IN_RANGE}, an address of this host within a network that the operator has "
+    "opened",
     "open",
     OWN_ADDRESS,
     host=OWN_IN_RANGE,
@@ -118,7 +122,8 @@ by_notations(
 )
 by_notations(
     "metadata-notations-shown",
-    "have the gate look such a notation up, as a Host at an address that the policy lists, as it does what they stand for",
+    "have the gate look such a notation up, as a Host at an address that the policy lists, as it "
+    "does what they stand for",
     "numbers",
     [(V4, one) for one in NUMBERS],
 )
@@ -529,7 +534,8 @@ policed(
 ANY_PORT = "what names a host is judged at any port"
 policed(
     "other-host-at-any-port",
-    "connect to an allowed name at a port where any protocol is let through, and ask for another Host",
+    "connect to an allowed name at a port where any protocol is let through, and ask for another "
+    "Host",
     fetch,
     host=H,
     port=8081,
@@ -664,8 +670,8 @@ A = "addresses are checked after resolution"
 
 
 def named(name, attack, meant, holes, at=None, **more):
-    """`at`: shown as Host to another address, for the guest's own kernel would take that one. Without a build with holes the control is a name that
-    means what may be reached."""
+    """`at`: shown as Host to another address, for the guest's own kernel would take that one.
+    Without a build with holes the control is a name that means what may be reached."""
 
     @row(
         name,
@@ -734,7 +740,8 @@ def follow(host):
 
 
 def redirected(name, attack, to, without, wall="each connection is decided on", **more):
-    """`without(host)`: a sandbox for which that is open; None, where the control is led to what may be reached."""
+    """`without(host)`: a sandbox for which that is open; None, where the control is led to what may
+    be reached."""
 
     @row(name, attack, N, wall, by="A4", **more)
     def run(host, lifted):

@@ -1,5 +1,6 @@
-"""Descriptors that a keeper which was taken over passes: to the daemon for tunnels and services, to the gate as a sandbox's way out. The control passes a
-TCP connection, lends in its own name, or has a careless reader."""
+"""Descriptors that a keeper which was taken over passes: to the daemon for tunnels and services, to
+the gate as a sandbox's way out. The control passes a TCP connection, lends in its own name, or has
+a careless reader."""
 import contextlib
 import os
 import select
@@ -36,7 +37,9 @@ def passed(name, attack, wall, proof, **more):
 
 def request(host, box, link, mark):
     return (
-        f"GET /{mark} HTTP/1.1\r\nHost: {box.id}--{PORT}.localhost:{host.daemon.port}\r\nX-Cay-Service-Token: {link['token']}\r\n"
+        f"GET /{mark} HTTP/1.1\r\n"
+        f"Host: {box.id}--{PORT}.localhost:{host.daemon.port}\r\n"
+        f"X-Cay-Service-Token: {link['token']}\r\n"
         "Connection: close\r\n\r\n"
     ).encode()
 
@@ -138,7 +141,8 @@ def many(host, lifted):
 
 
 class Lender:
-    """A sandbox that there is not, whose keeper lends its way out to the gate, in its own name or another's; sockets that wait, or not. A context."""
+    """A sandbox that there is not, whose keeper lends its way out to the gate, in its own name or
+    another's; sockets that wait, or not. A context."""
 
     def __init__(self, host, name=None, waits=False):
         self.id = str(uuid.uuid4())

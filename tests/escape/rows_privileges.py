@@ -312,7 +312,8 @@ def open_node(path):
 
 
 class Node(Bait):
-    """A device node that somebody put into the sandbox's own disk from outside, as a hostile image would."""
+    """A device node that somebody put into the sandbox's own disk from outside, as a hostile image
+    would."""
 
     of_host, name, over = True, "planted", pathlib.Path("/var/tmp/cay-escape-node")
 
@@ -470,7 +471,8 @@ def packets():
 
 def module():
     libc.delete_module(b"cay-no-such-module", 0)
-    if ctypes.get_errno() != 2: raise OSError(ctypes.get_errno(), "modules")  # that there is none is told to who may take one out
+    if ctypes.get_errno() != 2: raise OSError(ctypes.get_errno(),
+        "modules")  # whoever may take one out learns that there is none
 
 for act in (packets, module):
     try: act()

@@ -1,5 +1,6 @@
-"""The profiles. What strict takes: the control does the same in profile default. What nested must not give, as root of containers made inside: the
-control makes the container without a user namespace of its own, in a stand-in without the sandbox's, or takes one wall away."""
+"""The profiles. What strict takes: the control does the same in profile default. What nested must
+not give, as root of containers made inside: the control makes the container without a user
+namespace of its own, in a stand-in without the sandbox's, or takes one wall away."""
 import os
 import pathlib
 import shutil
@@ -129,7 +130,8 @@ together(
 )
 together(
     "strict-calls",
-    "in profile strict: change the root, turn address randomisation off, lay out the kernel's heap by messages",
+    "in profile strict: change the root, turn address randomisation off, lay out the kernel's "
+    "heap by messages",
     S,
     "profile strict",
     ("strict-chroot", "strict-fixed-addresses", "strict-message-queue"),
@@ -158,7 +160,8 @@ def nested(
     needs=None,
     also=(),
 ):
-    """The control: host root's capabilities, by a container that has no user namespace of its own in a stand-in without the sandbox's."""
+    """The control: host root's capabilities, by a container that has no user namespace of its own
+    in a stand-in without the sandbox's."""
 
     @row(
         f"nested-{name}",
@@ -315,7 +318,8 @@ def agent_of_its_own(users, marker, group):
 
 
 def loosen_its_group(users):
-    """Lets its own group have as many groups below it as it likes, in the hierarchy of version 2."""
+    """Lets its own group have as many groups below it as it likes, in the hierarchy of version
+    2."""
 
     def work():
         linux("mount", b"none", b"/mnt", b"cgroup2", 0, None)
@@ -493,7 +497,8 @@ inside(
 )
 together(
     "nested-calls",
-    "in profile nested: make a child of the keeper's, keep keys, make an io_uring, talk to netfilter, open a packet socket, begin a mount by fsopen",
+    "in profile nested: make a child of the keeper's, keep keys, make an io_uring, talk to "
+    "netfilter, open a packet socket, begin a mount by fsopen",
     "system calls",
     "filter of system calls (packet sockets: and capability set)",
     (

@@ -1,6 +1,8 @@
-"""A name server that lies: names that an allowed wildcard has mean one address when the policy is asked, and another later; or both at once; or in another
-notation. The guest connects by the name, to the address itself, and shows the name to another address, for the gate to look up. Won: the server at that
-address answered. The control: an operator who has opened it; where none can, a gate without the checks (holes_of_gate.py)."""
+"""A name server that lies: names that an allowed wildcard has mean one address when the policy is
+asked, and another later; or both at once; or in another notation. The guest connects by the name,
+to the address itself, and shows the name to another address, for the gate to look up. Won: the
+server at that address answered. The control: an operator who has opened it; where none can, a gate
+without the checks (holes_of_gate.py)."""
 import os
 
 from frame import Outcome, row
@@ -45,8 +47,8 @@ def outcome(told, target):
 
 @arranged()
 def flipped(host, lifted):
-    """A name of each that was let through as V4, and means the other since; the gate has asked for it anew, which it does once it has forgotten. All at once, once
-    for each daemon."""
+    """A name of each that was let through as V4, and means the other since; the gate has asked for
+    it anew, which it does once it has forgotten. All at once, once for each daemon."""
     daemon = box_of(host, lifted, "tunnel").host.daemon
     made = host.world.flips.setdefault((daemon.data, daemon.process.pid), {})
     if made:

@@ -1,5 +1,6 @@
-"""Secrets that a server says again, fetched through the broker in ways that do not show it a whole one. The control: a broker without
-exactly that check (holes_of_vault.py); in the short form the same of a secret that the broker does not keep for that sandbox, or of a relay that holds back only
+"""Secrets that a server says again, fetched through the broker in ways that do not show it a whole
+one. The control: a broker without exactly that check (holes_of_vault.py); in the short form the
+same of a secret that the broker does not keep for that sandbox, or of a relay that holds back only
 what may be one."""
 import contextlib
 import os
@@ -24,7 +25,11 @@ def parts(host, port, tls, more):
         try:
             with context.wrap_socket(bare, server_hostname=host) if tls else bare as stream:
                 stream.sendall(
-                    f"GET /reflects HTTP/1.1\r\nHost: {host}\r\n{more}Range: bytes={begin}-{begin + 5}\r\nConnection: close\r\n\r\n".encode()
+                    "GET /reflects HTTP/1.1\r\n"
+                    f"Host: {host}\r\n"
+                    f"{more}Range: bytes={begin}-{begin + 5}\r\n"
+                    "Connection: close\r\n"
+                    "\r\n".encode()
                 )
                 while not got.partition(b"\r\n\r\n")[2]:
                     part = stream.recv(65536)

@@ -1,5 +1,6 @@
-"""What is said over a connection after the first bytes that it was let through by: to the very server that another name has, too. The control is a
-build without exactly the check that holds it (holes.py, holes_of_gate.py); in the short form the policy `open`, under which nobody looks."""
+"""What is said over a connection after the first bytes that it was let through by: to the very
+server that another name has, too. The control is a build without exactly the check that holds it
+(holes.py, holes_of_gate.py); in the short form the policy `open`, under which nobody looks."""
 import os
 
 from frame import Outcome, row
@@ -11,7 +12,8 @@ N = "network"
 
 
 def second(name, attack, then, holes, path="/plain", more="", waits=True, **further):
-    """`then(mark)` is said behind a request that is let through. Won: the server that both names could have got it."""
+    """`then(mark)` is said behind a request that is let through. Won: the server that both names
+    could have got it."""
 
     @row(
         f"request-{name}",
@@ -115,7 +117,8 @@ second(
 
 
 def two_hellos(host, names):
-    """ClientHellos one after the other, each once the server has answered the last; by hand, for no library says another name in the second."""
+    """ClientHellos one after the other, each once the server has answered the last; by hand, for no
+    library says another name in the second."""
 
     def hello(name):
         entry = b"\0" + struct.pack("!H", len(name)) + name.encode()

@@ -1,4 +1,5 @@
-"""What one sandbox can take of the host: its limits hold, each seen to be passed without it. All in a sandbox of 64 MiB and 64 processes."""
+"""What one sandbox can take of the host: its limits hold, each seen to be passed without it. All in
+a sandbox of 64 MiB and 64 processes."""
 import os
 import pathlib
 import subprocess

@@ -1,4 +1,5 @@
-"""Links (`cay url`): who may use one and for what, what passes through, and what a hostile service answers."""
+"""Links (`cay url`): who may use one and for what, what passes through, and what a hostile service
+answers."""
 import base64
 import os
 import time
@@ -24,7 +25,10 @@ def web(host):
         ).raise_for_status()
         for port in (PORT, PORT + 1):
             box.start(["python3", "/root/web.py", str(port)])
-            probe = f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}))\" && echo ok"
+            probe = (
+                f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {port}))\" "
+                "&& echo ok"
+            )
             wait_until(lambda probe=probe: "ok" in box.sh(probe), "the service listens", 30)
         host.service = issue(host, box, port=PORT)
     return host.service
@@ -242,7 +246,8 @@ def api_under_a_service(host, lifted):
 
 
 def of_page(name, attack, wall, **headers):
-    """A browser that has the service's cookie, led by another page; the control is the service's own page."""
+    """A browser that has the service's cookie, led by another page; the control is the service's
+    own page."""
 
     @row(name, attack, "web pages", wall, by="A5", known=("cross-site requests",))
     def run(host, lifted):
@@ -315,7 +320,12 @@ def goes_in(name, attack, line, sign, wall="headers are written anew", **more):
             got = talk(
                 host,
                 (
-                    f"GET /headers HTTP/1.1\r\nHost: {host_of(host)}\r\n{TOKEN}: {link['token']}\r\nConnection: close\r\n{line_now}\r\n\r\n"
+                    "GET /headers HTTP/1.1\r\n"
+                    f"Host: {host_of(host)}\r\n"
+                    f"{TOKEN}: {link['token']}\r\n"
+                    "Connection: close\r\n"
+                    f"{line_now}\r\n"
+                    "\r\n"
                 ).encode(),
             )
             assert got.startswith("HTTP/1.1 200"), got[:200]
@@ -386,7 +396,12 @@ def smuggled(name, framing, body):
             got = talk(
                 host,
                 (
-                    f"POST /digest HTTP/1.1\r\nHost: {host_of(host)}\r\n{TOKEN}: {link['token']}\r\n{framing}\r\n\r\n{rest}"
+                    "POST /digest HTTP/1.1\r\n"
+                    f"Host: {host_of(host)}\r\n"
+                    f"{TOKEN}: {link['token']}\r\n"
+                    f"{framing}\r\n"
+                    "\r\n"
+                    f"{rest}"
                 ).encode(),
             )
         return Outcome(got.endswith(mark), got.split("\r\n")[0])
@@ -408,14 +423,22 @@ def goes_out(name, attack, path, sign, known=(), by_path=False):
             got = talk(
                 host,
                 (
-                    f"GET /svc/{link['sandbox_id']}/{PORT}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{TOKEN}: {link['token']}\r\nConnection: close\r\n\r\n"
+                    f"GET /svc/{link['sandbox_id']}/{PORT}{path} HTTP/1.1\r\n"
+                    "Host: 127.0.0.1\r\n"
+                    f"{TOKEN}: {link['token']}\r\n"
+                    "Connection: close\r\n"
+                    "\r\n"
                 ).encode(),
             )
         else:
             got = talk(
                 host,
                 (
-                    f"GET {path} HTTP/1.1\r\nHost: {host_of(host)}\r\n{TOKEN}: {link['token']}\r\nConnection: close\r\n\r\n"
+                    f"GET {path} HTTP/1.1\r\n"
+                    f"Host: {host_of(host)}\r\n"
+                    f"{TOKEN}: {link['token']}\r\n"
+                    "Connection: close\r\n"
+                    "\r\n"
                 ).encode(),
             )
         assert lifted or got.startswith("HTTP/1.1 200"), got[:200]
@@ -480,7 +503,8 @@ goes_out(
 
 
 def malformed(name, attack, text):
-    """Passed on by nobody who did not understand it; the control is what a proxy that copies bytes passes on: the service's own bytes."""
+    """Passed on by nobody who did not understand it; the control is what a proxy that copies bytes
+    passes on: the service's own bytes."""
 
     @row(
         f"answer-{name}",
@@ -498,7 +522,11 @@ def malformed(name, attack, text):
             got = talk(
                 host,
                 (
-                    f"GET {answer(text)} HTTP/1.1\r\nHost: {host_of(host)}\r\n{TOKEN}: {link['token']}\r\nConnection: close\r\n\r\n"
+                    f"GET {answer(text)} HTTP/1.1\r\n"
+                    f"Host: {host_of(host)}\r\n"
+                    f"{TOKEN}: {link['token']}\r\n"
+                    "Connection: close\r\n"
+                    "\r\n"
                 ).encode(),
             )
         return Outcome("evil" in got, got.split("\r\n")[0])
@@ -512,12 +540,25 @@ malformed(
 malformed(
     "both-framings",
     "a service answers with a length and chunks",
-    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nevil\r\n0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\n"
+    "Content-Length: 4\r\n"
+    "Transfer-Encoding: chunked\r\n"
+    "\r\n"
+    "4\r\n"
+    "evil\r\n"
+    "0\r\n"
+    "\r\n",
 )
 malformed(
     "second-answer",
     "a service sends an answer nobody asked for",
-    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+    "HTTP/1.1 200 OK\r\n"
+    "Content-Length: 2\r\n"
+    "\r\n"
+    "okHTTP/1.1 200 OK\r\n"
+    "Content-Length: 4\r\n"
+    "\r\n"
+    "evil",
 )
 malformed(
     "unasked-switch",
@@ -566,7 +607,8 @@ def forged_name(host, lifted):
 
 
 def hostile_accounts(name, attack, line):
-    """In a sandbox of its own, whose accounts are broken. The control is a lookup by the C library's rule: read the file."""
+    """In a sandbox of its own, whose accounts are broken. The control is a lookup by the C
+    library's rule: read the file."""
 
     @row(name, attack, G, "accounts are read without waiting, and bounded", by="A1 A7", short=False)
     def run(host, lifted):

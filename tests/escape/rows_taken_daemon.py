@@ -1,5 +1,6 @@
-"""A daemon that was taken over (A2 or A6, and then the launcher against it): DATA is its user's, and what it puts there where root works must be neither
-followed nor trusted. The launcher is started over it as at a host's next boot."""
+"""A daemon that was taken over (A2 or A6, and then the launcher against it): DATA is its user's,
+and what it puts there where root works must be neither followed nor trusted. The launcher is
+started over it as at a host's next boot."""
 import os
 import pathlib
 import shutil
@@ -43,7 +44,8 @@ def as_daemon(program, *words):
 
 
 class Boot:
-    """A data directory of that user's, and the launcher's start over it. A context, which leaves nothing."""
+    """A data directory of that user's, and the launcher's start over it. A context, which leaves
+    nothing."""
 
     def __init__(self, host):
         daemon = host.daemon
@@ -127,7 +129,8 @@ def mode(path):
 def linked(name):
     @row(
         f"daemon-links-{name}",
-        f"a daemon that was taken over: a link to a directory of root's where the launcher keeps {name}",
+        "a daemon that was taken over: a link to a directory of root's where the launcher keeps "
+        f"{name}",
         U,
         HOLED[0],
         by="A8",
@@ -153,7 +156,8 @@ for name in ("sandboxes", "layers", "spool", "store"):
 
 @row(
     "daemon-owns-layers",
-    "a daemon that was taken over: snapshots' trees of its own, which sandboxes of all tenants would have for their root",
+    "a daemon that was taken over: snapshots' trees of its own, which sandboxes of all tenants "
+    "would have for their root",
     U,
     HOLED[1],
     by="A8",
@@ -173,7 +177,8 @@ def owns_layers(host, lifted):
 
 @row(
     "daemon-gives-away",
-    "a daemon that was taken over: move snapshots' trees to where the gate's own directory is, and have root give them away",
+    "a daemon that was taken over: move snapshots' trees to where the gate's own directory is, "
+    "and have root give them away",
     U,
     HOLED[2],
     by="A8",

@@ -1,6 +1,8 @@
-"""WebSockets through the gate: a connection has one upstream, whatever is said on it after its first head, and ends when its host is refused. Servers
-outside tell what came to which of them. The control: a policy with that one rule besides, a gate without exactly the check (holes_of_gate.py; else the
-policy `open`), the policy left as it was, or a careless relay between, which goes by each request's Host."""
+"""WebSockets through the gate: a connection has one upstream, whatever is said on it after its
+first head, and ends when its host is refused. Servers outside tell what came to which of them. The
+control: a policy with that one rule besides, a gate without exactly the check (holes_of_gate.py;
+else the policy `open`), the policy left as it was, or a careless relay between, which goes by each
+request's Host."""
 import json
 import os
 
@@ -11,7 +13,12 @@ from upgrades import ELSEWHERE, RELAY, SOCKETS
 
 N = "network"
 HOST, OTHER = "sockets.gate.test", "elsewhere.gate.test"
-WORDS = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+WORDS = (
+    "Upgrade: websocket\r\n"
+    "Connection: Upgrade\r\n"
+    "Sec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+)
 KNOWN = ("HTTP smuggling",)
 
 
@@ -337,7 +344,8 @@ import pathlib, socket, ssl, sys, time
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
 bare = socket.create_connection(("sockets.gate.test", int(sys.argv[3])), timeout=60)
-with (tls.wrap_socket(bare, server_hostname="sockets.gate.test") if sys.argv[3] == "443" else bare) as stream:
+with (tls.wrap_socket(bare, server_hostname="sockets.gate.test") if sys.argv[3] == "443"
+    else bare) as stream:
     stream.sendall(sys.argv[1].encode())
     assert b" 101 " in stream.recv(65536)
     print("open", flush=True)
@@ -352,7 +360,8 @@ with (tls.wrap_socket(bare, server_hostname="sockets.gate.test") if sys.argv[3] 
 
 
 def went_on(host, box, how, change, port=80):
-    """What became of a WebSocket from the sandbox while the change was made; with none, it goes on."""
+    """What became of a WebSocket from the sandbox while the change was made; with none, it goes
+    on."""
     daemon = host.daemon
     command = daemon.cli(
         "exec",

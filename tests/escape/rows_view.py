@@ -269,7 +269,8 @@ class Agent(Bait):
 
 inside(
     "release-agent",
-    "mount a control group hierarchy and name the program that the host's root runs when a group is empty",
+    "mount a control group hierarchy and name the program that the host's root runs when a group "
+    "is empty",
     "mounts",
     ("filter", "caps", "user", "cgroupns"),
     release_agent,

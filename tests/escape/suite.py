@@ -216,18 +216,18 @@ def exit_code(words):
 
 
 def table(host, results):
-    """Lines: attack, class, attackers, protection, what came of it, of what kind the control is, and the control."""
+    """Lines: attack, class, attackers, protection, what came of it, of what kind the control is,
+    and the control."""
     for one, word, how in results:
         control = {"HELD": one.proof_on(host.program_with_holes), "NO CONTROL": f"none: {how}"}.get(
             word, "-"
         )
         means = one.means_on(host.program_with_holes) if word == "HELD" else "-"
         result = {"HELD": f"held: {how}", "NO CONTROL": "not shown"}.get(word, f"{word}: {how}")
-        yield f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | {means} | {control} |".replace(
-            "\r", ""
-        ).replace(
-            "\n", "; "
-        )
+        yield (
+            f"| {one.name} | {one.attack} | {one.kind} | {one.by} | {one.wall} | {result} | "
+            f"{means} | {control} |"
+        ).replace("\r", "").replace("\n", "; ")
 
 
 def main():
@@ -319,7 +319,8 @@ def main():
                 [
                     "# The escape suite's last long run (`tests/long escape`)"
                     if not options.short and not options.rows
-                    else f"# The escape suite: {'its short form' if not options.rows else 'some of its rows'}",
+                    else "# The escape suite: "
+                    f"{'its short form' if not options.rows else 'some of its rows'}",
                     "",
                     f"{head().rstrip()}; {on}",
                     "",

@@ -1,4 +1,5 @@
-"""A keeper that was taken over: something between it and the daemon, on the keeper's own socket, that passes on what it likes and says what it likes."""
+"""A keeper that was taken over: something between it and the daemon, on the keeper's own socket,
+that passes on what it likes and says what it likes."""
 import contextlib
 import os
 import socket
@@ -32,8 +33,9 @@ def next_frame(stream):
 
 
 class TakenKeeper:
-    """A context: while it lasts, the sandbox's keeper is this. `on_request(keeper, type, channel, payload)` is asked about each request of the
-    daemon's: True: it was answered here. `greeting(payload)` -> the bytes that are said instead of the keeper's HELLO. `lend(keeper)` ->
+    """A context: while it lasts, the sandbox's keeper is this. `on_request(keeper, type, channel,
+    payload)` is asked about each request of the daemon's: True: it was answered here.
+    `greeting(payload)` -> the bytes that are said instead of the keeper's HELLO. `lend(keeper)` ->
     descriptors that are passed when the daemon asks for a socket."""
 
     def __init__(self, host, box, on_request=None, greeting=None, lend=None):
@@ -61,7 +63,8 @@ class TakenKeeper:
             self.ours, self.path
         )  # in one step: a keeper whose socket is gone is dead to the daemon
         threading.Thread(target=self.accept, daemon=True).start()
-        with self.dial() as stranger:  # who says HELLO as the daemon takes its place: it comes again, and meets us
+        # A peer that sends HELLO as the daemon takes its place: it comes again, and meets us.
+        with self.dial() as stranger:
             stranger.sendall(
                 wire.frame(wire.HELLO, 0, wire.encode({1: 1, 2: 1, wire.ROLE: "daemon"}))
             )

@@ -164,7 +164,11 @@ def test_files_that_are_compiled_together_are_found(tmp_path):
         for name in ("request_filter.cc", "rules.cc", "relay.cc")
     }
     unity.write_text(
-        f'/* generated */\n\n#include "{source["request_filter.cc"]}"\n\n#include "{source["rules.cc"]}"\n'
+        "/* generated */\n"
+        "\n"
+        f'#include "{source["request_filter.cc"]}"\n'
+        "\n"
+        f'#include "{source["rules.cc"]}"\n'
     )
     units = holes.units_of(
         [str(unity), source["relay.cc"], source["rules.cc"] + "_test.cc"],

@@ -1,5 +1,6 @@
-"""One row of many acts of one kind: a call more that is refused is no attack more. It is won when any of them is, and its control is
-that of each. What this machine cannot show of them the row's result names; where it can show none, there is no control."""
+"""One row of many acts of one kind: a call more that is refused is no attack more. It is won when
+any of them is, and its control is that of each. What this machine cannot show of them the row's
+result names; where it can show none, there is no control."""
 import frame
 
 

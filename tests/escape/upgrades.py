@@ -1,5 +1,5 @@
-"""Servers outside that change protocols, pretend to, or refuse to, or say again what they heard; and a careless relay, which asks each request's Host anew whom
-it is for."""
+"""Servers outside that change protocols, pretend to, or refuse to, or say again what they heard;
+and a careless relay, which asks each request's Host anew whom it is for."""
 import contextlib
 import re
 import socket
@@ -12,7 +12,10 @@ NAMES = {"sockets.gate.test": SOCKETS, "elsewhere.gate.test": ELSEWHERE}
 RELAY = ("198.18.7.4", 8088)
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 ANSWERS = {
-    b"/refuses": b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
+    b"/refuses": b"HTTP/1.1 426 Upgrade Required\r\n"
+    b"Upgrade: websocket\r\n"
+    b"Content-Length: 0\r\n"
+    b"\r\n",
     b"/plain": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
     b"/switches": SWITCH,
     b"/pretends": SWITCH,
@@ -49,7 +52,8 @@ def begun_at(text, secrets):
 
 
 class Servers:
-    """`came`: (address, bytes) of all that reached one. `open`: streams that changed protocols. `heard`: what was said in Authorization."""
+    """`came`: (address, bytes) of all that reached one. `open`: streams that changed protocols.
+    `heard`: what was said in Authorization."""
 
     def __init__(self):
         self.came, self.open, self.heard = [], [], set()

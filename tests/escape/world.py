@@ -1,4 +1,5 @@
-"""The world outside for the suite: servers in its own network namespace, on addresses that sandboxes may reach and that they may not."""
+"""The world outside for the suite: servers in its own network namespace, on addresses that
+sandboxes may reach and that they may not."""
 import fcntl
 import socket
 import threading
@@ -37,8 +38,10 @@ profiles = ["strict", "default", "nested"]
 
 [network]
 networks = ["198.18.7.0/24", "fdca:7e57::/32", "64:ff9b::/96", "2002::/16", "{V6}", {EACH}]
-hosts = ["allowed.gate.test", "allowed.gate.test:8081", "allowed.gate.test:8444", "private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
-         "sockets.gate.test", "retries.gate.test", "{NOTES_HOST}", "{METADATA}:80", "{PRIVATE[0]}:80"]
+hosts = ["allowed.gate.test", "allowed.gate.test:8081", "allowed.gate.test:8444", \
+"private.gate.test", "loop.gate.test", "own.gate.test", "metadata.gate.test", "inner.gate.test",
+         "sockets.gate.test", "retries.gate.test", "{NOTES_HOST}", "{METADATA}:80", \
+"{PRIVATE[0]}:80"]
 sandbox_sent_bytes = {8 << 20}
 """
 # An operator's who opens what nobody may reach, and gives bytes without end: these walls, taken

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """All inputs of the fuzz targets: inputs.py DIRECTORY makes DIRECTORY/TARGET/….
 
-They are the seeds (seeds.py), what once broke a target (corpus/TARGET/), and what its runs found (corpus/TARGET.zip, made by
-`tests/fuzz/run --keep`: the fewest inputs that reach what all of them reach)."""
+They are the seeds (seeds.py), what once broke a target (corpus/TARGET/), and what its runs found
+(corpus/TARGET.zip, made by `tests/fuzz/run --keep`: the fewest inputs that reach what all of them
+reach)."""
 import hashlib
 import pathlib
 import shutil

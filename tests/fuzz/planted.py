@@ -1,8 +1,10 @@
-"""One bug for each fuzz target, put into a copy of the sources, one at a time: what a run must find, or its silence says nothing.
+"""One bug for each fuzz target, put into a copy of the sources, one at a time: what a run must
+find, or its silence says nothing.
 
-(target, file under src/, what the bug is, what stands there, what stands there instead). They are of the kinds that such decoders
-have had: a length believed, a check forgotten, an end off by one, a state that outlives its cause. What stands there must stand
-there once: a decoder that changes takes its bug along, or the run fails."""
+(target, file under src/, what the bug is, what stands there, what stands there instead). They are
+of the kinds that such decoders have had: a length believed, a check forgotten, an end off by one, a
+state that outlives its cause. What stands there must stand there once: a decoder that changes takes
+its bug along, or the run fails."""
 
 BUGS = (
     (
@@ -72,8 +74,13 @@ BUGS = (
         "http_answer",
         "http/upstream.cc",
         "what follows an answer is taken into it",
-        "    wire.in.resize(static_cast<std::size_t>(wire.left_in));\n    wire.keep = false;\n  }\n  wire.left_in -= wire.in.size();",
-        "    wire.keep = false;\n  }\n  wire.left_in -= std::min<std::uint64_t>(wire.left_in, wire.in.size());",
+        "    wire.in.resize(static_cast<std::size_t>(wire.left_in));\n"
+        "    wire.keep = false;\n"
+        "  }\n"
+        "  wire.left_in -= wire.in.size();",
+        "    wire.keep = false;\n"
+        "  }\n"
+        "  wire.left_in -= std::min<std::uint64_t>(wire.left_in, wire.in.size());",
     ),
     (
         "websocket",
@@ -142,7 +149,8 @@ BUGS = (
         "json",
         "codec/model_read.cc",
         "an empty argv passes",
-        """  if (has_argv && spec.argv.empty()) fields.complain("argv", "must name a program");\n""",
+        """  if (has_argv && spec.argv.empty()) fields.complain("argv", "must name a \
+program");\n""",
         "",
     ),
     (

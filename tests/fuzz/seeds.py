@@ -130,13 +130,31 @@ def hellos():
             ">H", len(message) - 9
         ) + message[9:]
     yield b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
-    yield b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+    yield (
+        b"HTTP/1.1 100 Continue\r\n"
+        b"\r\n"
+        b"HTTP/1.1 103 Early Hints\r\n"
+        b"Link: x\r\n"
+        b"\r\n"
+        b"HTTP/1.1 200 OK\r\n"
+        b"\r\n"
+    )
     yield b"HTTP/1.0 200 OK\r\n\r\n"
 
 
 def proxy_answer():
     yield b"HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\nX: y\r\n\r\n220 hello"
-    yield b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0"
+    yield (
+        b"HTTP/1.1 100 Continue\r\n"
+        b"\r\n"
+        b"HTTP/1.1 103 Early Hints\r\n"
+        b"Link: x\r\n"
+        b"\r\n"
+        b"HTTP/1.0 200 OK\r\n"
+        b"Transfer-Encoding: chunked\r\n"
+        b"\r\n"
+        b"0"
+    )
     yield b"HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno"
     yield b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
     yield b"SSH-2.0-x\r\n"
@@ -145,13 +163,41 @@ def proxy_answer():
 def http_request():
     """The first byte: how the bytes are cut."""
     for request in (
-        b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer x\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-        b'PUT /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n5;e="q"\r\nhello\r\n0\r\nT: v\r\n\r\n',
-        b"GET http://b:1?q HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\0",
+        b"GET /v1/a%2Fb?x=1&y=%20 HTTP/1.1\r\n"
+        b"Host: localhost:8080\r\n"
+        b"Authorization: Bearer x\r\n"
+        b"\r\n",
+        b"POST / HTTP/1.1\r\n"
+        b"Host: a\r\n"
+        b"Content-Length: 5\r\n"
+        b"\r\n"
+        b"helloGET / HTTP/1.1\r\n"
+        b"Host: a\r\n"
+        b"\r\n",
+        b"PUT /f HTTP/1.1\r\n"
+        b"Host: a\r\n"
+        b"Transfer-Encoding: chunked\r\n"
+        b"Expect: 100-continue\r\n"
+        b"\r\n"
+        b'5;e="q"\r\n'
+        b"hello\r\n"
+        b"0\r\n"
+        b"T: v\r\n"
+        b"\r\n",
+        b"GET http://b:1?q HTTP/1.1\r\n"
+        b"Host: a\r\n"
+        b"Connection: keep-alive, Upgrade\r\n"
+        b"Upgrade: websocket\r\n"
+        b"\r\n"
+        b"\x81\0",
         b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nProxy-Connection: close\r\n X: folded\r\n\r\n",
+        b"POST / HTTP/1.1\r\n"
+        b"Host: a\r\n"
+        b"Transfer-Encoding: gzip, chunked\r\n"
+        b"Proxy-Connection: close\r\n"
+        b" X: folded\r\n"
+        b"\r\n",
     ):
         yield b"\0" + request
         yield b"\x3f" + request
@@ -163,16 +209,36 @@ def http_answer():
         (0, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: y\r\n\r\nhello"),
         (
             0x10,
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nT: v\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\n"
+            b"Transfer-Encoding: chunked\r\n"
+            b"\r\n"
+            b"5;a=b\r\n"
+            b"hello\r\n"
+            b"1\r\n"
+            b"!\r\n"
+            b"0\r\n"
+            b"T: v\r\n"
+            b"\r\n",
         ),
         (
             4,
-            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.0 404 No\r\n\r\nuntil the end",
+            b"HTTP/1.1 100 Continue\r\n"
+            b"\r\n"
+            b"HTTP/1.1 103 Early Hints\r\n"
+            b"Link: x\r\n"
+            b"\r\n"
+            b"HTTP/1.0 404 No\r\n"
+            b"\r\n"
+            b"until the end",
         ),
         (1, b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\nConnection: close\r\n\r\n"),
         (
             2,
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n\x81\2hi",
+            b"HTTP/1.1 101 Switching Protocols\r\n"
+            b"Upgrade: websocket\r\n"
+            b"Connection: Upgrade\r\n"
+            b"\r\n"
+            b"\x81\2hi",
         ),
         (0, b"HTTP/1.1 204 No Content\r\n\r\n"),
         (0, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"),
@@ -225,19 +291,49 @@ def service_head():
         "",
     ):
         yield (
-            f"{host}\nConnection: close, X-Own\nX-Own: 1\nX_Real_IP: ::1\nX_Forwarded_For: ::1\nCookie: a=b; cay_service=t; __Host-cay_service = u\nX-Api-Key: key\n"
-            f"Authorization: Bearer key\nX-Forwarded-For: 1.2.3.4\nOrigin: https://{host}\nSec-Fetch-Site: cross-site\n"
+            f"{host}\n"
+            "Connection: close, X-Own\n"
+            "X-Own: 1\n"
+            "X_Real_IP: ::1\n"
+            "X_Forwarded_For: ::1\n"
+            "Cookie: a=b; cay_service=t; __Host-cay_service = u\n"
+            "X-Api-Key: key\n"
+            "Authorization: Bearer key\n"
+            "X-Forwarded-For: 1.2.3.4\n"
+            f"Origin: https://{host}\n"
+            "Sec-Fetch-Site: cross-site\n"
         ).encode()
         yield (
-            f"{host}\nSet-Cookie: a=b; Domain=example; Path=/\nSet-Cookie: cay_service=x\nLocation: /a\nAlt-Svc: h3\nX-Accel-Redirect: /\n"
-            "Access-Control-Allow-Origin: *\nTransfer-Encoding: chunked\nSec-Fetch-Site: none\nSec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\n"
+            f"{host}\n"
+            "Set-Cookie: a=b; Domain=example; Path=/\n"
+            "Set-Cookie: cay_service=x\n"
+            "Location: /a\n"
+            "Alt-Svc: h3\n"
+            "X-Accel-Redirect: /\n"
+            "Access-Control-Allow-Origin: *\n"
+            "Transfer-Encoding: chunked\n"
+            "Sec-Fetch-Site: none\n"
+            "Sec-Fetch-Mode: navigate\n"
+            "Sec-Fetch-Dest: document\n"
         ).encode()
 
 
 def policy_rules():
     """Rules of every kind, a default and an order."""
-    yield b"pip, !registry.npmjs.org, *.example.com:443\n~^(a|b){1,3}\\.test$:80\nhttps://m.test:8443/x"
-    yield b"open\nfirst-match\n!10.0.0.0/8\n[2001:db8::/32]:8000-8100\n192.0.2.7:*\n# what\ndeny evil.test"
+    yield (
+        b"pip, !registry.npmjs.org, *.example.com:443\n"
+        b"~^(a|b){1,3}\\.test$:80\n"
+        b"https://m.test:8443/x"
+    )
+    yield (
+        b"open\n"
+        b"first-match\n"
+        b"!10.0.0.0/8\n"
+        b"[2001:db8::/32]:8000-8100\n"
+        b"192.0.2.7:*\n"
+        b"# what\n"
+        b"deny evil.test"
+    )
     yield b"@packages, !@git, db:5432, example.com:*"
     yield b"a.b.example.com, pypi.org:443"
     yield b"# nothing\n , ,\t\n"
@@ -297,7 +393,8 @@ def server_frame(first, said):
 
 
 def message_boundaries():
-    """First byte: how the bytes are cut. Second: kind of boundaries (0: read from the head, which an empty line ends), status, body."""
+    """First byte: how the bytes are cut. Second: kind of boundaries (0: read from the head, which
+    an empty line ends), status, body."""
     events = b": alive\n\ndata: one\n\ndata: two\r\n\r\nid: 7\r\rdata: thr"
     for head in (
         b"Content-Type: text/event-stream",
@@ -339,12 +436,12 @@ def message_boundaries():
 
 
 def response_scanner():
-    """The secret, boundaries and layout; the encoding; its place; how the response is cut; what surrounds it, or its frames. Then the rest."""
+    """The secret, boundaries and layout; the encoding; its place; how the response is cut; what
+    surrounds it, or its frames. Then the rest."""
     said = (
-        b'{"error":"no such key","you sent":"Bearer ","at":[1, 2,\r\n  3],"b64":"c2stbGl2ZS0wMTIz","path":"\\/a%2Fb\\n"}\n\n'
-        + b"data: "
-        + b"x" * 200
-        + b"\n\nsk-live-0123456789abcde!"
+        b'{"error":"no such key","you sent":"Bearer ","at":[1, 2,\r\n'
+        b'  3],"b64":"c2stbGl2ZS0wMTIz","path":"\\/a%2Fb\\n"}\n'
+        b"\n" + b"data: " + b"x" * 200 + b"\n\nsk-live-0123456789abcde!"
     )
     for form in range(12):
         for first in (0, 1, 2, 0x12, 0x31, 0x91, 0xA4, 0xB0, 0x1C, 0xA9, 0x8D):
@@ -358,7 +455,8 @@ def response_scanner():
 
 
 def guest_head():
-    """Which rules a sandbox has, whom it asks, which letters of names are others. Then the request."""
+    """Which rules a sandbox has, whom it asks, which letters of names are others. Then the
+    request."""
     basic = base64.b64encode(b"user:cay-token-PPPP").decode()
     for grant in range(13):
         for asked, (host, path) in enumerate(
@@ -374,15 +472,29 @@ def guest_head():
             for method, lines in (
                 (
                     "GET",
-                    "Authorization: Bearer cay-token-PPPP\nX-Token: cay-token-NNNN\nX-Note: cay-token-NNNN\nx-api-key: cay-token-BBBB\nAccept-Encoding: gzip\nRange: bytes=0-5\n",
+                    "Authorization: Bearer cay-token-PPPP\n"
+                    "X-Token: cay-token-NNNN\n"
+                    "X-Note: cay-token-NNNN\n"
+                    "x-api-key: cay-token-BBBB\n"
+                    "Accept-Encoding: gzip\n"
+                    "Range: bytes=0-5\n",
                 ),
                 (
                     "POST",
-                    f"authorization: basic {basic}\nConnection: close, X-Drop , x-token\nX-Drop: 1\nX-Token: a\nTE: trailers\nUpgrade: h2c\nApi-Key: cay-token-BBBB\n",
+                    f"authorization: basic {basic}\n"
+                    "Connection: close, X-Drop , x-token\n"
+                    "X-Drop: 1\n"
+                    "X-Token: a\n"
+                    "TE: trailers\n"
+                    "Upgrade: h2c\n"
+                    "Api-Key: cay-token-BBBB\n",
                 ),
                 (
                     "HEAD",
-                    "Authorization: Bearer cay-token-BBBB\nX_Original_URL: /admin\nX-HTTP-Method: DELETE\nX_Other: cay-token-NNNN\n",
+                    "Authorization: Bearer cay-token-BBBB\n"
+                    "X_Original_URL: /admin\n"
+                    "X-HTTP-Method: DELETE\n"
+                    "X_Other: cay-token-NNNN\n",
                 ),
             ):
                 yield bytes([grant, asked, 0x55]) + f"{method} {path}\n{named}{lines}".encode()
@@ -445,7 +557,11 @@ def spool_layout():
 
 
 def guest_user():
-    users = "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000:,,,:/home/user:/bin/bash\ngroup:x:27:user,root\n"
+    users = (
+        "root:x:0:0::/root:/bin/sh\n"
+        "user:x:1000:1000:,,,:/home/user:/bin/bash\n"
+        "group:x:27:user,root\n"
+    )
     for asked in ("user", "1000", "root", "", "user:group", "1:27", "0", "no such", "user:no such"):
         yield f"{asked}\n{users}".encode()
 
@@ -730,7 +846,14 @@ def unpack():
 
 def multipart():
     """The first byte: how the bytes are cut."""
-    part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--b--\r\n'
+    part = (
+        b"--b\r\n"
+        b'Content-Disposition: form-data; name="file"; filename="a"\r\n'
+        b"Content-Type: text/plain\r\n"
+        b"\r\n"
+        b"hello\r\n"
+        b"--b--\r\n"
+    )
     yield from (bytes([first]) + part for first in (0, 3, 0xFE))
     several = (
         b'--b\r\nContent-Disposition: form-data; name="files[0].path"\r\n\r\n/a\r\n'

@@ -1,5 +1,7 @@
-"""Attacks from inside, as root of a sandbox, through the real product. Each comes with a positive control:
-the same attempt, where it must work, so that a test cannot pass because the attempt itself was broken."""
+"""Attacks from inside, as root of a sandbox, through the real product. Each comes with a positive
+control:
+the same attempt, where it must work, so that a test cannot pass because the attempt itself was
+broken."""
 import os
 import pathlib
 import shutil

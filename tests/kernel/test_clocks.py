@@ -1,4 +1,5 @@
-"""Each sandbox's clocks count from its own start, and its boot has an id of its own. The control is what the host's show."""
+"""Each sandbox's clocks count from its own start, and its boot has an id of its own. The control is
+what the host's show."""
 import inspect
 import json
 import os
@@ -17,7 +18,8 @@ own_clocks = pytest.mark.skipif(
 
 
 def raw_ahead():
-    """How far the raw clock is ahead of the other: of several looks the one in which least came between."""
+    """How far the raw clock is ahead of the other: of several looks the one in which least came
+    between."""
     looks = []
     for _ in range(50):
         begun = time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -30,17 +32,21 @@ LOOK = (
     "import ctypes, json, os, platform, time\n"
     + inspect.getsource(raw_ahead)
     + r"""
-told = {"namespace": os.readlink("/proc/self/ns/time"), "for_children": os.readlink("/proc/self/ns/time_for_children")}
+told = {"namespace": os.readlink("/proc/self/ns/time"),
+    "for_children": os.readlink("/proc/self/ns/time_for_children")}
 told["boot"] = time.clock_gettime(time.CLOCK_BOOTTIME)
 told["monotonic"] = time.clock_gettime(time.CLOCK_MONOTONIC)
 told["raw_ahead"] = raw_ahead()
 timespec = (ctypes.c_long * 2)()
-ctypes.CDLL(None).syscall({"x86_64": 228}.get(platform.machine(), 113), time.CLOCK_BOOTTIME, timespec)  # clock_gettime, past the vDSO
+ctypes.CDLL(None).syscall({"x86_64": 228}.get(platform.machine(), 113), time.CLOCK_BOOTTIME,
+    timespec)  # clock_gettime, past the vDSO
 told["by_call"] = timespec[0] + timespec[1] / 1e9
 told["uptime"] = float(open("/proc/uptime").read().split()[0])
-told["btime"] = next(int(line.split()[1]) for line in open("/proc/stat") if line.startswith("btime "))
+told["btime"] = next(int(line.split()[1]) for line in open("/proc/stat")
+    if line.startswith("btime "))
 tick = os.sysconf("SC_CLK_TCK")
-told["starts"] = {pid: int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[19]) / tick for pid in ("1", "self")}
+told["starts"] = {pid: int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[19]) / tick
+    for pid in ("1", "self")}
 told["wall"] = time.time()
 told["boot_id"] = open("/proc/sys/kernel/random/boot_id").read()
 print(json.dumps(told))
@@ -124,7 +130,8 @@ for clock in (time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME):
     assert at <= time.clock_gettime_ns(clock) < at + 30 * 10**9
     timer = libc.timerfd_create(clock, 0)
     at = time.clock_gettime_ns(clock) + 50_000_000
-    assert libc.timerfd_settime(timer, 1, ctypes.byref(Timer(Timespec(0, 0), Timespec(at // 10**9, at % 10**9))), None) == 0
+    assert libc.timerfd_settime(timer, 1, ctypes.byref(Timer(Timespec(0, 0), Timespec(at // 10**9,
+        at % 10**9))), None) == 0
     assert int.from_bytes(os.read(timer, 8), "little") == 1
     assert at <= time.clock_gettime_ns(clock) < at + 30 * 10**9
 assert subprocess.run(["timeout", "0.05", "sleep", "600"]).returncode == 124

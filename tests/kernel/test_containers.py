@@ -1,5 +1,6 @@
-"""Container programs of Debian's inside a sandbox of profile nested: bubblewrap, crun and podman, each by its usual words. (runc
-wants control groups that it may change: docs/decisions/0036-profiles.md.)
+"""Container programs of Debian's inside a sandbox of profile nested: bubblewrap, crun and podman,
+each by its usual words. (runc wants control groups that it may change:
+docs/decisions/0036-profiles.md.)
 
 Needs them unpacked by `tests/long containers`; without them it is skipped."""
 import json
@@ -26,7 +27,8 @@ def box(host):  # noqa: F811
     assert host.cli("cp", f"{TREE}/.", f"{made.name}:/opt/c", timeout=300).code == 0
     # In Debian's own places. Files that the host has already stay.
     placed = made.sh(
-        "cp -an /opt/c/usr/. /usr/ && cp -an /opt/c/etc/. /etc/ 2>/dev/null; ldconfig; rm -rf /opt/c; bwrap --version",
+        "cp -an /opt/c/usr/. /usr/ && cp -an /opt/c/etc/. /etc/ 2>/dev/null; ldconfig; rm -rf "
+        "/opt/c; bwrap --version",
         timeout=300,
     )
     assert placed.code == 0, placed
@@ -37,9 +39,12 @@ def box(host):  # noqa: F811
 def root_of(box):
     """A small root file system of the sandbox's own programs."""
     made = box.sh(
-        "set -e; [ -d /srv/root ] || { mkdir -p /srv/root/proc /srv/root/sys /srv/root/dev /srv/root/tmp /srv/root/etc /srv/root/usr/bin; "
-        "ln -s usr/bin /srv/root/bin; for one in sh cat id ls hostname readlink; do for file in $(command -v $one) $(ldd $(command -v $one) | grep -o '/[^ ]*'); do "
-        "mkdir -p /srv/root/$(dirname $file); cp -L $file /srv/root/$file; done; done; echo root:x:0:0::/:/bin/sh >/srv/root/etc/passwd; }"
+        "set -e; [ -d /srv/root ] || { mkdir -p /srv/root/proc /srv/root/sys /srv/root/dev "
+        "/srv/root/tmp /srv/root/etc /srv/root/usr/bin; "
+        "ln -s usr/bin /srv/root/bin; for one in sh cat id ls hostname readlink; do for file in "
+        "$(command -v $one) $(ldd $(command -v $one) | grep -o '/[^ ]*'); do "
+        "mkdir -p /srv/root/$(dirname $file); cp -L $file /srv/root/$file; done; done; echo "
+        "root:x:0:0::/:/bin/sh >/srv/root/etc/passwd; }"
     )
     assert made.code == 0, made
     return "/srv/root"
@@ -48,7 +53,9 @@ def root_of(box):
 @pytest.mark.parametrize("user", ["root", "user"])
 def test_bubblewrap(box, user):
     got = box.sh(
-        "bwrap --unshare-all --share-net --die-with-parent --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp sh -c 'echo $$; ls /proc | grep -c ^[0-9]; touch /usr/x || echo read-only; touch /tmp/x && echo written'",
+        "bwrap --unshare-all --share-net --die-with-parent --ro-bind / / --proc /proc --dev /dev "
+        "--tmpfs /tmp sh -c 'echo $$; ls /proc | grep -c ^[0-9]; touch /usr/x || echo read-only; "
+        "touch /tmp/x && echo written'",
         user=user,
     )
     assert got.code == 0, got
@@ -68,9 +75,11 @@ def test_bubblewrap_is_refused_in_default(host):  # noqa: F811
 
 
 def bundle(box, directory, runtime):
-    """An OCI bundle as `spec --rootless` makes it, over the root above; without control groups and a terminal."""
+    """An OCI bundle as `spec --rootless` makes it, over the root above; without control groups and
+    a terminal."""
     made = box.sh(
-        f"rm -rf {directory} && mkdir -p {directory} && cd {directory} && {runtime} spec --rootless && cat config.json"
+        f"rm -rf {directory} && mkdir -p {directory} && cd {directory} && {runtime} spec "
+        "--rootless && cat config.json"
     )
     assert made.code == 0, made
     config = json.loads(made.text)
@@ -97,7 +106,8 @@ def test_podman(box):
     if box.sh("command -v podman").code != 0:
         pytest.skip("no podman among what was unpacked")
     words = (
-        "podman --storage-driver=vfs --runtime=crun --cgroup-manager=cgroupfs --events-backend=none run --rm --cgroups=disabled --network={} --rootfs "
+        "podman --storage-driver=vfs --runtime=crun --cgroup-manager=cgroupfs "
+        "--events-backend=none run --rm --cgroups=disabled --network={} --rootfs "
         + root_of(box)
         + " /bin/sh -c 'id -u; readlink /proc/self/ns/net'"
     )

@@ -1,4 +1,5 @@
-"""The device nodes of a sandbox are its own, and its terminals are few enough for others to have some."""
+"""The device nodes of a sandbox are its own, and its terminals are few enough for others to have
+some."""
 import fcntl
 import subprocess
 
@@ -58,7 +59,10 @@ def test_a_lock_on_a_device_is_not_the_hosts(sandbox):
 @pytest.mark.parametrize("user", ["root", "user"])
 def test_one_sandbox_does_not_take_all_terminals(sandbox, daemon, user):
     hold = (
-        "import os\nheld = []\ntry:\n  while True: held.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))\n"
+        "import os\n"
+        "held = []\n"
+        "try:\n"
+        "  while True: held.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))\n"
         "except OSError as e: print(len(held), e.errno)\n"
     )
     count, why = sandbox.python(hold, user=user).text.split()
@@ -77,7 +81,10 @@ again = os.open(name, os.O_RDWR | os.O_NOCTTY)
 os.write(again, b"by its name\\n")
 print(os.read(ours, 100))
 """
-OF_A_COMMAND = 'stat -c "%U %g %a" "$(tty)"; echo reopened > "$(tty)"; echo controlling > /dev/tty; stty size; tty -s && test -t 0 -a -t 1 -a -t 2 && echo all'
+OF_A_COMMAND = (
+    'stat -c "%U %g %a" "$(tty)"; echo reopened > "$(tty)"; echo controlling > /dev/tty; stty '
+    "size; tty -s && test -t 0 -a -t 1 -a -t 2 && echo all"
+)
 
 
 @pytest.fixture
@@ -114,9 +121,13 @@ def test_programs_that_make_terminals_work_for_users(sandbox, maker):
     )
     assert got.code == 0 and got.text.replace("\r", "").split("\n")[1:3] == ["again", maker], got
     if sandbox.sh("command -v tmux").code == 0:
-        inside = "stat -c %U $(tty) > /tmp/pane; echo again > $(tty) && echo opened >> /tmp/pane; tmux wait-for -S done"
+        inside = (
+            "stat -c %U $(tty) > /tmp/pane; echo again > $(tty) && echo opened >> /tmp/pane; tmux "
+            "wait-for -S done"
+        )
         got = sandbox.sh(
-            f"tmux -L own new-session -d '{inside.replace('tmux', 'tmux -L own')}; cat' && tmux -L own wait-for done && cat /tmp/pane; "
+            f"tmux -L own new-session -d '{inside.replace('tmux', 'tmux -L own')}; cat' && tmux "
+            "-L own wait-for done && cat /tmp/pane; "
             "tmux -L own kill-server",
             user=maker,
         )
@@ -125,6 +136,9 @@ def test_programs_that_make_terminals_work_for_users(sandbox, maker):
 
 def test_a_terminal_is_nobody_elses(sandbox, daemon, maker):
     """The control: its owner may, another may not, whoever made it."""
-    line = 'echo mine > "$(tty)" && setpriv --reuid 4242 --regid 4242 --clear-groups sh -c \'exec 2>/dev/null; echo theirs > "$0" || echo refused\' "$(tty)"'
+    line = (
+        'echo mine > "$(tty)" && setpriv --reuid 4242 --regid 4242 --clear-groups sh -c \'exec '
+        '2>/dev/null; echo theirs > "$0" || echo refused\' "$(tty)"'
+    )
     got = terminal_of(daemon, sandbox, "root", line)
     assert got["stdout"] == "mine\r\nrefused\r\n", got

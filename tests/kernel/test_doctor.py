@@ -1,5 +1,6 @@
-"""What `cay doctor` says of this machine, held against what the machine itself says: hosts differ (cgroup v1 or v2,
-the kind of btrfs quota, the kernel), so no fact is a constant here but those of the guest."""
+"""What `cay doctor` says of this machine, held against what the machine itself says: hosts differ
+(cgroup v1 or v2, the kind of btrfs quota, the kernel), so no fact is a constant here but those of
+the guest."""
 import json
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""Escape rows that a host's kernel or its settings may not be able to show: in the guest (tests/guest) every one of them has its control."""
+"""Escape rows that a host's kernel or its settings may not be able to show: in the guest
+(tests/guest) every one of them has its control."""
 import os
 import pathlib
 import re
@@ -13,7 +14,8 @@ CORE_PATTERN = pathlib.Path("/proc/sys/kernel/core_pattern")
 pytestmark = [
     pytest.mark.skipif(
         os.environ.get("CAY_GUEST") != "1",
-        reason="the host's own kernel and its settings are what the escape suite runs on: tests/guest/run",
+        reason="the host's own kernel and its settings are what the escape suite runs on: "
+        "tests/guest/run",
     ),
     pytest.mark.skipif(os.geteuid() != 0, reason="controls take walls away: needs root"),
 ]

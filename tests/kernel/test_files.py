@@ -57,7 +57,8 @@ def test_file_verbs_do_not_leave_by_links(sandbox, planted, tmp_path):
         "rm -rf /work1 && mkdir /work1 && ln -s "
         + planted[0]
         + " /work1/link && ln -s / /work1/root"
-        " && ln -s ../../../../../../../.. /work1/up && ln -s /proc/self/root /work1/magic && echo in > /work1/in"
+        " && ln -s ../../../../../../../.. /work1/up && ln -s /proc/self/root /work1/magic && "
+        "echo in > /work1/in"
     )
     assert sandbox.get("/work1/in", tmp_path / "in").code == 0  # positive control
     for way in (
@@ -143,7 +144,8 @@ def disks(view, data, name):
 
 
 def archive(*entries):
-    """A tar of files (a name and contents) and directories (a name that ends in a slash), all with every bit of their mode."""
+    """A tar of files (a name and contents) and directories (a name that ends in a slash), all with
+    every bit of their mode."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name, data in entries:
@@ -195,7 +197,8 @@ def test_an_uploaded_tree_has_bounds(sandbox, http):
 
 @needs_root
 def test_a_set_id_file_does_not_get_out(sandbox, daemon):
-    """A set-id root shell made inside lies in the data directory: an ordinary user of the host cannot run it."""
+    """A set-id root shell made inside lies in the data directory: an ordinary user of the host
+    cannot run it."""
     name = "cay-setuid-" + os.urandom(4).hex()
     got = sandbox.sh(f"cp /usr/bin/id /{name} && chmod 6755 /{name} && stat -c %a /{name}")
     assert got.text == "6755\n", got
@@ -238,10 +241,12 @@ def test_special_files_are_refused_at_once(sandbox, tmp_path):
 
 
 def test_the_program_of_a_file_operation_is_not_read_or_written(sandbox, tmp_path):
-    """/proc/self/exe of whoever does a file operation is Cay's, which lies outside the sandbox and has no name in it."""
+    """/proc/self/exe of whoever does a file operation is Cay's, which lies outside the sandbox and
+    has no name in it."""
     (tmp_path / "in").write_text("new")
     sandbox.sh(
-        "ln -sf /proc/self/exe /exe; ln -sf /etc/hostname /plain; cp /bin/true /mine; ln -sf /mine /to-mine"
+        "ln -sf /proc/self/exe /exe; ln -sf /etc/hostname /plain; cp /bin/true /mine; ln -sf "
+        "/mine /to-mine"
     )
     before = sandbox.sh("ls -A /").text
     for path in ("/proc/self/exe", "/exe"):
@@ -264,8 +269,8 @@ def test_the_program_of_a_file_operation_is_not_read_or_written(sandbox, tmp_pat
 
 
 def test_hanging_files_delay_no_command(sandbox, daemon):
-    """Helpers in the middle of their work (uploads that stall), and asks for a FIFO that nobody writes, leave the
-    latency of commands alone."""
+    """Helpers in the middle of their work (uploads that stall), and asks for a FIFO that nobody
+    writes, leave the latency of commands alone."""
 
     def median():
         taken = []
@@ -284,7 +289,8 @@ def test_hanging_files_delay_no_command(sandbox, daemon):
     for number in range(8):
         upload = socket.create_connection(("127.0.0.1", daemon.port))
         upload.sendall(
-            f"PUT /api/v1/sandboxes/{sandbox.name}/files?path=/stalled-{number} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"PUT /api/v1/sandboxes/{sandbox.name}/files?path=/stalled-{number} HTTP/1.1\r\n"
+            "Host: 127.0.0.1\r\n"
             f"X-Api-Key: {daemon.key}\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 100_000
         )
         uploads.append(upload)
@@ -319,7 +325,8 @@ def test_device_nodes_cannot_be_made(sandbox):
     # So there is no FUSE inside, and no mount of it that could hang a file helper.
     assert (
         sandbox.sh(
-            "mkdir -p /fuse && mount -t fuse none /fuse -o fd=0,rootmode=40000,user_id=0,group_id=0 </dev/null"
+            "mkdir -p /fuse && mount -t fuse none /fuse -o "
+            "fd=0,rootmode=40000,user_id=0,group_id=0 </dev/null"
         ).code
         != 0
     )
@@ -336,7 +343,8 @@ def test_usr_of_the_host_stays_as_it_is(sandbox):
     mode = os.stat("/usr/bin/users").st_mode
     assert (
         sandbox.sh(
-            "echo changed >> /usr/bin/users && chmod 4777 /usr/bin/users && chown 1000 /usr/bin/users"
+            "echo changed >> /usr/bin/users && chmod 4777 /usr/bin/users && chown 1000 "
+            "/usr/bin/users"
         ).code
         == 0
     )

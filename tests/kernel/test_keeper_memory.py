@@ -1,4 +1,5 @@
-"""A keeper that the kernel kills for want of memory: its sandbox says so, and a start revives it."""
+"""A keeper that the kernel kills for want of memory: its sandbox says so, and a start revives
+it."""
 import os
 import pathlib
 

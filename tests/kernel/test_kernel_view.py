@@ -1,4 +1,5 @@
-"""What /proc and /sys tell inside: of the sandbox, not of the host. The positive control is the host's own view."""
+"""What /proc and /sys tell inside: of the sandbox, not of the host. The positive control is the
+host's own view."""
 import json
 import os
 import pathlib
@@ -167,14 +168,16 @@ def test_sys_shows_no_hardware_of_the_host(sandbox):
     assert len(os.listdir("/sys/class/net")) >= 1
     assert (
         sandbox.sh(
-            "touch /sys/x /sys/fs/cgroup/x || mkdir /sys/block/x || echo 0 > /sys/devices/system/cpu/cpu1/online"
+            "touch /sys/x /sys/fs/cgroup/x || mkdir /sys/block/x || echo 0 > "
+            "/sys/devices/system/cpu/cpu1/online"
         ).code
         != 0
     )
 
 
 def test_cgroup_paths_hold_no_ids(sandbox, daemon, http):
-    """On hybrid hosts too: the groups' names hold the instance's and the sandbox's ids, and the host's services."""
+    """On hybrid hosts too: the groups' names hold the instance's and the sandbox's ids, and the
+    host's services."""
     box = http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"]
     instance = (daemon.data / "instance").read_text().strip()
     outside = [path.read_text() for path in pathlib.Path("/proc").glob("[0-9]*/cgroup")]

@@ -1,4 +1,5 @@
-"""What the launcher is, while it runs: root with a short list of capabilities, for good, and everything that it starts with no more."""
+"""What the launcher is, while it runs: root with a short list of capabilities, for good, and
+everything that it starts with no more."""
 import os
 import pathlib
 import re

@@ -1,5 +1,6 @@
-"""Each system call that a guest may make is needed by somebody: a program of this system makes it while it is watched in a sandbox, or
-imports the C library's function of that call, or the reason stands here. A line that nobody needs is a wall with a hole in it."""
+"""Each system call that a guest may make is needed by somebody: a program of this system makes it
+while it is watched in a sandbox, or imports the C library's function of that call, or the reason
+stands here. A line that nobody needs is a wall with a hole in it."""
 import functools
 import pathlib
 import platform
@@ -22,41 +23,63 @@ CHANGE = re.compile(r'\{"(\w+)", k(\w+)\},')
 
 # The work of an agent's sandbox, each part watched with all that it starts.
 WORK = (
-    "for i in a b c; do echo $i; done | sort | uniq -c | tail -1; ls -lR /etc >/dev/null 2>&1; (sleep 0.01 & wait); ulimit -n; umask; cd /tmp && pwd -P",
-    "cd /tmp && mkdir -p w/d && cp -a /etc/passwd w/d/p && ln -s p w/d/l && ln w/d/p w/d/h && tar czf w.tgz w && rm -r w && tar xzf w.tgz && mv w v && touch v/n "
-    "&& chmod 600 v/n && chown 1:1 v/n && mkfifo v/f && find v -type f | xargs sha256sum && df . && du -s v && stat v && truncate -s 9 v/n && dd if=/dev/zero of=v/z "
+    "for i in a b c; do echo $i; done | sort | uniq -c | tail -1; ls -lR /etc >/dev/null 2>&1; "
+    "(sleep 0.01 & wait); ulimit -n; umask; cd /tmp && pwd -P",
+    "cd /tmp && mkdir -p w/d && cp -a /etc/passwd w/d/p && ln -s p w/d/l && ln w/d/p w/d/h && tar "
+    "czf w.tgz w && rm -r w && tar xzf w.tgz && mv w v && touch v/n "
+    "&& chmod 600 v/n && chown 1:1 v/n && mkfifo v/f && find v -type f | xargs sha256sum && df . "
+    "&& du -s v && stat v && truncate -s 9 v/n && dd if=/dev/zero of=v/z "
     "bs=4k count=9 conv=fsync status=none && sync v/z && fallocate -l 4096 v/z; rm -r v w.tgz",
-    "cd /tmp && git init -q g && cd g && git config user.email a@b && git config user.name a && echo x >f && git add f && git commit -qm m && git log --oneline; rm -rf /tmp/g",
+    "cd /tmp && git init -q g && cd g && git config user.email a@b && git config user.name a && "
+    "echo x >f && git add f && git commit -qm m && git log --oneline; rm -rf /tmp/g",
     "dpkg -l | wc -l; apt-get --version | head -1; apt-config dump | wc -l",
-    "timeout 5 nice -n 3 taskset -c 0 chrt -o 0 true; setarch -R true; nproc; ps -ef | wc -l; uname -a; free; date; id; kill -0 $$; script -qc true /dev/null",
-    "su user -c 'id -u'; setpriv --reuid 1000 --regid 1000 --clear-groups true; capsh --print | head -1; ping -c1 127.0.0.1 | head -1; chroot / true",
-    "python3 -c 'import subprocess,threading,multiprocessing,sqlite3,asyncio,tempfile,socket,ssl,hashlib,mmap,select,shutil,os,signal,time,json\n"
+    "timeout 5 nice -n 3 taskset -c 0 chrt -o 0 true; setarch -R true; nproc; ps -ef | wc -l; "
+    "uname -a; free; date; id; kill -0 $$; script -qc true /dev/null",
+    "su user -c 'id -u'; setpriv --reuid 1000 --regid 1000 --clear-groups true; capsh --print | "
+    "head -1; ping -c1 127.0.0.1 | head -1; chroot / true",
+    "python3 -c 'import subprocess,threading,multiprocessing,sqlite3,asyncio,tempfile,socket,ssl,"
+    "hashlib,mmap,select,shutil,os,signal,time,json\n"
     'asyncio.run(asyncio.create_subprocess_exec("true"))\n'
-    "t=[threading.Thread(target=time.sleep,args=(.01,)) for _ in range(3)]; [x.start() for x in t]; [x.join() for x in t]\n"
-    'c=sqlite3.connect("/tmp/d.sqlite"); c.execute("pragma journal_mode=wal"); c.execute("create table if not exists t(a)"); c.commit(); c.close(); os.unlink("/tmp/d.sqlite")\n'
-    's=socket.create_server(("127.0.0.1",0)); k=socket.create_connection(s.getsockname()); p,_=s.accept(); k.sendall(b"x"); p.recv(1); k.shutdown(1); p.close(); k.close()\n'
-    'multiprocessing.get_context("spawn"); multiprocessing.Pool(2).map(abs,[1]); shutil.copyfile("/etc/passwd","/tmp/p"); os.unlink("/tmp/p")\'',
-    "perl -e 'alarm 9; select undef,undef,undef,0.01; my @p=getpwnam(\"root\"); fork or exit; wait; print times'",
-    "echo 'int main(void){return 0;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; rm -f /tmp/m /tmp/m.c",
-    "strace -o /dev/null true; ssh-keygen -q -t ed25519 -N '' -f /tmp/k; rm -f /tmp/k /tmp/k.pub; xz -T2 </etc/passwd | xz -d | tail -1",
+    "t=[threading.Thread(target=time.sleep,args=(.01,)) for _ in range(3)]; [x.start() for x in "
+    "t]; [x.join() for x in t]\n"
+    'c=sqlite3.connect("/tmp/d.sqlite"); c.execute("pragma journal_mode=wal"); c.execute("create '
+    'table if not exists t(a)"); c.commit(); c.close(); os.unlink("/tmp/d.sqlite")\n'
+    's=socket.create_server(("127.0.0.1",0)); k=socket.create_connection(s.getsockname()); '
+    'p,_=s.accept(); k.sendall(b"x"); p.recv(1); k.shutdown(1); p.close(); k.close()\n'
+    'multiprocessing.get_context("spawn"); multiprocessing.Pool(2).map(abs,[1]); '
+    'shutil.copyfile("/etc/passwd","/tmp/p"); os.unlink("/tmp/p")\'',
+    'perl -e \'alarm 9; select undef,undef,undef,0.01; my @p=getpwnam("root"); fork or exit; '
+    "wait; print times'",
+    "echo 'int main(void){return 0;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; rm -f /tmp/m "
+    "/tmp/m.c",
+    "strace -o /dev/null true; ssh-keygen -q -t ed25519 -N '' -f /tmp/k; rm -f /tmp/k /tmp/k.pub; "
+    "xz -T2 </etc/passwd | xz -d | tail -1",
     # Python's own words for calls that its library has no other use for, and the C library's behind
     # them.
     "python3 -c 'import mmap,os,signal,time\n"
     "p=os.pidfd_open(os.getpid()); signal.pidfd_send_signal(p,0); time.process_time()\n"
-    'f=os.memfd_create("m"); os.pwritev(f,[b"x"*4096],0,os.RWF_SYNC); os.preadv(f,[bytearray(9)],0,os.RWF_HIPRI); m=mmap.mmap(f,4096); m.flush(); m.close()\n'
-    'open("/tmp/n","w").close(); os.chmod("/tmp/n",0o600,**({"follow_symlinks":False} if os.chmod in os.supports_follow_symlinks else {})); os.unlink("/tmp/n")\n'
-    'hasattr(os,"timerfd_gettime") and os.timerfd_gettime(os.timerfd_create(time.CLOCK_MONOTONIC))\n'
+    'f=os.memfd_create("m"); os.pwritev(f,[b"x"*4096],0,os.RWF_SYNC); '
+    "os.preadv(f,[bytearray(9)],0,os.RWF_HIPRI); m=mmap.mmap(f,4096); m.flush(); m.close()\n"
+    'open("/tmp/n","w").close(); os.chmod("/tmp/n",0o600,**({"follow_symlinks":False} if os.chmod '
+    'in os.supports_follow_symlinks else {})); os.unlink("/tmp/n")\n'
+    'hasattr(os,"timerfd_gettime") and '
+    "os.timerfd_gettime(os.timerfd_create(time.CLOCK_MONOTONIC))\n"
     'os.execve(os.open("/bin/true",os.O_RDONLY),["true"],os.environ)\'',
     # Stopped in the middle of a wait, which the kernel takes up again.
     "sleep 0.4 & p=$!; sleep 0.1; kill -STOP $p; sleep 0.1; kill -CONT $p; wait $p",
-    "sync -f /tmp; /bin/kill -0 -q 1 $$; getent ahosts nowhere.invalid; setpriv --landlock-access fs --landlock-rule path-beneath:execute,read-file:/ true",
-    "cd /tmp && mkdir -p p/DEBIAN p/opt/cay-none && printf 'Package: cay-none\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b>\\nDescription: none\\n' >p/DEBIAN/control "
-    "&& echo x >p/opt/cay-none/x && dpkg-deb -b p p.deb && dpkg -i p.deb && dpkg -P cay-none; rm -r p p.deb",
+    "sync -f /tmp; /bin/kill -0 -q 1 $$; getent ahosts nowhere.invalid; setpriv --landlock-access "
+    "fs --landlock-rule path-beneath:execute,read-file:/ true",
+    "cd /tmp && mkdir -p p/DEBIAN p/opt/cay-none && printf 'Package: cay-none\\nVersion: "
+    "1\\nArchitecture: all\\nMaintainer: a <a@b>\\nDescription: none\\n' >p/DEBIAN/control "
+    "&& echo x >p/opt/cay-none/x && dpkg-deb -b p p.deb && dpkg -i p.deb && dpkg -P cay-none; rm "
+    "-r p p.deb",
     "touch /tmp/f && fakeroot chown 1:1 /tmp/f; rm -f /tmp/f; ipcrm -Q $(ipcmk -Q | tr -dc 0-9)",
-    'python3 -c \'import ctypes; ctypes.CDLL("liburcu.so.8"); ctypes.CDLL("libseccomp.so.2").seccomp_init(0x7fff0000)\'',
+    'python3 -c \'import ctypes; ctypes.CDLL("liburcu.so.8"); '
+    'ctypes.CDLL("libseccomp.so.2").seccomp_init(0x7fff0000)\'',
     "LD_PRELOAD=$(ls /usr/lib/*-linux-gnu/libasan.so.? | tail -1) /bin/true",
     "valgrind -q --tool=none perl -MTime::HiRes -e 'print time, Time::HiRes::time'",
-    'node -e \'require("fs").readFile("/etc/passwd",()=>{}); require("child_process").execSync("true")\'; timeout 1 tail -n1 -f /etc/passwd',
+    'node -e \'require("fs").readFile("/etc/passwd",()=>{}); '
+    'require("child_process").execSync("true")\'; timeout 1 tail -n1 -f /etc/passwd',
 )
 # Made by container programs that are not here: tests/kernel/test_containers.py runs them where they
 # are.
@@ -65,7 +88,8 @@ OF_RUNTIMES = {"open_tree": "crun", "move_mount": "crun", "mount_setattr": "crun
 NESTED_WORK = (
     "unshare -Urmpf --mount-proc sh -c 'mount -t tmpfs none /mnt && umount /mnt && ps -ef | wc -l'",
     "unshare -Uru sh -c 'hostname inner && nsenter -t $$ -u hostname'",
-    "cd /dev/shm && mkdir -p root && unshare -Urm sh -c 'mount --rbind / root && mkdir -p root/dev/shm/old && cd root && pivot_root . dev/shm/old && umount -l /dev/shm/old'",
+    "cd /dev/shm && mkdir -p root && unshare -Urm sh -c 'mount --rbind / root && mkdir -p "
+    "root/dev/shm/old && cd root && pivot_root . dev/shm/old && umount -l /dev/shm/old'",
 )
 # The C library's function, where it is not named as the call is; or where many functions come down
 # to one call.
@@ -120,8 +144,11 @@ FUNCTIONS = {
 # are few. If the named program is there after all, it is watched and this entry does not count.
 WITHOUT_A_WITNESS = {
     "openat2": "tar from GNU 1.35 on, Rust's cap-std, crun: by syscall()",
-    "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW of glibc 2.39 on, as Python's os.chmod asks for it",
-    "landlock_create_ruleset": "xz from 5.6 on, setpriv --landlock-access of util-linux 2.40 on, coding agents: by syscall()",
+    "fchmodat2": "fchmodat() with AT_SYMLINK_NOFOLLOW of glibc 2.39 on, as Python's os.chmod asks "
+    "for it",
+    "landlock_create_ruleset": "xz from 5.6 on, setpriv --landlock-access of util-linux 2.40 on, "
+    "coding agents: by "
+    "syscall()",
     "landlock_add_rule": "likewise, setpriv",
     "landlock_restrict_self": "likewise, xz",
     "timerfd_gettime": "Python's os.timerfd_gettime from 3.13 on",
@@ -210,7 +237,8 @@ def calls_of(box, watcher, work):
         box.run(
             "sh",
             "-c",
-            f"timeout -k 1 60 called sh /tmp/work-{number} 9>/tmp/calls-{number} >/dev/null 2>&1 </dev/null",
+            f"timeout -k 1 60 called sh /tmp/work-{number} 9>/tmp/calls-{number} >/dev/null 2>&1 "
+            "</dev/null",
             timeout=180,
         )
     return {int(number) for number in box.sh("cat /tmp/calls-*").text.split()}
@@ -227,7 +255,8 @@ def test_every_call_that_is_allowed_is_needed(made):
     assert len(by_name) > 100, "the watcher watches"
     wrong = unneeded(rules, by_name, functions)
     print(
-        f"{len(rules)} calls allowed: {len(by_name)} seen in a sandbox, {len(unneeded(rules, by_name, set())) - len(wrong)} more imported by programs"
+        f"{len(rules)} calls allowed: {len(by_name)} seen in a sandbox, "
+        f"{len(unneeded(rules, by_name, set())) - len(wrong)} more imported by programs"
     )
     assert (
         not wrong
@@ -261,9 +290,10 @@ def test_every_call_that_nested_opens_is_made_by_containers(host, watcher):  # n
         box.close()
     wrong = sorted(name for name in opened if numbers[name] not in seen and name not in OF_RUNTIMES)
     assert set(OF_RUNTIMES) <= opened
-    assert (
-        not wrong
-    ), f"no container makes {wrong}: take their lines out of {PROFILES.name}, or have NESTED_WORK show who does"
+    assert not wrong, (
+        f"no container makes {wrong}: take their lines out of {PROFILES.name}, or have "
+        "NESTED_WORK show who does"
+    )
 
 
 def test_what_the_profiles_change_has_a_line_and_strict_opens_nothing():

@@ -1,5 +1,5 @@
-"""With policy `off` no address but the sandbox's own loopback; with `packages`, the default, none either without a name that is allowed
-(tests/e2e/test_gate.py has the rest)."""
+"""With policy `off` no address but the sandbox's own loopback; with `packages`, the default, none
+either without a name that is allowed (tests/e2e/test_gate.py has the rest)."""
 import inspect
 import json
 import os
@@ -25,7 +25,9 @@ for address in json.loads(sys.argv[1]):
         s.connect((host, port)); word = "connected"
         if sys.argv[2:]:  # a connection may be taken before it is decided on: what counts is whether anybody answers
             s.sendall(b"GET / HTTP/1.0\r\n\r\n"); got = b"".join(iter(lambda: s.recv(4096), b""))
-            said = got.startswith(b"HTTP/1.1 403 ") and any(words in got for words in (b"\nThis sandbox's policy does not allow ", b"\nNothing in a sandbox may reach "))
+            said = got.startswith(b"HTTP/1.1 403 ") and any(words in got
+                for words in (b"\nThis sandbox's policy does not allow ",
+                    b"\nNothing in a sandbox may reach "))
             word = "refused" if said else "answered" if got else "ended"  # by the gate itself
     except socket.timeout: word = "timeout"
     except OSError as error: word = "refused"
@@ -56,7 +58,8 @@ import socket
 said = []
 for address in (("127.0.0.1", {host_server}), ("127.0.0.1", {daemon.port}), ("8.8.8.8", 53)):
     try:
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM if address[1] == 53 else socket.SOCK_STREAM).connect(address); said.append("reached")
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM if address[1] == 53 else \
+socket.SOCK_STREAM).connect(address); said.append("reached")
     except OSError as error:
         said.append(error.strerror)
 print(said, [name for _, name in socket.if_nameindex()])
@@ -164,7 +167,8 @@ def tcp_bytes():
 
 
 def test_buffers_of_tcp_are_within_the_memory_limit(http):
-    url = f"/api/v1/sandboxes/{http.post('/api/v1/sandboxes', json={'limits': {'memory_bytes': 64 << 20}}).json()['id']}"
+    made = http.post("/api/v1/sandboxes", json={"limits": {"memory_bytes": 64 << 20}}).json()
+    url = f"/api/v1/sandboxes/{made['id']}"
     try:
         before = tcp_bytes()
         command = http.post(
@@ -188,7 +192,10 @@ def test_abstract_sockets_of_the_host_are_not_there(sandbox):
     server = socket.socket(socket.AF_UNIX)
     server.bind("\0" + name)
     server.listen()
-    connect = "import socket,sys; s = socket.socket(socket.AF_UNIX); s.connect('\\0' + sys.argv[1]); print('connected')"
+    connect = (
+        "import socket,sys; s = socket.socket(socket.AF_UNIX); s.connect('\\0' + sys.argv[1]); "
+        "print('connected')"
+    )
     client = socket.socket(socket.AF_UNIX)
     client.connect("\0" + name)  # positive control
     got = sandbox.python(connect, name)
@@ -202,7 +209,10 @@ def test_udp_goes_nowhere(sandbox):
     host.bind(("127.0.0.1", 0))
     host.settimeout(0.2)
     port = host.getsockname()[1]
-    send = f"import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'out', ('127.0.0.1', {port}))"
+    send = (
+        "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'out', "
+        f"('127.0.0.1', {port}))"
+    )
     exec(send)  # positive control: from the host it arrives
     assert host.recv(16) == b"out"
     sandbox.python(send)

@@ -1,4 +1,5 @@
-"""Other processes: the host's cannot be seen, Cay's own inside cannot be read, stopped, limited or killed."""
+"""Other processes: the host's cannot be seen, Cay's own inside cannot be read, stopped, limited or
+killed."""
 import collections
 import json
 import os
@@ -74,7 +75,8 @@ def test_init_has_a_filter_and_goes_on_reaping(sandbox):
 
 
 def haunted_commands(sandbox, http, count, *how):
-    """Runs `count` commands while the haunting goes on; (their results, seconds of each, the haunter's account)."""
+    """Runs `count` commands while the haunting goes on; (their results, seconds of each, the
+    haunter's account)."""
     stop = "/tmp/stop-" + os.urandom(4).hex()
     told = {}
 
@@ -109,7 +111,8 @@ def told_by(got, count, seconds):
     assert got.code == 0, got
     told = json.loads(got.text.splitlines()[-1])
     print(
-        f"{count} commands, {told['tried']} attacks on {told['processes']} processes, slowest {max(seconds):.3f} s"
+        f"{count} commands, {told['tried']} attacks on {told['processes']} processes, slowest "
+        f"{max(seconds):.3f} s"
     )
     assert all(told["control"].values()), told
     return told
@@ -153,7 +156,8 @@ NOT_STARTED = {126, 127}  # the loader, or the shell, without memory or descript
 
 @pytest.mark.parametrize("count", HOW_MANY)
 def test_signals_and_limits_against_starting_commands_hang_nothing(sandbox, http, count):
-    """Root inside may stop, kill or starve what is about to become its own program. What comes of it is told, at once."""
+    """Root inside may stop, kill or starve what is about to become its own program. What comes of
+    it is told, at once."""
     results, seconds, got = haunted_commands(sandbox, http, count)
     told = told_by(got, count, seconds)
     assert told["leaks"] == []

@@ -1,5 +1,6 @@
-"""What each profile gives and takes, in real sandboxes: strict gains no privilege and still installs packages, nested makes containers, default is
-as it was; and what none of them gets. Each refusal stands beside the same act in a profile that allows it."""
+"""What each profile gives and takes, in real sandboxes: strict gains no privilege and still
+installs packages, nested makes containers, default is as it was; and what none of them gets. Each
+refusal stands beside the same act in a profile that allows it."""
 import json
 import os
 import pathlib
@@ -136,7 +137,8 @@ def terminal(host, box, line):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_file_helpers_and_init_are_held_the_same(host, boxes, profile):
-    """Whatever the profile: no_new_privs, and of capabilities none or those of file work (src/keeper/confine_test.cc)."""
+    """Whatever the profile: no_new_privs, and of capabilities none or those of file work
+    (src/keeper/confine_test.cc)."""
     box = boxes[profile]
     identity = info(host, box.name)["id"]
     inits = [
@@ -166,7 +168,8 @@ def test_sudo_works_in_default_and_not_in_strict(boxes):
     for profile, box in boxes.items():
         assert (
             box.sh(
-                "echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user && chmod 440 /etc/sudoers.d/user"
+                "echo 'user ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/user && chmod 440 "
+                "/etc/sudoers.d/user"
             ).code
             == 0
         )
@@ -215,7 +218,8 @@ def test_strict_refuses_what_default_allows(boxes):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_belongs_to_the_host_is_refused_in_every_profile(boxes, attack, profile):  # noqa: F811
-    """The attacks of test_syscalls.py, whose controls are there. Of nested, root's own user namespace: it makes others, and has in this one what default's has."""
+    """The attacks of test_syscalls.py, whose controls are there. Of nested, root's own user
+    namespace: it makes others, and has in this one what default's has."""
     names = subprocess.run(
         [attack, "--list"], capture_output=True, text=True, check=True
     ).stdout.split()
@@ -287,7 +291,8 @@ def test_networks_inside_are_the_operators_to_allow(host, boxes):
                 allowed.sh("unshare -Urn sh -c 'tail -n +3 /proc/net/dev | wc -l'").text == "1\n"
             )  # its lo
             got = allowed.sh(
-                "unshare -Urn sh -c 'ip link set lo up; ip route; ip link add v0 type veth peer name v1 netns 1'; echo ends=$?"
+                "unshare -Urn sh -c 'ip link set lo up; ip route; ip link add v0 type veth peer "
+                "name v1 netns 1'; echo ends=$?"
             )
             assert "ends=0" not in got.text and "via" not in got.text, got
             writes_only_its_own(allowed, "-Urmpfniu")
@@ -304,7 +309,8 @@ def test_networks_inside_are_the_operators_to_allow(host, boxes):
 
 @needs_root
 def test_without_the_filter_the_count_holds(host, boxes):
-    """The host's root in the sandbox's user namespace, with every capability there and no filter: the kernel makes none."""
+    """The host's root in the sandbox's user namespace, with every capability there and no filter:
+    the kernel makes none."""
     identity = info(host, boxes["default"].name)["id"]
     init = next(
         pid
@@ -336,7 +342,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 passes = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0x7fff0000), 8)
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(passes)), 16)
 libc.prctl(38, 1, 0, 0, 0)
-for way in (lambda: libc.prctl(22, 2, program, 0, 0), lambda: libc.syscall(317 if sys.argv[1] == "x86_64" else 277, 1, 0, program)):
+for way in (lambda: libc.prctl(22, 2, program, 0, 0), lambda: libc.syscall(317
+    if sys.argv[1] == "x86_64" else 277, 1, 0, program)):
     ctypes.set_errno(0)
     way()
     print(ctypes.get_errno())
@@ -354,7 +361,9 @@ def test_filters_of_its_own_are_for_nested_alone(boxes):
 WITH_FILTERS = {
     "man": "printf '.TH a 1\\n.SH NAME\\na\\n' >/tmp/a.1 && man -P cat -l /tmp/a.1",
     "file": "file -b /etc/passwd | grep -q text",
-    "ssh": "rm -f /tmp/key; ssh-keygen -q -t ed25519 -N '' -f /tmp/key && { ssh -o ConnectTimeout=2 -p 1 127.0.0.1 true 2>&1 | grep -q refused; }",
+    "ssh": "rm -f /tmp/key; ssh-keygen -q -t ed25519 -N '' -f /tmp/key && { ssh -o "
+    "ConnectTimeout=2 "
+    "-p 1 127.0.0.1 true 2>&1 | grep -q refused; }",
     "apt-get": "apt-get -o APT::Sandbox::Seccomp=true --version >/dev/null",
     "systemd-analyze": "systemd-analyze --version >/dev/null",
 }
@@ -371,10 +380,12 @@ def test_programs_that_filter_themselves_go_on_without(boxes, profile, program):
 
 
 def test_names_and_interfaces_in_strict(boxes):
-    """Route netlink stays for these: Node's servers do not start where a list of interfaces cannot be had, whatever the error."""
+    """Route netlink stays for these: Node's servers do not start where a list of interfaces cannot
+    be had, whatever the error."""
     box = boxes["strict"]
     got = box.python(
-        "import socket; print(sorted({one[4][0] for one in socket.getaddrinfo('localhost', 80, type=socket.SOCK_STREAM)}))"
+        "import socket; print(sorted({one[4][0] for one in socket.getaddrinfo('localhost', 80, "
+        "type=socket.SOCK_STREAM)}))"
     )
     assert "127.0.0.1" in got.text, got
     assert box.sh("getent ahosts localhost | head -1").text.startswith(("127.0.0.1", "::1"))
@@ -382,8 +393,10 @@ def test_names_and_interfaces_in_strict(boxes):
         got = box.sh("node -p 'JSON.stringify(require(\"os\").networkInterfaces())'")
         assert set(json.loads(got.text)) == {"lo"}, got
         served = box.sh(
-            'node -e \'const s = require("http").createServer((q, r) => r.end("served")).listen(0, () => '
-            'require("http").get({port: s.address().port}, r => r.on("data", d => { console.log(String(d)); process.exit() })))\''
+            'node -e \'const s = require("http").createServer((q, r) => '
+            'r.end("served")).listen(0, () => '
+            'require("http").get({port: s.address().port}, r => r.on("data", d => { '
+            "console.log(String(d)); process.exit() })))'"
         )
         assert served.text == "served\n", served
 
@@ -412,7 +425,8 @@ def test_apt_and_dpkg_install(boxes, profile):
     box = boxes[profile]
     assert (
         box.sh(
-            "mkdir -p /srv/deb/DEBIAN /srv/deb/usr/share/cay-example && echo data >/srv/deb/usr/share/cay-example/data && "
+            "mkdir -p /srv/deb/DEBIAN /srv/deb/usr/share/cay-example && echo data "
+            ">/srv/deb/usr/share/cay-example/data && "
             "cp /usr/bin/id /srv/deb/usr/share/cay-example/program"
         ).code
         == 0
@@ -420,7 +434,8 @@ def test_apt_and_dpkg_install(boxes, profile):
     box.put_text(CONTROL, "/srv/deb/DEBIAN/control")
     box.put_text(POSTINST, "/srv/deb/DEBIAN/postinst")
     built = box.sh(
-        "chmod 755 /srv/deb/DEBIAN /srv/deb/DEBIAN/postinst && dpkg-deb --root-owner-group --build /srv/deb /srv/example.deb"
+        "chmod 755 /srv/deb/DEBIAN /srv/deb/DEBIAN/postinst && dpkg-deb --root-owner-group "
+        "--build /srv/deb /srv/example.deb"
     )
     assert built.code == 0, built
     for install, remove in (
@@ -443,9 +458,13 @@ WHEEL = """
 import zipfile
 with zipfile.ZipFile("/srv/cay_example-1.0-py3-none-any.whl", "w") as out:
     out.writestr("cay_example.py", "told = 'installed'\\n")
-    out.writestr("cay_example-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: cay-example\\nVersion: 1.0\\n")
-    out.writestr("cay_example-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: by hand\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    out.writestr("cay_example-1.0.dist-info/RECORD", "cay_example.py,,\\ncay_example-1.0.dist-info/METADATA,,\\ncay_example-1.0.dist-info/WHEEL,,\\ncay_example-1.0.dist-info/RECORD,,\\n")
+    out.writestr("cay_example-1.0.dist-info/METADATA",
+        "Metadata-Version: 2.1\\nName: cay-example\\nVersion: 1.0\\n")
+    out.writestr("cay_example-1.0.dist-info/WHEEL",
+        "Wheel-Version: 1.0\\nGenerator: by hand\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    out.writestr("cay_example-1.0.dist-info/RECORD",
+        "cay_example.py,,\\ncay_example-1.0.dist-info/METADATA,,\\n"
+        "cay_example-1.0.dist-info/WHEEL,,\\ncay_example-1.0.dist-info/RECORD,,\\n")
 """
 
 
@@ -457,7 +476,8 @@ def test_pip_installs(boxes, profile, user):
         pytest.skip("no pip in the default snapshot: the host has none")
     assert box.python(WHEEL).code == 0
     done = box.sh(
-        "rm -rf /tmp/pip-$(id -u) && python3 -m pip install --no-index --target /tmp/pip-$(id -u) /srv/cay_example-1.0-py3-none-any.whl",
+        "rm -rf /tmp/pip-$(id -u) && python3 -m pip install --no-index --target /tmp/pip-$(id -u) "
+        "/srv/cay_example-1.0-py3-none-any.whl",
         user=user,
         timeout=180,
     )
@@ -486,12 +506,14 @@ def test_npm_installs(boxes, profile):
     )
     assert (
         box.sh(
-            f"mkdir -p /srv/example /srv/app && echo '{script}' >/srv/example/package.json && echo 'module.exports = \"installed\"' >/srv/example/i.js"
+            f"mkdir -p /srv/example /srv/app && echo '{script}' >/srv/example/package.json && "
+            "echo 'module.exports = \"installed\"' >/srv/example/i.js"
         ).code
         == 0
     )
     done = box.sh(
-        "cd /srv/app && npm pack --silent ../example && npm install --offline --no-audit --no-fund --foreground-scripts ./cay-example-1.0.0.tgz",
+        "cd /srv/app && npm pack --silent ../example && npm install --offline --no-audit "
+        "--no-fund --foreground-scripts ./cay-example-1.0.0.tgz",
         timeout=180,
     )
     assert done.code == 0, done
@@ -506,11 +528,13 @@ def test_npm_installs(boxes, profile):
 def test_a_compiler_a_repository_and_a_server_in_strict(boxes):
     box = boxes["strict"]
     lines = [
-        "cd /tmp && git init -q g && cd g && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m m && git log --oneline | wc -l"
+        "cd /tmp && git init -q g && cd g && git -c user.name=a -c user.email=a@b commit -q "
+        "--allow-empty -m m && git log --oneline | wc -l"
     ]
     if shutil.which("gcc"):
         lines.append(
-            "echo 'int main(void){return 7;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; echo $?"
+            "echo 'int main(void){return 7;}' >/tmp/m.c && gcc -o /tmp/m /tmp/m.c && /tmp/m; echo "
+            "$?"
         )
     lines.append("runuser -u user -- id -u; su user -c 'id -u'")
     for line in lines:
@@ -534,7 +558,8 @@ def test_namespaces_of_its_own(boxes):
     box = boxes["nested"]
     for user in ("root", "user"):
         got = box.sh(
-            "unshare --user --map-root-user --mount --pid --fork --mount-proc sh -c 'echo $$; id -u; ls /proc | grep -c ^[0-9]; mount -t tmpfs none /mnt && touch /mnt/x && echo made'",
+            "unshare --user --map-root-user --mount --pid --fork --mount-proc sh -c 'echo $$; id "
+            "-u; ls /proc | grep -c ^[0-9]; mount -t tmpfs none /mnt && touch /mnt/x && echo made'",
             user=user,
         )
         assert got.code == 0, got
@@ -611,7 +636,8 @@ def test_its_own_proc_keeps_its_covers(boxes):
 WRITABLE = """
 import os
 for root, names, files in os.walk("/proc"):
-    names[:] = [name for name in names if not (root == "/proc" and (name.isdigit() or name in ("self", "thread-self")))]
+    names[:] = [name for name in names if not (root == "/proc" and (name.isdigit()
+        or name in ("self", "thread-self")))]
     for name in files:
         path = os.path.join(root, name)
         try: fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
@@ -625,7 +651,8 @@ def writes_only_its_own(box, flags):
     # pid_max is of a pid namespace from Linux 6.14 on. A write to pressure only requests a notice,
     # and changes nothing.
     own = re.compile(
-        r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/"
+        r"/proc/sys/(user|net|fs/mqueue)/|/proc/sys/kernel/(shm\w*|msg\w*|sem\w*|auto_msgmni|"
+        r"ns_last_pid|pid_max)$|/proc/mounts$|/proc/pressure/"
     )
     box.put_text(WRITABLE, "/srv/writable.py")
     got = box.sh(f"unshare {flags} --mount-proc python3 /srv/writable.py")
@@ -641,14 +668,20 @@ def test_no_file_of_a_containers_proc_that_is_the_hosts_can_be_written(boxes):
     # And a maximum that a container sets for itself gives it no more: the sandbox's is counted,
     # too.
     counted = boxes["nested"].sh(
-        "unshare -Urmpf --mount-proc sh -c 'echo 100000 >/proc/sys/user/max_mnt_namespaces && python3 -c \""
-        'import ctypes,os\nlibc=ctypes.CDLL(None)\nn=0\nwhile n<1000 and libc.unshare(0x20000)==0: os.open(\\"/proc/self/ns/mnt\\",0); n+=1\nprint(n)"\''
+        "unshare -Urmpf --mount-proc sh -c 'echo 100000 >/proc/sys/user/max_mnt_namespaces && "
+        'python3 -c "'
+        "import ctypes,os\n"
+        "libc=ctypes.CDLL(None)\n"
+        "n=0\n"
+        'while n<1000 and libc.unshare(0x20000)==0: os.open(\\"/proc/self/ns/mnt\\",0); n+=1\n'
+        "print(n)\"'"
     )
     assert counted.code == 0 and 0 < int(counted.text) <= 256, counted
 
 
 def test_the_gate_is_not_gone_around(boxes):
-    """Root of a container has no say over the sandbox's network. One of its own leads nowhere: test_networks_inside_are_the_operators_to_allow."""
+    """Root of a container has no say over the sandbox's network. One of its own leads nowhere:
+    test_networks_inside_are_the_operators_to_allow."""
     box = boxes["nested"]
     entered = box.sh("unshare -Ur sh -c 'ip link set lo down'; echo ends=$?")
     assert "ends=0" not in entered.text, entered

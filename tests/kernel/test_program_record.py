@@ -1,4 +1,5 @@
-"""The program record: what the kernel saw of every process in a sandbox that asked for it, and of no other."""
+"""The program record: what the kernel saw of every process in a sandbox that asked for it, and of
+no other."""
 import collections
 import json
 import os
@@ -253,7 +254,10 @@ def test_the_kernels_memory_killer_is_named(daemon):
         box.close()
 
 
-BURST = "i=0; while [ $i -lt 5000 ]; do /bin/true $i & i=$((i+1)); [ $((i % 50)) = 0 ] && wait; done; wait"
+BURST = (
+    "i=0; while [ $i -lt 5000 ]; do /bin/true $i & i=$((i+1)); [ $((i % 50)) = 0 ] && wait; done; "
+    "wait"
+)
 
 
 def test_a_burst_is_recorded_or_counted_as_lost(recorded):
@@ -274,7 +278,8 @@ def test_a_burst_is_recorded_or_counted_as_lost(recorded):
 
 @needs_root
 def test_what_did_not_fit_is_told_where_it_is_missing(recorded):
-    """The ring runs over while its reader is stopped: what did not fit is counted, to the last one."""
+    """The ring runs over while its reader is stopped: what did not fit is counted, to the last
+    one."""
     _, offset = record_of(recorded.daemon, recorded.name)
     with recorded.daemon.http() as http:
         box = http.get(f"/api/v1/sandboxes/{recorded.name}").json()["id"]
@@ -350,7 +355,8 @@ def test_the_daemon_killed_in_the_middle_loses_nothing(own_daemon):
 
 
 def bpf_holders(daemon):
-    """Which of its processes hold BPF links and maps now: (pid, kind) -> how many. Other daemons' come and go beside it."""
+    """Which of its processes hold BPF links and maps now: (pid, kind) -> how many. Other daemons'
+    come and go beside it."""
     found = collections.Counter()
     own = processes_of((daemon.data / "instance").read_text().strip())
     for info in (file for pid in own for file in pathlib.Path(f"/proc/{pid}/fdinfo").glob("*")):

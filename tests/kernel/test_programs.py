@@ -1,4 +1,5 @@
-"""The programs of the default snapshot work inside, under its filter and capabilities, without a network."""
+"""The programs of the default snapshot work inside, under its filter and capabilities, without a
+network."""
 import pytest
 
 from inside import sandbox  # noqa: F401 (a fixture)
@@ -7,39 +8,49 @@ PROGRAMS = {
     # program: (what to run, what it prints)
     "bash": ("bash -c 'echo $((2 + 2)); cat <(echo sub) | tail -1'", "4\nsub"),
     "python3": (
-        'python -c \'import ssl, sqlite3, ctypes, threading, subprocess; print(subprocess.check_output(["echo", "in"]).decode().strip())\'',
+        "python -c 'import ssl, sqlite3, ctypes, threading, subprocess; "
+        'print(subprocess.check_output(["echo", "in"]).decode().strip())\'',
         "in",
     ),
     "gcc": (
-        "cd $(mktemp -d) && echo '#include <stdio.h>\nint main(void) { puts(\"c\"); return 0; }' > a.c && gcc -o a a.c && ./a",
+        "cd $(mktemp -d) && echo '#include <stdio.h>\n"
+        'int main(void) { puts("c"); return 0; }\' > a.c && gcc -o a a.c && ./a',
         "c",
     ),
     "g++": (
-        "cd $(mktemp -d) && echo '#include <thread>\n#include <cstdio>\nint main() { std::thread([] { std::puts(\"c++\"); }).join(); }' > a.cc"
+        "cd $(mktemp -d) && echo '#include <thread>\n"
+        "#include <cstdio>\n"
+        'int main() { std::thread([] { std::puts("c++"); }).join(); }\' > a.cc'
         " && g++ -pthread -o a a.cc && ./a",
         "c++",
     ),
     "git": (
-        "cd $(mktemp -d) && git init -q . && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm m && git log --format=%s",
+        "cd $(mktemp -d) && git init -q . && echo x > f && git add f && git -c user.name=a -c "
+        "user.email=a@b commit -qm m && git log --format=%s",
         "m",
     ),
     "node": (
-        'node -e \'const w = require("worker_threads"); require("child_process").exec("echo node", (e, o) => console.log(o.trim()))\'',
+        'node -e \'const w = require("worker_threads"); require("child_process").exec("echo '
+        "node\", (e, o) => console.log(o.trim()))'",
         "node",
     ),
     "npm": (
-        'cd $(mktemp -d) && mkdir p && echo \'{"name":"p","version":"1.0.0","bin":{"p":"p.js"}}\' > p/package.json'
-        " && printf '#!/usr/bin/env node\\nconsole.log(\"npm\")\\n' > p/p.js && npm i -g --offline --silent ./p >/dev/null 2>&1; p",
+        'cd $(mktemp -d) && mkdir p && echo \'{"name":"p","version":"1.0.0","bin":{"p":"p.js"}}\' '
+        "> p/package.json"
+        " && printf '#!/usr/bin/env node\\nconsole.log(\"npm\")\\n' > p/p.js && npm i -g "
+        "--offline --silent ./p >/dev/null 2>&1; p",
         "npm",
     ),
     "java": (
-        "cd $(mktemp -d) && echo 'class A { public static void main(String[] a) { System.out.println(\"java\"); } }' > A.java"
+        "cd $(mktemp -d) && echo 'class A { public static void main(String[] a) { "
+        'System.out.println("java"); } }\' > A.java'
         " && { command -v javac >/dev/null && java A.java || echo java; }",
         "java",
     ),
     "perl": ('perl -e \'print join(",", map { $_ * 2 } 1..3), "\\n"\'', "2,4,6"),
     "go": (
-        'cd $(mktemp -d) && echo \'package main; import "fmt"; func main() { fmt.Println("go") }\' > a.go && go run a.go',
+        'cd $(mktemp -d) && echo \'package main; import "fmt"; func main() { fmt.Println("go") '
+        "}' > a.go && go run a.go",
         "go",
     ),
     "cargo": (
@@ -49,7 +60,8 @@ PROGRAMS = {
     "gdb": ("gdb -q -batch -ex run -ex 'print 6*7' /bin/true 2>/dev/null | tail -1", "$1 = 42"),
     "strace": ("strace -f -o /dev/null sh -c 'echo traced'", "traced"),
     "tar": (
-        "cd $(mktemp -d) && mkdir d && echo x > d/f && tar czf d.tgz d && rm -r d && tar xzf d.tgz && cat d/f",
+        "cd $(mktemp -d) && mkdir d && echo x > d/f && tar czf d.tgz d && rm -r d && tar xzf "
+        "d.tgz && cat d/f",
         "x",
     ),
     "tail": (
@@ -72,9 +84,11 @@ def test_program_works(sandbox, program):
 
 
 def test_sanitizers_of_the_compiler_work(sandbox):
-    """At the end of every program LeakSanitizer reads /proc/PID/task, by a call that the C library makes no more."""
+    """At the end of every program LeakSanitizer reads /proc/PID/task, by a call that the C library
+    makes no more."""
     built = sandbox.sh(
-        "cd /tmp && printf '#include <stdlib.h>\\nint main(int n, char **v) { (void)v; if (n > 1) { char *volatile p = malloc(9); p = 0; } return 0; }' >s.c"
+        "cd /tmp && printf '#include <stdlib.h>\\nint main(int n, char **v) { (void)v; if (n > 1) "
+        "{ char *volatile p = malloc(9); p = 0; } return 0; }' >s.c"
         " && gcc -fsanitize=address -o s s.c"
     )
     if built.code != 0:
@@ -148,7 +162,8 @@ dpkg -s cay-probe | grep Status
 
 def test_new_directories_can_be_made(sandbox):
     got = sandbox.sh(
-        "mkdir /app /src /workspace && touch /app/x && rmdir /src /workspace && ls /app && rm -r /app"
+        "mkdir /app /src /workspace && touch /app/x && rmdir /src /workspace && ls /app && rm -r "
+        "/app"
     )
     assert got.text == "x\n", got
     assert sandbox.sh("touch ~/x && ls -l ~/x | cut -d' ' -f3,4", user="user").text == "user user\n"

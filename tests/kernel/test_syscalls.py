@@ -64,7 +64,8 @@ def test_every_attack_is_refused(inside, names):
 
 @needs_root
 def test_the_attacks_are_real(outside, inside, names):
-    """Outside, most of them are not refused; those that are (a kernel without the feature) are named."""
+    """Outside, most of them are not refused; those that are (a kernel without the feature) are
+    named."""
     controls = [name for name in names if name.startswith("control_")]
     assert {name: outside[name] for name in controls} == dict.fromkeys(controls, "ok")
     assert {
@@ -135,7 +136,8 @@ for name in ("NOFILE", "CORE", "NICE", "RTPRIO", "MEMLOCK", "MSGQUEUE"):
     try: resource.setrlimit(which, (soft, hard + 1))
     except (ValueError, OSError): continue
     if resource.getrlimit(which) != (soft, hard): print(name, "raised")
-    elif name != "CORE": print(name, "is told as done")  # of that alone: who lowers it would complain
+    elif name != "CORE": print(name,
+        "is told as done")  # of that alone: who lowers it would complain
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))   # positive control: lowering works
 print(resource.getrlimit(resource.RLIMIT_NOFILE))
 """

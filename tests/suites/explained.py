@@ -1,10 +1,14 @@
-"""Why a test that passes on the host does not inside: the first line whose test and words match. docs/measured/suites.md tells the classes."""
+"""Why a test that passes on the host does not inside: the first line whose test and words match.
+docs/measured/suites.md tells the classes."""
 import re
 
 # Calls that seccomp_rules.h answers EPERM, by the beginnings of the tests' names.
 REFUSED = (
-    r"fanotify|kcmp|get_mempolicy|set_mempolicy|mbind|migrate_pages|move_pages|pidfd_getfd|perf_event_open|sched_setparam|userfaultfd|mremap07|statmount|listmount|sysfs|ustat|vmsplice"
-    r"|name_to_handle_at|open_by_handle_at|bpf|io_uring|modify_ldt|lsm_|process_madvise|process_mrelease|memfd_secret|iopl|ioperm|open_tree|move_mount|fs(open|config|mount|pick)|keyctl|add_key|request_key"
+    r"fanotify|kcmp|get_mempolicy|set_mempolicy|mbind|migrate_pages|move_pages|pidfd_getfd|"
+    r"perf_event_open|sched_setparam|userfaultfd|mremap07|statmount|listmount|sysfs|ustat|vmsplice"
+    r"|name_to_handle_at|open_by_handle_at|bpf|io_uring|modify_ldt|lsm_|process_madvise|"
+    r"process_mrelease|memfd_secret|iopl|ioperm|open_tree|move_mount|fs(open|config|mount|pick)|"
+    r"keyctl|add_key|request_key"
 )
 CLASSES = {
     "refused": "EPERM by the filter: the call belongs to the host",
@@ -12,17 +16,26 @@ CLASSES = {
     "namespaces": "EPERM by the filter: a new namespace, or CLONE_PARENT",
     "counted": "the kernel's own count: no user namespaces, but in profile nested",
     "cores": "no core dumps: the limit is 1, and stays so",
-    "mounts": "EPERM by the filter: mounts are fixed; LTP then looks for a block device, of which there is none",
+    "mounts": "EPERM by the filter: mounts are fixed; LTP then looks for a block device, of which "
+    "there "
+    "is none",
     "names": "EPERM by the filter: host and domain name are set when the sandbox is made",
-    "families": "the filter's answer for a family, type or protocol of sockets that is not on its list",
+    "families": "the filter's answer for a family, type or protocol of sockets that is not on its "
+    "list",
     "personality": "EPERM by the filter: a personality that is not on its list",
     "prctl": "EINVAL by the filter: an option that is not on its list",
-    "capability": "a capability of the twelve that is not there, or that counts in the host's user namespace alone",
-    "filtered": "the kernel's: a filter is there before the test's (no strict mode after it, and it is told of)",
-    "filters": "EINVAL by the filter: a filter of system calls of the guest's own, but in profile nested",
+    "capability": "a capability of the twelve that is not there, or that counts in the host's user "
+    "namespace alone",
+    "filtered": "the kernel's: a filter is there before the test's (no strict mode after it, and "
+    "it is "
+    "told of)",
+    "filters": "EINVAL by the filter: a filter of system calls of the guest's own, but in profile "
+    "nested",
     "sockets": "EPERM or ENOPROTOOPT by the filter: a raw socket, or a filter of a socket's",
     "huge": "ENOMEM or EINVAL by the filter: huge pages, which are the host's",
-    "tracer": "ENOSYS by the filter for the number -1, by which a tracer skips a call: a result set at the entry is lost, one set at the exit stands",
+    "tracer": "ENOSYS by the filter for the number -1, by which a tracer skips a call: a result "
+    "set at "
+    "the entry is lost, one set at the exit stands",
     "i386": "SIGSYS by the filter: the 32-bit entry is closed",
     "limit": "a resource limit of commands",
     "init": "process 1 is Cay's: not to be traced, read or signalled",
@@ -36,18 +49,21 @@ CLASSES = {
 }
 LINES = [
     (
-        r"^kselftest/(clone3/|core/close_range|futex/futex_wait|pidfd/pidfd_wait|ptrace/peeksiginfo)",
+        r"^kselftest/(clone3/|core/close_range|futex/futex_wait|pidfd/pidfd_wait|ptrace/"
+        r"peeksiginfo)",
         r"",
         "unknown",
     ),
     (r"^kselftest/futex/futex_requeue_pi", r"pthread_create", "capability"),
     (
-        r"^kselftest/(capabilities/test_execve|exec/recursion-depth|landlock/fs_test|mount/|mount_setattr/|move_mount|nsfs/|timens/|tmpfs/)",
+        r"^kselftest/(capabilities/test_execve|exec/recursion-depth|landlock/fs_test|mount/|"
+        r"mount_setattr/|move_mount|nsfs/|timens/|tmpfs/)",
         r"",
         "namespaces",
     ),
     (
-        r"^kselftest/(openat2/resolve_test|pidfd/pidfd_(fdinfo|setns)|proc/(fd-001|proc-loadavg|proc-pid-vm|proc-subset|setns))",
+        r"^kselftest/(openat2/resolve_test|pidfd/pidfd_(fdinfo|setns)|proc/(fd-001|proc-loadavg|"
+        r"proc-pid-vm|proc-subset|setns))",
         r"",
         "namespaces",
     ),
@@ -87,7 +103,8 @@ LINES = [
     (r"^gvisor/personality_test", r"", "personality"),
     (r"^gvisor/prctl_test PrctlTest.InvalidPrSetMM", r"", "prctl"),
     (
-        r"^gvisor/prctl_setuid_test|^gvisor/tcp_socket_test .*(Congestion|AttachDetachFilter)|^gvisor/xattr_test XattrTest.Trusted",
+        r"^gvisor/prctl_setuid_test|^gvisor/tcp_socket_test "
+        r".*(Congestion|AttachDetachFilter)|^gvisor/xattr_test XattrTest.Trusted",
         r"signal 6|errno=1 |EPERM",
         "capability",
     ),
@@ -101,7 +118,8 @@ LINES = [
     (r"^gvisor/getdents_test GetdentsTest/0", r"", "unknown"),
     (r"^gvisor/ip6?tables_test", r"errno=1 ", "capability"),
     (
-        r"^gvisor/(proc_test Proc(Cmdline|Cpuinfo)|lseek_test .*(SysDir|SeekCurrentDir)|rename_test .*Sysfs)",
+        r"^gvisor/(proc_test Proc(Cmdline|Cpuinfo)|lseek_test "
+        r".*(SysDir|SeekCurrentDir)|rename_test .*Sysfs)",
         r"",
         "view",
     ),
@@ -166,7 +184,8 @@ LINES = [
     (r"^ltp/", r"Failed to acquire device|mount\([^\n]*EPERM", "mounts"),
     (
         r"^ltp/",
-        r"setxattr\([^\n]*security\.[^\n]*EPERM|mknod\([^\n]*EPERM|immutable failed: EPERM|setsockopt\(3, 1, 32[^\n]*EPERM",
+        r"setxattr\([^\n]*security\.[^\n]*EPERM|mknod\([^\n]*EPERM|immutable failed: "
+        r"EPERM|setsockopt\(3, 1, 32[^\n]*EPERM",
         "capability",
     ),
     (r"^ltp/", r"EPROTONOSUPPORT|EAFNOSUPPORT", "families"),

@@ -186,8 +186,9 @@ TEST_F(LangsmithTest, AListIsAPolicyOfItsOwnAndIsChangedLive) {
       out.emplace_back(one.as_string());
     return out;
   };
-  const auto allowed = patched(
-      R"({"allow_list":["PyPI.org","*.example.com","10.1.0.0/16","192.0.2.7:5432","~api[0-9]+\\.test","db"]})");
+  const auto allowed =
+      patched(R"({"allow_list":["PyPI.org","*.example.com","10.1.0.0/16","192.0.2.7:5432",)"
+              R"("~api[0-9]+\\.test","db"]})");
   EXPECT_EQ(
       rules(),
       "pypi.org\n*.example.com\n10.1.0.0/16\n192.0.2.7:5432\n~api[0-9]+\\.test\ndb:443\ndb:80");

@@ -71,7 +71,8 @@ class ExecuteStreamTest : public LangsmithTest {
 
 TEST_F(ExecuteStreamTest, APlainRun) {
   auto running = start(
-      R"(,"shell":"/bin/bash","timeout_seconds":9,"idle_timeout_seconds":300,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x")");
+      R"(,"shell":"/bin/bash","timeout_seconds":9,"idle_timeout_seconds":300,"ttl_seconds":-1,)"
+      R"("env":{"A":"1"},"cwd":"/x")");
   EXPECT_EQ(running.exchange->status, 200);
   EXPECT_EQ(running.exchange->headers.get("Content-Type"), "text/event-stream");
   const CommandSpec& spec = commands().started.at(0);

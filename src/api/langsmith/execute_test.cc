@@ -50,12 +50,15 @@ class ExecuteTest : public LangsmithTest {
 };
 
 constexpr const char* kExecute =
-    R"({"type":"execute","command":"x","timeout_seconds":60,"shell":"/bin/bash","command_id":"c1"})";
+    R"({"type":"execute","command":"x","timeout_seconds":60,"shell":"/bin/bash",)"
+    R"("command_id":"c1"})";
 
 TEST_F(ExecuteTest, APlainRun) {
-  auto running = open(
-      R"({"type":"execute","command":"cb","timeout_seconds":60,"shell":"/bin/bash","idle_timeout_seconds":300,
-    "kill_on_disconnect":false,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x","close_stdin":true,"command_id":"c1"})");
+  auto running =
+      open(R"({"type":"execute","command":"cb","timeout_seconds":60,"shell":"/bin/bash",)"
+           R"("idle_timeout_seconds":300,
+    "kill_on_disconnect":false,"ttl_seconds":-1,"env":{"A":"1"},"cwd":"/x","close_stdin":true,)"
+           R"("command_id":"c1"})");
   EXPECT_EQ(raw(0), R"({"type":"started","command_id":"c1","pid":100})");
   const CommandSpec& spec = commands().started.at(0);
   EXPECT_EQ(spec.argv, (std::vector<std::string>{"/bin/bash", "-c", "cb"}));

@@ -163,15 +163,14 @@ TEST_F(NativeTest, ARepeatWithTheSameIdRunsOnce) {
 TEST_F(NativeTest, ACommandIsTheSubjectBeforeItsEnd) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };
-  for (
-      const auto& [path, body, subject] :
-      {std::tuple("/commands", R"({"id":"c1","argv":["x"]})", "command c1"),
-       std::tuple("/commands", R"({"id":"c2","argv":["x"],"wait":false})", "command c2"),
-       std::tuple("/batch", R"({"command":{"id":"c3","argv":["x"]}})", "command c3"),
-       std::tuple(
-           "/batch",
-           R"({"writes":[{"path":"/w","content":"w"}],"command":{"id":"c4","argv":["x"]},"reads":["/w","/r"]})",
-           "command c4; writes 1: /w; reads 2: /w, /r")}) {
+  for (const auto& [path, body, subject] :
+       {std::tuple("/commands", R"({"id":"c1","argv":["x"]})", "command c1"),
+        std::tuple("/commands", R"({"id":"c2","argv":["x"],"wait":false})", "command c2"),
+        std::tuple("/batch", R"({"command":{"id":"c3","argv":["x"]}})", "command c3"),
+        std::tuple("/batch",
+                   R"({"writes":[{"path":"/w","content":"w"}],"command":{"id":"c4","argv":["x"]},)"
+                   R"("reads":["/w","/r"]})",
+                   "command c4; writes 1: /w; reads 2: /w, /r")}) {
     const auto running = begin(exchange("POST", box + path, body));
     settle();
     EXPECT_EQ(running.exchange->subject, subject) << body;

@@ -139,7 +139,8 @@ TEST_F(NativeTest, BatchIsOneRoundTrip) {
   };
   const auto got = call(
       "POST", box + "/batch",
-      R"({"writes":[{"path":"/in.txt","content":"x"},{"path":"/in.bin","content_base64":"/w==","mode":"0755"}],
+      R"({"writes":[{"path":"/in.txt","content":"x"},{"path":"/in.bin","content_base64":"/w==",)"
+      R"("mode":"0755"}],
                             "command":{"argv":["make"]},"reads":["/out.bin","/none"]})");
   ASSERT_EQ(got->status, 200) << got->answer_body;
   const auto body = json(got);

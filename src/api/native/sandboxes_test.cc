@@ -5,9 +5,10 @@ namespace cay::api {
 namespace {
 
 TEST_F(NativeTest, CreateGetUpdateDelete) {
-  const auto made = call(
-      "POST", "/api/v1/sandboxes",
-      R"({"name":"box","labels":{"team":"a"},"limits":{"cpu_millicores":500},"env":{"A":"1"},"user":"user"})");
+  const auto made =
+      call("POST", "/api/v1/sandboxes",
+           R"({"name":"box","labels":{"team":"a"},"limits":{"cpu_millicores":500},"env":{"A":"1"},)"
+           R"("user":"user"})");
   ASSERT_EQ(made->status, 201) << made->answer_body;
   const auto box = json(made);
   EXPECT_EQ(box.at("state").as_string(), "ready");
@@ -168,9 +169,10 @@ TEST_F(NativeTest, WhatIsAskedForIsOnRecord) {
             "version 1; hosts 2: a.test, *.b.test");
   EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94"})")->subject,
             "version 2; hosts 2: a.test, *.b.test");
-  const auto ruled = call(
-      "PATCH", box,
-      R"({"proxy":[{"name":"r","secret":"k","way":"headers","headers":[{"name":"X-Key","value":"in-clear ${SECRET}"}]}]})");
+  const auto ruled =
+      call("PATCH", box,
+           R"({"proxy":[{"name":"r","secret":"k","way":"headers","headers":[{"name":"X-Key",)"
+           R"("value":"in-clear ${SECRET}"}]}]})");
   ASSERT_EQ(ruled->status, 200) << ruled->answer_body;
   EXPECT_EQ(ruled->subject, "proxy 1: r with secret k");
   EXPECT_EQ(call("DELETE", "/api/v1/secrets/k")->subject, "used by 1: box");

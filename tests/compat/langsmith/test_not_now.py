@@ -1,4 +1,5 @@
-"""What cannot be run now is asked again by the unmodified Python client, and is nobody's mistake (protocol section 4.7)."""
+"""What cannot be run now is asked again by the unmodified Python client, and is nobody's mistake
+(protocol section 4.7)."""
 import subprocess
 import sys
 import threading
@@ -55,7 +56,8 @@ def change(daemon, box, verb):
 @pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
 @pytest.mark.parametrize("why", ["drained", "paused"])
 def test_a_run_waits_until_it_may(mine, why, used):
-    """A fresh box refuses the upgrade; one that has a command, which may be meant, closes before `started`."""
+    """A fresh box refuses the upgrade; one that has a command, which may be meant, closes before
+    `started`."""
     daemon, client = mine
     with client.sandbox() as box:
         if used:
@@ -91,7 +93,8 @@ def test_what_runs_is_come_back_to(mine, why):
 
 @pytest.mark.parametrize("used", [False, True], ids=["fresh", "used"])
 def test_one_that_stays_paused_says_so(mine, used):
-    """The client's own message for a refused upgrade has the server's words with some releases of `websockets` only."""
+    """The client's own message for a refused upgrade has the server's words with some releases of
+    `websockets` only."""
     from langsmith.sandbox import SandboxConnectionError, SandboxOperationError
 
     daemon, client = mine
@@ -149,8 +152,10 @@ def test_an_active_command_keeps_its_box_awake(mine):
         where = f"/api/v1/sandboxes/{box.id}"
         begin = (
             "import os, sys; from langsmith.sandbox import SandboxClient\n"
-            "box = SandboxClient(api_endpoint=sys.argv[1], api_key=sys.argv[2]).get_sandbox(sys.argv[3])\n"
-            "how = dict(wait=False, timeout=0, idle_timeout=int(sys.argv[5]), kill_on_disconnect=sys.argv[6] == '1')\n"
+            "box = SandboxClient(api_endpoint=sys.argv[1], "
+            "api_key=sys.argv[2]).get_sandbox(sys.argv[3])\n"
+            "how = dict(wait=False, timeout=0, idle_timeout=int(sys.argv[5]), "
+            "kill_on_disconnect=sys.argv[6] == '1')\n"
             "print(box.run(sys.argv[4], **how).command_id, flush=True)\n"
             "os._exit(0)"
         )

@@ -46,7 +46,8 @@ def test_a_command_over_a_limit_is_answered_at_once_by_a_sentence(sandbox):
 
 
 def test_access_control_is_held_or_refused(client, daemon):
-    """What is accepted is enforced (tests/e2e/test_gate_policies.py); what is not understood is refused."""
+    """What is accepted is enforced (tests/e2e/test_gate_policies.py); what is not understood is
+    refused."""
 
     def reaches(box):
         return box.run(
@@ -326,7 +327,8 @@ def test_files(sandbox):
 
 def test_glob_ls_grep(sandbox):
     sandbox.run(
-        "mkdir -p /tmp/w/sub && cd /tmp/w && echo needle > a.py && echo hay > sub/b.py && echo needle > sub/c.txt"
+        "mkdir -p /tmp/w/sub && cd /tmp/w && echo needle > a.py && echo hay > sub/b.py && echo "
+        "needle > sub/c.txt"
     )
     assert sorted(f.path for f in sandbox.glob("**/*.py", "/tmp/w")) == [
         "/tmp/w/a.py",

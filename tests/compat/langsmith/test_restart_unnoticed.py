@@ -1,4 +1,5 @@
-"""The clients' users do not notice that the daemon was killed or ended in the middle of their command, or before it began."""
+"""The clients' users do not notice that the daemon was killed or ended in the middle of their
+command, or before it began."""
 import json
 import os
 import pathlib
@@ -75,7 +76,8 @@ def test_javascript(mortal, javascript, how):
 
 
 def before_it_begins(daemon):
-    """A polite end of the daemon after a client has sent its command, and before anybody could say that it runs: its keeper stands still meanwhile."""
+    """A polite end of the daemon after a client has sent its command, and before anybody could say
+    that it runs: its keeper stands still meanwhile."""
     with daemon.http() as http:
         keeper = keeper_of(daemon, http.get("/api/v1/sandboxes/box").json()["id"])
 

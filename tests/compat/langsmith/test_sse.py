@@ -1,4 +1,5 @@
-"""Execution over server-sent events: LangSmith's Python client, unmodified, and the stream byte by byte."""
+"""Execution over server-sent events: LangSmith's Python client, unmodified, and the stream byte by
+byte."""
 import base64
 import hashlib
 import json
@@ -162,7 +163,8 @@ def test_a_restart_of_the_daemon_is_not_noticed(own_daemon, over_sse, how):
 
 @pytest.mark.parametrize("first, then", [("sse", "ws"), ("ws", "sse")])
 def test_a_command_stays_with_its_transport_over_a_restart(own_daemon, monkeypatch, first, then):
-    """Offsets count raw bytes over one and text over the other: where output is no text they are different places."""
+    """Offsets count raw bytes over one and text over the other: where output is no text they are
+    different places."""
     from langsmith.sandbox import SandboxClient, SandboxClientError, _sandbox
 
     daemon = own_daemon()

@@ -1,5 +1,6 @@
-"""Tracing switched on while sandboxes are used, by the unmodified clients: with an upstream the runs arrive there with
-the upstream's key and never the sandbox's; without one the clients hear one clear sentence and the sandboxes work."""
+"""Tracing switched on while sandboxes are used, by the unmodified clients: with an upstream the
+runs arrive there with the upstream's key and never the sandbox's; without one the clients hear one
+clear sentence and the sandboxes work."""
 import http.server
 import json
 import os
@@ -57,7 +58,8 @@ const { SandboxClient } = require("langsmith/sandbox");
   const client = new Client();
   const boxes = new SandboxClient();
   const sandbox = await boxes.createSandbox();
-  const work = traceable(async () => (await sandbox.run("echo traced; exit 3")).exit_code, { name: "cay-traced-run", client });
+  const work = traceable(async () => (await sandbox.run("echo traced; exit 3")).exit_code,
+      { name: "cay-traced-run", client });
   console.log("exit", await work());
   await client.awaitPendingTraceBatches();
   await boxes.deleteSandbox(sandbox.name);
@@ -132,7 +134,10 @@ def passing_on(recorder, tmp_path_factory):
     key.touch(0o600)
     key.write_text(UPSTREAM_KEY + "\n")
     config.write_text(
-        f'[langsmith]\nupstream = "{recorder.url}"\nupstream_key_file = "{key}"\nupstream_tenants = ["default", "named"]\n'
+        "[langsmith]\n"
+        f'upstream = "{recorder.url}"\n'
+        f'upstream_key_file = "{key}"\n'
+        'upstream_tenants = ["default", "named"]\n'
     )
     daemon = new_daemon("--config", config).start()
     yield daemon
@@ -266,7 +271,8 @@ MORE = [
 
 
 def test_what_is_lent_of_the_upstreams_key(passing_on, recorder):
-    """Who may make sandboxes posts runs and no more; who reads or uses one, nothing; who is of a tenant that was not named, nothing."""
+    """Who may make sandboxes posts runs and no more; who reads or uses one, nothing; who is of a
+    tenant that was not named, nothing."""
     with passing_on.http() as http:
         box = http.post("/api/v1/sandboxes", json={}).json()["id"]
     kinds = {"admin": POSTS + MORE, "create": POSTS, "read": [], "use": []}

@@ -95,7 +95,8 @@ def test_two_tunnels_at_once_with_several_connections_each(served):
 
 
 def test_connections_whose_first_frames_cross(served):
-    """The client numbers a stream under a lock, and sends its first frame after it: of two threads the later may be first."""
+    """The client numbers a stream under a lock, and sends its first frame after it: of two threads
+    the later may be first."""
     with served.tunnel(remote_port=ECHO, local_port=free_port()) as tunnel:
         assert exchange(tunnel, 1)
         session, crossed, results = tunnel._yamux, threading.Event(), []

@@ -1,4 +1,5 @@
-"""Input that a LangSmith client's command does not read holds up neither a kill nor anything else, and is not lost."""
+"""Input that a LangSmith client's command does not read holds up neither a kill nor anything else,
+and is not lost."""
 import json
 import threading
 

@@ -360,7 +360,8 @@ def test_http_execute(ls, wired):
 
 
 def test_a_full_spool_hides_no_exit_code(own_daemon, tmp_path):
-    """What a sandbox may keep is spent: what is dropped is told in its place, over both ways to run something."""
+    """What a sandbox may keep is spent: what is dropped is told in its place, over both ways to run
+    something."""
     config = tmp_path / "cay.toml"
     config.write_text("[host]\nsandbox_output_bytes = 1048576\n")
     daemon = own_daemon("--config", config)

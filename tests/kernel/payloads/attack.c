@@ -3,9 +3,9 @@
  *   attack NAME...    prints a line for each: "NAME ok" or "NAME ERRNO-NAME"
  *   attack --list     prints the names
  *
- * Every attempt is harmless where it is allowed: arguments are chosen so that a kernel that lets the
- * call through answers something else than EPERM (a bad pointer, a bad descriptor, a bad flag), or the
- * effect ends with this process. Static, no library beyond C. */
+ * Every attempt is harmless where it is allowed: arguments are chosen so that a kernel that lets
+ * the call through answers something else than EPERM (a bad pointer, a bad descriptor, a bad flag),
+ * or the effect ends with this process. Static, no library beyond C. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,8 @@ static long in_child(long child) {
   return child;
 }
 
-/* Where it is allowed, what is mounted is mounted in a mount namespace of this process alone, and goes with it. */
+/* Where it is allowed, what is mounted is mounted in a mount namespace of this process alone, and
+   goes with it. */
 static char place[64];
 static void remove_place(void) { umount2(place, MNT_DETACH); rmdir(place); }
 static const char *alone(void) {
@@ -49,16 +50,19 @@ static long leaving(long result) { int e = errno; remove_place(); errno = e; ret
 CALL(a_mount, return leaving(mount("none", alone(), "tmpfs", 0, NULL));)
 CALL(a_mount_bind, return leaving(mount("/tmp", alone(), NULL, MS_BIND, NULL));)
 CALL(a_remount_root, return syscall(SYS_mount, (void *)1, (void *)1, (void *)1, MS_REMOUNT, NULL);)
-/* Of a directory that is no mount point, where mounting failed before: EINVAL if it is let through. */
+/* Of a directory that is no mount point, where mounting failed before: EINVAL if it is let
+   through. */
 CALL(a_umount, mount("none", alone(), "tmpfs", 0, NULL); return leaving(umount2(place, 0));)
-CALL(a_pivot_root, mount("none", alone(), "tmpfs", 0, NULL); char old[80]; snprintf(old, sizeof old, "%s/old", place); mkdir(old, 0700);
+CALL(a_pivot_root, mount("none", alone(), "tmpfs", 0, NULL); char old[80];
+     snprintf(old, sizeof old, "%s/old", place); mkdir(old, 0700);
      long r = syscall(SYS_pivot_root, place, old); int e = errno;
      if (r == 0 && chroot("/old") != 0) exit(2);
      rmdir(old); errno = e; return leaving(r);)
 CALL(a_fsopen, return syscall(SYS_fsopen, "no-such-type", 0);)
 CALL(a_open_tree, return syscall(SYS_open_tree, AT_FDCWD, "/tmp", OPEN_TREE_CLONE | O_CLOEXEC);)
 /* Of no descriptor, where there is no tree to be had: EBADF if it is let through. */
-CALL(a_move_mount, alone(); int tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/tmp", OPEN_TREE_CLONE | O_CLOEXEC);
+CALL(a_move_mount, alone(); int tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/tmp",
+     OPEN_TREE_CLONE | O_CLOEXEC);
      return leaving(syscall(SYS_move_mount, tree, "", AT_FDCWD, place, MOVE_MOUNT_F_EMPTY_PATH));)
 CALL(a_mount_setattr, return syscall(442, -1, "", 0, NULL, 0);)
 CALL(a_finit_module, return syscall(SYS_finit_module, -1, "", 0);)
@@ -79,7 +83,8 @@ CALL(a_setns, return syscall(SYS_setns, -1, 0);)
 CALL(a_kexec, return syscall(SYS_kexec_load, 0, ~0UL, NULL, ~0UL);)
 CALL(a_reboot, return syscall(SYS_reboot, 0, 0, 0, NULL);)
 /* An ordinary file without a swap header: EINVAL if it is let through. */
-CALL(a_swapon, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-swap-%d", getpid()); int f = open(n, O_RDWR | O_CREAT, 0600);
+CALL(a_swapon, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-swap-%d", getpid());
+     int f = open(n, O_RDWR | O_CREAT, 0600);
      if (f < 0 || ftruncate(f, 1 << 20) != 0) exit(2);
      long r = syscall(SYS_swapon, n, 0); int e = errno; unlink(n); errno = e; return r;)
 CALL(a_quotactl, return syscall(SYS_quotactl, ~0, NULL, 0, NULL);)
@@ -96,17 +101,23 @@ CALL(a_af_packet, return socket(AF_PACKET, SOCK_RAW, 0);)
 CALL(a_af_vsock, return socket(AF_VSOCK, SOCK_STREAM, 0);)
 CALL(a_netfilter, return socket(AF_NETLINK, SOCK_RAW, 12);)
 CALL(a_read_implies_exec, return personality(READ_IMPLIES_EXEC);)
-CALL(a_tiocsti, int m = posix_openpt(O_RDWR | O_NOCTTY); if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
+CALL(a_tiocsti, int m = posix_openpt(O_RDWR | O_NOCTTY);
+     if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
      int s = open(ptsname(m), O_RDWR); setsid(); ioctl(s, TIOCSCTTY, 0);
      long r = ioctl(s, TIOCSTI, "x"); if (r < 0 && errno == EIO) { errno = ENOTTY; } return r;)
-CALL(a_line_discipline, int m = posix_openpt(O_RDWR | O_NOCTTY); if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
-     int s = open(ptsname(m), O_RDWR | O_NOCTTY); int null_discipline = 27; return ioctl(s, TIOCSETD, &null_discipline);)
+CALL(a_line_discipline, int m = posix_openpt(O_RDWR | O_NOCTTY);
+     if (m < 0 || grantpt(m) || unlockpt(m)) return -1;
+     int s = open(ptsname(m), O_RDWR | O_NOCTTY); int null_discipline = 27;
+     return ioctl(s, TIOCSETD, &null_discipline);)
 CALL(a_mknod_disk, char n[64]; snprintf(n, sizeof n, "/var/tmp/cay-attack-%d", getpid());
-     long r = mknod(n, S_IFBLK | 0600, makedev(7, 0)); int e = errno; unlink(n); errno = e; return r;)
-CALL(a_raise_nofile, struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); l.rlim_max += 1; l.rlim_cur = l.rlim_max;
+     long r = mknod(n, S_IFBLK | 0600, makedev(7, 0)); int e = errno; unlink(n); errno = e;
+     return r;)
+CALL(a_raise_nofile, struct rlimit l; getrlimit(RLIMIT_NOFILE, &l); l.rlim_max += 1;
+     l.rlim_cur = l.rlim_max;
      return setrlimit(RLIMIT_NOFILE, &l);)
 // The call reports success and has no effect.
-CALL(a_raise_core, struct rlimit l = {4096, 4096}; if (setrlimit(RLIMIT_CORE, &l) != 0) return -1; getrlimit(RLIMIT_CORE, &l); errno = EPERM; return l.rlim_cur == 4096 ? 0 : -1;)
+CALL(a_raise_core, struct rlimit l = {4096, 4096}; if (setrlimit(RLIMIT_CORE, &l) != 0) return -1;
+     getrlimit(RLIMIT_CORE, &l); errno = EPERM; return l.rlim_cur == 4096 ? 0 : -1;)
 CALL(a_negative_nice, return setpriority(PRIO_PROCESS, 0, -5);)
 CALL(a_realtime, struct sched_param p = {1}; return sched_setscheduler(0, SCHED_FIFO, &p);)
 CALL(a_core_pattern, return open("/proc/sys/kernel/core_pattern", O_WRONLY);)
@@ -127,17 +138,22 @@ CALL(a_control_setuid, return setuid(1000);)
 
 #define ENTRY(name) {#name, a_##name}
 static const struct { const char *name; long (*run)(void); } kAttacks[] = {
-    ENTRY(mount), ENTRY(mount_bind), ENTRY(remount_root), ENTRY(umount), ENTRY(pivot_root), ENTRY(fsopen),
-    ENTRY(open_tree), ENTRY(move_mount), ENTRY(mount_setattr), ENTRY(finit_module), ENTRY(init_module),
-    ENTRY(delete_module), ENTRY(io_uring_setup), ENTRY(io_uring_enter), ENTRY(bpf), ENTRY(userfaultfd),
+    ENTRY(mount), ENTRY(mount_bind), ENTRY(remount_root), ENTRY(umount), ENTRY(pivot_root),
+    ENTRY(fsopen),
+    ENTRY(open_tree), ENTRY(move_mount), ENTRY(mount_setattr), ENTRY(finit_module),
+    ENTRY(init_module),
+    ENTRY(delete_module), ENTRY(io_uring_setup), ENTRY(io_uring_enter), ENTRY(bpf),
+    ENTRY(userfaultfd),
     ENTRY(keyctl), ENTRY(add_key), ENTRY(request_key), ENTRY(perf_event_open), ENTRY(unshare_user),
     ENTRY(clone_user), ENTRY(clone_net), ENTRY(setns), ENTRY(kexec), ENTRY(reboot), ENTRY(swapon),
     ENTRY(quotactl), ENTRY(acct), ENTRY(clock_settime), ENTRY(sethostname), ENTRY(syslog),
     ENTRY(open_by_handle), ENTRY(fanotify), ENTRY(pidfd_getfd), ENTRY(kcmp), ENTRY(vmsplice),
     ENTRY(af_packet), ENTRY(af_vsock), ENTRY(netfilter), ENTRY(read_implies_exec), ENTRY(tiocsti),
     ENTRY(line_discipline),
-    ENTRY(mknod_disk), ENTRY(raise_nofile), ENTRY(raise_core), ENTRY(negative_nice), ENTRY(realtime),
-    ENTRY(core_pattern), ENTRY(sysrq), ENTRY(kcore), ENTRY(kmsg), ENTRY(sys_write), ENTRY(cap_sys_admin), ENTRY(dev_mem),
+    ENTRY(mknod_disk), ENTRY(raise_nofile), ENTRY(raise_core), ENTRY(negative_nice),
+    ENTRY(realtime),
+    ENTRY(core_pattern), ENTRY(sysrq), ENTRY(kcore), ENTRY(kmsg), ENTRY(sys_write),
+    ENTRY(cap_sys_admin), ENTRY(dev_mem),
     ENTRY(control_fork), ENTRY(control_socket), ENTRY(control_mkfifo), ENTRY(control_setuid),
 };
 

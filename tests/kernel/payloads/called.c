@@ -1,6 +1,7 @@
-/* called PROGRAM [ARGUMENT…]: prints the numbers of the system calls that it and all that it starts make, one a line, in the order of
-   their numbers. On descriptor 9, so that the program's own output is its own. A thread that is cloned to stay unwatched (LeakSanitizer's)
-   is watched all the same, on x86-64. */
+/* called PROGRAM [ARGUMENT…]: prints the numbers of the system calls that it and all that it
+   starts make, one a line, in the order of their numbers. On descriptor 9, so that the program's
+   own output is its own. A thread that is cloned to stay unwatched (LeakSanitizer's) is watched all
+   the same, on x86-64. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -19,7 +20,8 @@
 static void keep_watched(pid_t one, const struct __ptrace_syscall_info *info) {
 #ifdef __x86_64__
   if (info->entry.nr == SYS_clone && info->entry.args[0] & CLONE_UNTRACED)
-    ptrace(PTRACE_POKEUSER, one, offsetof(struct user, regs.rdi), info->entry.args[0] & ~(unsigned long long)CLONE_UNTRACED);
+    ptrace(PTRACE_POKEUSER, one, offsetof(struct user, regs.rdi),
+           info->entry.args[0] & ~(unsigned long long)CLONE_UNTRACED);
 #else
   (void)one, (void)info;
 #endif
@@ -27,7 +29,8 @@ static void keep_watched(pid_t one, const struct __ptrace_syscall_info *info) {
 
 int main(int argc, char **argv) {
   static char seen[MOST];
-  const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+  const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                       PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
   pid_t child, one;
   int status, last = 0;
   (void)argc;
@@ -50,7 +53,8 @@ int main(int argc, char **argv) {
     }
     if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
       struct __ptrace_syscall_info info;
-      if (ptrace(PTRACE_GET_SYSCALL_INFO, one, sizeof info, &info) > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr < MOST) {
+      if (ptrace(PTRACE_GET_SYSCALL_INFO, one, sizeof info, &info) > 0 &&
+          info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr < MOST) {
         seen[info.entry.nr] = 1;
         keep_watched(one, &info);
       }

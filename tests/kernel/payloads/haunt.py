@@ -1,5 +1,6 @@
-"""Attacks every process that appears inside and is not a program of the guest's: one whose executable cannot be
-read, or that still runs the keeper's image. Runs inside, as root. Prints what it could read, if anything.
+"""Attacks every process that appears inside and is not a program of the guest's: one whose
+executable cannot be read, or that still runs the keeper's image. Runs inside, as root. Prints what
+it could read, if anything.
 
    haunt.py once        every process that is there now
    haunt.py until FILE  again and again, until FILE exists; then a summary
@@ -19,8 +20,8 @@ destructive = "gentle" not in sys.argv
 
 
 class Leaks(list):
-    """What counts is what was got from a process that still was Cay's afterwards: one that has begun the
-    guest's program in between is the guest's own."""
+    """What counts is what was got from a process that still was Cay's afterwards: one that has
+    begun the guest's program in between is the guest's own."""
 
     def append(self, leak):
         if theirs(leak[0]):
