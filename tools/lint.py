@@ -33,7 +33,7 @@ ARROWS = {
     "codec": "model base policy",
     "archive": "codec os model base",
     "http": "async model base",  # model: only the Principal that a request carries
-    "core": "model async base policy",
+    "core": "dockerfile model async base policy",
     # The client of a keeper anywhere. It sees no launcher and no file of this host.
     "runtime/keeper": "core wire os model async base",  # os: random bytes for the HELLO
     "runtime/native": "runtime/keeper core wire os model async base",

@@ -17,7 +17,6 @@ constexpr Millis kBuilderBootLimit{60'000};
 
 Task<void> Builder::boot(LayerId below, std::vector<DiskMount> mounts) {
   BootSpec spec;
-  spec.id = id_;
   spec.hostname = "builder";
   spec.layer = std::move(below);
   spec.builds_layer = true;
@@ -26,6 +25,13 @@ Task<void> Builder::boot(LayerId below, std::vector<DiskMount> mounts) {
   spec.limits.memory_bytes = kBuilderMemory;
   spec.limits.cpu_millicores = kBuilderMillicores;
   spec.limits.pids = kBuilderPids;
+  auto booting = boot(std::move(spec));
+  auto booted = co_await std::move(booting);
+  co_return booted;
+}
+
+Task<void> Builder::boot(BootSpec spec) {
+  spec.id = id_;
   spec.limits.disk_bytes = most_bytes_;
   if (host_.disk.free_bytes) {
     const std::uint64_t free = host_.disk.free_bytes();

@@ -1,5 +1,5 @@
-// Builder: a temporary sandbox of Cay's own, which writes or reads layers. It has no row: what a
-// daemon leaves behind, its successor removes (Runtime::adopt).
+// Builder: a temporary sandbox of Cay's own, which writes or reads layers, or runs a step of a
+// build. It has no row: what a daemon leaves behind, its successor removes (Runtime::adopt).
 #pragma once
 #include <memory>
 #include <utility>
@@ -20,6 +20,8 @@ class Builder {
   // Boots it on `below` (empty: on nothing). Fails as a boot, and kExhausted where the host is
   // full.
   Task<void> boot(LayerId below, std::vector<DiskMount> mounts);
+  // Boots one that commands run in. The builder fills in its id and its disk limit.
+  Task<void> boot(BootSpec spec);
   const std::shared_ptr<LiveSandbox>& live() const { return live_; }
   const SandboxId& id() const { return id_; }
   // Removes it with its disk. It is to be called in any case, by whoever cannot be cancelled.

@@ -12,6 +12,7 @@
 namespace cay::core {
 
 class AnswerRoom;
+class Builds;
 class Commands;
 class Drain;
 class Events;
@@ -32,6 +33,7 @@ class SnapshotFamilies {
  public:
   virtual ~SnapshotFamilies() = default;
   virtual Snapshots& snapshots() = 0;
+  virtual Builds& builds() = 0;
   virtual ImageRegistries& image_registries() = 0;
 };
 

@@ -44,8 +44,12 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       pushes_(runtimes_, layers_, imports_, jobs_),
       forks_(registry_, boots_, lifecycle_, pauses_, runtimes_, layers_, jobs_, timing_),
       image_registries_(registry_),
-      snapshots_(registry_, layers_, imports_, captures_, pushes_, image_registries_, jobs_,
-                 defaults_),
+      snapshots_(registry_, layers_, imports_, building_, captures_, pushes_, image_registries_,
+                 jobs_, defaults_),
+      build_caches_(registry_, runtimes_),
+      builds_({registry_, runtimes_, layers_, imports_, snapshots_, config.images, jobs_, defaults_,
+               build_caches_},
+              building_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
                  layers_, forks_, defaults_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
@@ -156,6 +160,7 @@ Task<void> Core::close(bool stop_sandboxes) {
   meter_.stop();
   proxies_.stop();
   imports_.stop();
+  builds_.stop();
   pushes_.stop();
   events_.end();
   const auto deadline = deadline_in(timing_.close_limit);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/answer_room.h"
+#include "core/builds.h"
 #include "core/captures.h"
 #include "core/cay.h"
 #include "core/command_log.h"
@@ -42,6 +43,7 @@ class CoreParts : public Cay {
   Policies& policies() override { return policies_; }
   Snapshots& snapshots() override { return snapshots_; }
   ImageRegistries& image_registries() override { return image_registries_; }
+  Builds& builds() override { return builds_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
@@ -80,11 +82,14 @@ class CoreParts : public Cay {
   RuleWork rule_work_;
   LayerTree layers_;
   Imports imports_;
+  BuildsUnderWay building_;
   Captures captures_;
   Pushes pushes_;
   Forks forks_;
   ImageRegistryVerbs image_registries_;
   SnapshotVerbs snapshots_;
+  BuildCaches build_caches_;
+  BuildVerbs builds_;
   SandboxVerbs sandboxes_;
   InspectionVerbs inspection_;
   PolicyVerbs policies_;

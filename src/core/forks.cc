@@ -15,7 +15,7 @@ std::string fork_name(const std::string& source) {
   return source.substr(0, kLongestStem) + "-" + new_uuid().substr(0, kForkDigits);
 }
 
-Result<void> check(const ForkRequest& request) {
+Result<void> check_fork(const ForkRequest& request) {
   if (request.names.size() > kMostForks || request.count > kMostForks || request.count == 0)
     return invalid("invalid_count", "1 to 1000 copies are made at once");
   for (const std::string& name : request.names) {
@@ -30,7 +30,7 @@ Task<std::vector<Sandbox>> Forks::fork(Principal who, std::shared_ptr<Entry> sou
                                        ForkRequest request) {
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
-  CAY_CO_CHECK(check(request));
+  CAY_CO_CHECK(check_fork(request));
   CAY_CO_CHECK(layers_.layers());
   auto work = fork_job(std::move(who), std::move(source), std::move(request));
   auto made = co_await jobs_.finish<std::vector<Sandbox>>(std::move(work));

@@ -29,7 +29,7 @@ std::string registry_host(const std::string& url) {
   return named && named->registry == host ? host : std::string();
 }
 
-Result<void> check(const StoredImageRegistry& row) {
+Result<void> check_registry(const StoredImageRegistry& row) {
   const ImageRegistry& info = row.info;
   if (!is_valid_name(info.name) || is_uuid(info.name)) {
     return invalid("invalid_name",
@@ -84,7 +84,7 @@ Task<ImageRegistry> ImageRegistryVerbs::create(Principal who, NewImageRegistry m
   row.info.created_at = registry_->clock().wall();
   row.info.updated_at = row.info.created_at;
   row.password = std::move(made.password);
-  CAY_CO_CHECK(check(row));
+  CAY_CO_CHECK(check_registry(row));
   CAY_CO_CHECK(kept().put(row));
   co_return std::move(row.info);
 }
@@ -118,7 +118,7 @@ Task<ImageRegistry> ImageRegistryVerbs::update(Principal who, std::string ref,
   if (change.password) row.password = *std::move(change.password);
   row.info.updated_by = who.key_name;
   row.info.updated_at = registry_->clock().wall();
-  CAY_CO_CHECK(check(row));
+  CAY_CO_CHECK(check_registry(row));
   CAY_CO_CHECK(kept().put(row));
   co_return std::move(row.info);
 }

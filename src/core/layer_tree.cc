@@ -5,6 +5,14 @@
 #include "core/ports/layers.h"
 
 namespace cay::core {
+namespace {
+
+// Limits of the layers that builds alone need.
+constexpr UnixMillis kKeptForBuilds = std::int64_t{7} * 24 * 3600 * 1000;
+constexpr std::uint64_t kMostForBuilds = 10ull << 30;
+
+}  // namespace
+
 Result<Layers*> LayerTree::layers() const {
   Runtime& runtime = runtimes_.first().runtime;
   Layers* const found = runtime.layers();
@@ -133,7 +141,33 @@ Result<std::set<LayerId>> LayerTree::needed() const {
   }
   for (const auto& entry : registry_->entries()) add(layer_of(entry->row));
   for (const auto& [id, count] : state_->held) add(id);
+  add_of_builds(out);
   return out;
+}
+
+// The ones that were used last.
+void LayerTree::add_of_builds(std::set<LayerId>& needed) const {
+  const UnixMillis oldest = registry_->clock().wall() - kKeptForBuilds;
+  std::vector<const LayerRow*> kept;
+  for (const auto& [id, row] : rows_) {
+    if (row.used_at > oldest && row.used_at > 0 && !needed.contains(id)) kept.push_back(&row);
+  }
+  std::ranges::sort(kept, [](const LayerRow* a, const LayerRow* b) {
+    return std::tuple(-a->used_at, a->id) < std::tuple(-b->used_at, b->id);
+  });
+  std::uint64_t bytes = 0;
+  for (const LayerRow* row : kept) {
+    std::vector<LayerId> more;
+    std::uint64_t with = bytes;
+    for (LayerId& id : stack(row->id)) {
+      if (needed.contains(id)) continue;
+      with += rows_.at(id).bytes;
+      more.push_back(std::move(id));
+    }
+    if (with > kMostForBuilds) continue;
+    bytes = with;
+    needed.insert(more.begin(), more.end());
+  }
 }
 
 void LayerTree::collect() {
@@ -176,6 +210,23 @@ Task<void> LayerTree::collect_job() {
     }
   }
   co_return Result<void>();
+}
+
+Result<void> LayerTree::use(const LayerId& id) {
+  const auto found = rows_.find(id);
+  if (found == rows_.end()) return {};
+  LayerRow row = found->second;
+  row.used_at = registry_->clock().wall();
+  CAY_CHECK(put(row));
+  for (auto& [other, twin] : rows_) {
+    if (other == id || twin.chain.empty() || twin.chain != row.chain) continue;
+    LayerRow superseded = twin;
+    superseded.chain.clear();
+    superseded.used_at = 0;
+    CAY_CHECK(registry_->store().snapshots().put_layer(superseded));
+    twin = std::move(superseded);
+  }
+  return {};
 }
 
 bool LayerTree::carries_another(const LayerId& id) const {

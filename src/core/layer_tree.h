@@ -2,7 +2,7 @@
 // there already, and removes the layers that nobody needs.
 //
 // A snapshot needs its layer, a sandbox needs the one that it stands on, and a layer needs the one
-// below it.
+// below it. Layers of builds (LayerRow::used_at) are kept for a while, for the next build.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -34,8 +34,10 @@ class LayerTree {
   // to remove layers that nobody needs. Fails if the store or the runtime cannot be read.
   Task<void> open();
 
-  // Returns the layer of this content, for images: LayerRow::chain.
+  // Returns the layer of this content: LayerRow::chain.
   std::optional<LayerId> with_content(const std::string& chain) const;
+  // Notes that a build uses a layer. No other layer has its chain from then on.
+  Result<void> use(const LayerId& id);
   Result<void> put(LayerRow row);
   bool carries_another(const LayerId& id) const;
   // The top one first. Layers without a row, as those of a runtime without layers, end it.
@@ -53,6 +55,7 @@ class LayerTree {
  private:
   Task<void> collect_job();
   Result<std::set<LayerId>> needed() const;
+  void add_of_builds(std::set<LayerId>& needed) const;
   Result<void> fail_broken(const std::set<LayerId>& whole);
   Result<void> erase_retired(const LayerId& gone);
 

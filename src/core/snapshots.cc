@@ -27,6 +27,13 @@ bool has_tag(const SnapshotInfo& row, std::string_view tag) {
   return std::ranges::find(row.tags, tag) != row.tags.end();
 }
 
+// The import or build that makes this snapshot; null: none is under way.
+std::shared_ptr<LongWork> work_for(const Imports& imports, const BuildsUnderWay& builds,
+                                   const SnapshotId& id) {
+  if (auto import = imports.of(id)) return import;
+  return builds.of(id);
+}
+
 Error not_bootable(const std::string& ref, const SnapshotInfo& row) {
   std::string why = "snapshot '" + ref + "' is " + row.status;
   if (!row.status_message.empty()) why += ": " + row.status_message;
@@ -79,8 +86,8 @@ Result<std::vector<SnapshotInfo>> SnapshotVerbs::visible(const TenantId& tenant)
 }
 
 SnapshotInfo SnapshotVerbs::shown(SnapshotInfo row) const {
-  const auto import = imports_.of(row.id);
-  if (import && row.status == kSnapshotBuilding) row.status_message = import->progress;
+  const auto work = work_for(imports_, builds_, row.id);
+  if (work && row.status == kSnapshotBuilding) row.status_message = work->progress;
   return row;
 }
 
@@ -136,10 +143,10 @@ Task<SnapshotInfo> SnapshotVerbs::get(Principal who, std::string ref) {
 Task<SnapshotInfo> SnapshotVerbs::wait(Principal who, SnapshotId id,
                                        std::chrono::milliseconds most) {
   CAY_CO_TRY(auto row, look_up(who.tenant, id.get(), Want::kAny));
-  const auto import = imports_.of(id);
+  const auto work = work_for(imports_, builds_, id);
   const auto capture = capturing_.find(id);
-  if (import) {
-    co_await import->done.wait_for(most);
+  if (work) {
+    co_await work->done.wait_for(most);
   } else if (capture != capturing_.end()) {
     const auto over = capture->second;
     co_await over->wait_for(most);
@@ -200,8 +207,8 @@ Task<SnapshotInfo> SnapshotVerbs::create_from_archive(Principal who, NewSnapshot
                                                       std::unique_ptr<ByteSource> archive) {
   CAY_CO_TRY(Images* const images, imports_.images());
   CAY_CO_TRY(SnapshotInfo row, begin_row(who, made, kFromArchive));
-  auto reading =
-      images->read(within_room(std::move(archive), imports_.disk()), [](const std::string&) {});
+  auto reading = images->read(within_room(std::move(archive), imports_.disk()), ArchiveKind::kAny,
+                              [](const std::string&) {});
   CAY_CO_TRY(auto image, co_await std::move(reading));
   if (made.tag.empty()) made.tag = image->facts().tag;
   if (!is_valid_tag(made.tag)) made.tag.clear();
@@ -277,9 +284,9 @@ Task<void> SnapshotVerbs::remove(Principal who, std::string ref) {
                     0};
   }
   pushes_.forget(row.id);
-  if (const auto import = imports_.of(row.id)) {
-    import->give_up({Code::kCancelled, "snapshot_removed", "the snapshot was removed", 0});
-    co_await import->done.wait();
+  if (const auto work = work_for(imports_, builds_, row.id)) {
+    work->give_up({Code::kCancelled, "snapshot_removed", "the snapshot was removed", 0});
+    co_await work->done.wait();
   }
   CAY_CO_CHECK(registry_->store().snapshots().erase(row.id));
   if (const auto capture = capturing_.extract(row.id)) capture.mapped()->set();

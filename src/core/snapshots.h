@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/builds_under_way.h"
 #include "core/captures.h"
 #include "core/image_registries.h"
 #include "core/imports.h"
@@ -18,11 +19,12 @@ namespace cay::core {
 class SnapshotVerbs : public Snapshots {
  public:
   SnapshotVerbs(std::shared_ptr<Registry> registry, LayerTree& layers, Imports& imports,
-                Captures& captures, Pushes& pushes, const ImageRegistryVerbs& registries,
-                Jobs& jobs, const Defaults& defaults)
+                const BuildsUnderWay& builds, Captures& captures, Pushes& pushes,
+                const ImageRegistryVerbs& registries, Jobs& jobs, const Defaults& defaults)
       : registry_(std::move(registry)),
         layers_(layers),
         imports_(imports),
+        builds_(builds),
         captures_(captures),
         pushes_(pushes),
         registries_(registries),
@@ -54,20 +56,22 @@ class SnapshotVerbs : public Snapshots {
   // Returns the ready snapshot of this image, which is pulled if there is none. Fails as the pull,
   // and kDeadlineExceeded (image_not_there_yet): the pull goes on.
   Task<SnapshotInfo> ensure_image(Principal who, std::string reference, Event::Deadline deadline);
+  // Returns a new row, which is `building` and not stored yet. Fails as creations of snapshots.
+  Result<SnapshotInfo> begin_row(const Principal& who, const NewSnapshot& made,
+                                 std::string_view origin) const;
 
  private:
   enum class Want { kReady, kAny };
   Result<SnapshotInfo> look_up(const TenantId& tenant, const std::string& ref, Want want) const;
   Result<std::vector<SnapshotInfo>> visible(const TenantId& tenant) const;
   SnapshotInfo shown(SnapshotInfo row) const;
-  Result<SnapshotInfo> begin_row(const Principal& who, const NewSnapshot& made,
-                                 std::string_view origin) const;
   Task<void> capture_job(std::shared_ptr<Entry> entry, SnapshotInfo row, NewSnapshot made);
   Result<SnapshotInfo> owned(const Principal& who, const std::string& ref) const;
 
   std::shared_ptr<Registry> registry_;
   LayerTree& layers_;
   Imports& imports_;
+  const BuildsUnderWay& builds_;
   Captures& captures_;
   Pushes& pushes_;
   const ImageRegistryVerbs& registries_;

@@ -78,8 +78,8 @@ void Build::take(const Answer& answer) {
     CAY_ASSERT(std::holds_alternative<int>(answer));
     ++done_;
     if (const int code = std::get<int>(answer); code != 0) {
-      fail(Error{Code::kInvalidArgument, "build_step_failed",
-                 shown(current_->text) + " ended with exit code " + std::to_string(code), 0});
+      fail(Error{Code::kInvalidArgument, "build_failed",
+                 shown(current_->text) + ": exit code " + std::to_string(code), 0});
     }
   } else if (std::holds_alternative<SealLayer>(last_)) {
     CAY_ASSERT(std::holds_alternative<LayerId>(answer));

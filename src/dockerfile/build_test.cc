@@ -73,8 +73,8 @@ TEST(BuildTest, AFailedCommandHasItsLineAndLeavesNoSandbox) {
   host.failing = "make  all";
   const auto out = build(host, "FROM a\nRUN one\n\nRUN make \\\n all\nRUN two\n");
   ASSERT_FALSE(out);
-  EXPECT_EQ(out.error().reason, "build_step_failed");
-  EXPECT_EQ(out.error().message, "line 4: RUN make  all ended with exit code 1");
+  EXPECT_EQ(out.error().reason, "build_failed");
+  EXPECT_EQ(out.error().message, "line 4: RUN make  all: exit code 1");
   EXPECT_EQ(host.log.back(), "discard");
   EXPECT_FALSE(host.open);
   EXPECT_EQ(host.layers.size(), 1U);

@@ -273,7 +273,9 @@ Result<FetchedImage> read_saved(int file, const std::string& manifest, const Blo
   return put_together(config, std::move(layers), digest_of(config), saved.name);
 }
 
-Result<FetchedImage> read_root(UniqueFd file, const core::Told& told) {
+}  // namespace
+
+Result<FetchedImage> read_root_archive(UniqueFd file, const core::Told& told) {
   told("reading the archive");
   LayerReader reader(bytes_of(file.get()), "");
   for (;;) {
@@ -288,8 +290,6 @@ Result<FetchedImage> read_root(UniqueFd file, const core::Told& told) {
   out.layers.push_back(std::move(layer));
   return out;
 }
-
-}  // namespace
 
 Result<FetchedImage> read_archive(UniqueFd file, const BlobStore& store, const Platform& platform,
                                   const core::Told& told) {
@@ -311,7 +311,7 @@ Result<FetchedImage> read_archive(UniqueFd file, const BlobStore& store, const P
   }
   if (is_layout && index) return read_oci(file.get(), *index, store, platform, told);
   if (manifest) return read_saved(file.get(), *manifest, store, told);
-  return read_root(std::move(file), told);
+  return read_root_archive(std::move(file), told);
 }
 
 }  // namespace cay::image

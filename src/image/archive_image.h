@@ -15,4 +15,7 @@ namespace cay::image {
 Result<FetchedImage> read_archive(UniqueFd file, const BlobStore& store, const Platform& platform,
                                   const core::Told& told);
 
+// Reads a tar of files, whatever their names are, as one layer. Fails kInvalidArgument: bad_layer.
+Result<FetchedImage> read_root_archive(UniqueFd file, const core::Told& told);
+
 }  // namespace cay::image

@@ -44,7 +44,7 @@ class Conversation {
     if (first->type == number(wire::ImageType::kPull)) {
       image = pull(first->payload);
     } else if (first->type == number(wire::ImageType::kRead)) {
-      image = read();
+      image = read(first->payload);
     } else {
       image = unknown();
     }
@@ -169,7 +169,9 @@ class Conversation {
     }
   }
 
-  Result<FetchedImage> read() {
+  Result<FetchedImage> read(const std::string& payload) {
+    const auto request = wire::decode<wire::ReadArchive>(payload);
+    if (!request) return unknown();
     CAY_TRY(const Platform platform, parse_platform(""));
     CAY_TRY(UniqueFd spool, store_.temporary());
     for (;;) {
@@ -181,6 +183,7 @@ class Conversation {
       if (!data) return unknown();
       CAY_CHECK(write_all(spool.get(), data->bytes));
     }
+    if (request->root) return read_root_archive(std::move(spool), told());
     return read_archive(std::move(spool), store_, platform, told());
   }
 

@@ -1,5 +1,6 @@
-// read_layer: a directory as the entries of a layer, in the order of their names. overlayfs's marks
-// become kGone and kOpaque. Other mounts below it are left out, and so are sockets.
+// read_layer: a directory as the entries of a layer, in the order of their names. A file is one
+// entry. overlayfs's marks become kGone and kOpaque. Other mounts below it are left out, and so
+// are sockets.
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <linux/openat2.h>
@@ -46,6 +47,11 @@ class LayerSender {
       CAY_CHECK(send_name(dir, name, path.empty() ? name : path + "/" + name, depth));
     }
     return {};
+  }
+
+  Result<void> send_opened(int file, const std::string& path, const struct stat& info) {
+    CAY_CHECK(send_entry(path, LayerKind::kFile, info, file));
+    return send_content(file, path, static_cast<std::uint64_t>(info.st_size));
   }
 
  private:
@@ -120,8 +126,7 @@ class LayerSender {
         return send(entry);
       }
     }
-    CAY_CHECK(send_entry(path, LayerKind::kFile, info, file.get()));
-    return send_content(file.get(), path, static_cast<std::uint64_t>(info.st_size));
+    return send_opened(file.get(), path, info);
   }
 
   Result<void> send_content(int file, const std::string& path, std::uint64_t left) {
@@ -209,16 +214,23 @@ class LayerSender {
 
 Result<void> read_layer(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
-  CAY_TRY(const UniqueFd root,
-          open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+  LayerSender sender(channel);
   struct stat info{};
+  auto root = open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown);
+  if (!root && root.error().os_errno == ENOTDIR) {
+    CAY_TRY(const UniqueFd file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
+    CAY_CHECK(sender.send_opened(file.get(), {}, info));
+    channel.send(wire::Type::kEof, wire::Eof{});
+    return {};
+  }
+  if (!root) return std::move(root).error();
   struct statfs fs{};
-  if (::fstat(root.get(), &info) != 0 || ::fstatfs(root.get(), &fs) != 0)
+  if (::fstat(root->get(), &info) != 0 || ::fstatfs(root->get(), &fs) != 0)
     return file_error(errno, shown);
   if (fs.f_type == kProcFiles || fs.f_type == kSysFiles)
     return Error{Code::kInvalidArgument, "bad_layer",
                  shown + ": the kernel makes this directory's files, so it is no layer", 0};
-  CAY_CHECK(LayerSender(channel).send_directory(root.get(), {}, info, 0));
+  CAY_CHECK(sender.send_directory(root->get(), {}, info, 0));
   channel.send(wire::Type::kEof, wire::Eof{});
   return {};
 }

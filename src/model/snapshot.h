@@ -68,6 +68,7 @@ struct LayerRow {
                         // of a capture
   std::uint64_t bytes = 0;  // its own
   UnixMillis created_at = 0;
+  UnixMillis used_at = 0;  // when a build last used it; 0: it is of no build
 };
 
 }  // namespace cay

@@ -205,15 +205,16 @@ Result<std::vector<SnapshotInfo>> SnapshotTable::all() {
 
 Result<void> SnapshotTable::put_layer(const LayerRow& layer) {
   CAY_TRY(db::Statement row,
-          db_.prepare("INSERT INTO layer (id, below, chain, bytes, created_at) "
-                      "VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+          db_.prepare("INSERT INTO layer (id, below, chain, bytes, created_at, used_at) "
+                      "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                       "below = excluded.below, chain = excluded.chain, bytes = excluded.bytes, "
-                      "created_at = excluded.created_at"));
+                      "created_at = excluded.created_at, used_at = excluded.used_at"));
   return row.bind(layer.id.get())
       .bind(layer.below.get())
       .bind(layer.chain)
       .bind(as_number(layer.bytes))
       .bind(layer.created_at)
+      .bind(layer.used_at)
       .run();
 }
 
@@ -223,8 +224,9 @@ Result<void> SnapshotTable::erase_layer(const LayerId& id) {
 }
 
 Result<std::vector<LayerRow>> SnapshotTable::layers() {
-  CAY_TRY(db::Statement rows, db_.prepare("SELECT id, below, chain, bytes, created_at FROM layer "
-                                          "ORDER BY created_at, id"));
+  CAY_TRY(db::Statement rows,
+          db_.prepare("SELECT id, below, chain, bytes, created_at, used_at FROM layer "
+                      "ORDER BY created_at, id"));
   std::vector<LayerRow> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
@@ -235,6 +237,7 @@ Result<std::vector<LayerRow>> SnapshotTable::layers() {
     layer.chain = rows.text(2);
     layer.bytes = static_cast<std::uint64_t>(rows.number(3));
     layer.created_at = rows.number(4);
+    layer.used_at = rows.number(5);
     out.push_back(std::move(layer));
   }
 }

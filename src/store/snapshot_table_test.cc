@@ -113,8 +113,12 @@ TEST_P(EitherSnapshotStore, ATagMovesAndGoesWithItsSnapshot) {
 }
 
 TEST_P(EitherSnapshotStore, LayersAreKept) {
-  const LayerRow layer{
-      .id = LayerId("l"), .below = LayerId("k"), .chain = "sha256:c", .bytes = 3, .created_at = 4};
+  const LayerRow layer{.id = LayerId("l"),
+                       .below = LayerId("k"),
+                       .chain = "sha256:c",
+                       .bytes = 3,
+                       .created_at = 4,
+                       .used_at = 5};
   ASSERT_TRUE(store->snapshots().put_layer(layer));
   const auto rows = *store->snapshots().layers();
   ASSERT_EQ(rows.size(), 1U);
@@ -122,6 +126,7 @@ TEST_P(EitherSnapshotStore, LayersAreKept) {
   EXPECT_EQ(rows.front().chain, layer.chain);
   EXPECT_EQ(rows.front().bytes, 3U);
   EXPECT_EQ(rows.front().created_at, 4);
+  EXPECT_EQ(rows.front().used_at, 5);
   ASSERT_TRUE(store->snapshots().erase_layer(layer.id));
   EXPECT_TRUE(store->snapshots().layers()->empty());
 }

@@ -23,7 +23,7 @@ namespace cay::wire {
 // share a connection with.
 enum class ImageType : std::uint16_t {
   kPull = 200,     // PullImage
-  kRead = 201,     // Empty
+  kRead = 201,     // ReadArchive
   kImage = 202,    // ImageMsg
   kLayerOf = 203,  // LayerOf
   kPush = 204,     // PushImage
@@ -42,6 +42,14 @@ struct PullImage {
     v(4, password);
     v(5, identity_token);
     v(6, special_network);
+  }
+};
+
+struct ReadArchive {
+  bool root = false;  // it is a root file system, whatever files it contains
+  template <class V>
+  void fields(V& v) {
+    v(1, root);
   }
 };
 

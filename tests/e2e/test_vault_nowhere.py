@@ -117,7 +117,7 @@ def answers_of(http, known):
     ours = [
         path
         for path, verbs in http.get("/api/v1/openapi.json").json()["paths"].items()
-        if "get" in verbs and not path.endswith(("/ws", "/tunnel", "/programs", "/push"))
+        if "get" in verbs and not path.endswith(("/ws", "/tunnel", "/programs", "/push", "/build"))
     ]
     theirs = [
         f"/v2/sandboxes/{path}"

@@ -45,8 +45,12 @@ def test_snapshots_are_made_and_removed_by_each_route(http, box):
         f"{snapshots}/archive", params={"name": "z-unpacked", "wait": 60}, content=root_tar()
     )
     assert unpacked.status_code == 201, unpacked.text
+    asked = {"build": (None, '{"dockerfile": "FROM default\\nENV A=1", "name": "z-built"}')}
+    built = http.post(f"{snapshots}/build", params={"wait": 60}, files=asked)
+    assert built.status_code == 201 and built.json()["status"] == "ready", built.text
+    assert http.get(f"{snapshots}/z-built/build").status_code == 200
     assert http.delete(f"{snapshots}/default").status_code == 409
-    for made in (captured, pulled, unpacked):
+    for made in (captured, pulled, unpacked, built):
         assert http.delete(f"{snapshots}/{made.json()['id']}").status_code == 204
 
 
@@ -552,6 +556,7 @@ WITHOUT_CONFLICT = {
             "/links",
             "/tag",
             "/push",
+            "/build",
             "/snapshot",
             "/fork",
             "/rollback",

@@ -30,6 +30,10 @@ Task<http::Response> capture_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> fork_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> rollback_sandbox(core::Cay& cay, ExchangePtr exchange);
 
+// builds.cc
+Task<http::Response> build_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_build_log(core::Cay& cay, ExchangePtr exchange);
+
 // programs.cc
 Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 

@@ -91,6 +91,8 @@ void add_snapshot_routes(Adder& to) {
   to.add("GET", "/snapshots", list_snapshots, Right::kRead);
   to.add("POST", "/snapshots", create_snapshot, Right::kManage);
   to.add("POST", "/snapshots/archive", create_snapshot_from_archive, Right::kManage);
+  to.add("POST", "/snapshots/build", build_snapshot, Right::kManage);
+  to.add("GET", "/snapshots/{ref}/build", get_build_log, Right::kRead);
   to.add("GET", "/snapshots/{ref}", get_snapshot, Right::kRead);
   to.add("DELETE", "/snapshots/{ref}", delete_snapshot, Right::kManage);
   to.add("POST", "/snapshots/{ref}/tag", tag_snapshot, Right::kManage);

@@ -63,6 +63,8 @@ class World : public NativeTest {
     auto one = exchange(request.method, target_of(request), body_of(request));
     one->request.wants_websocket =
         request.path.ends_with("/ws") || request.path.ends_with("/tunnel");
+    if (request.path.ends_with("/snapshots/build"))
+      one->request.headers.set("content-type", "multipart/form-data; boundary=b");
     one->socket->client_close();
     auto running = begin(one);
     EXPECT_TRUE(core::testing::finish<void>(loop, *running.started));
@@ -102,6 +104,10 @@ class World : public NativeTest {
         {"/grep", R"({"path":"/","text":"1"})"},
         {"/snapshots", R"({"image":"x"})"},
         {"/archive", "bytes"},
+        {"/build",
+         "--b\r\nContent-Disposition: form-data; name=\"build\"\r\n\r\n"
+         R"({"dockerfile":"FROM scratch","name":"other"})"
+         "\r\n--b--\r\n"},
         {"/tag", R"({"tag":"1"})"},
         {"/push", R"({"reference":"a.test/x"})"},
         {"/snapshot", R"({"name":"other"})"},

@@ -72,7 +72,8 @@ class Images {
   virtual Task<std::unique_ptr<OpenImage>> pull(PullRequest request, Told told) = 0;
   // Reads an OCI layout, a `docker save` archive, or a tar of a root file system. Each may be
   // compressed by gzip or zstd. A root file system is one layer without configuration.
-  virtual Task<std::unique_ptr<OpenImage>> read(std::unique_ptr<ByteSource> archive, Told told) = 0;
+  virtual Task<std::unique_ptr<OpenImage>> read(std::unique_ptr<ByteSource> archive,
+                                                ArchiveKind kind, Told told) = 0;
   // Pushes layers (the lowest first) as an image. Returns the digest of its manifest.
   virtual Task<std::string> push(PushRequest request,
                                  std::vector<std::unique_ptr<LayerSource>> layers, Told told) = 0;

@@ -162,8 +162,8 @@ class LiveLayers {
   virtual Task<void> write_layer(std::unique_ptr<LayerSource> /*entries*/) {
     co_return Error{Code::kUnsupported, "no_layers", "this runtime has no layers", 0};
   }
-  // Returns the content of the directory `path` as a layer. A whiteout becomes kGone, so a
-  // DiskMount of a layer gives that layer's own entries.
+  // Returns the content of the directory `path` as a layer, or the file `path` as an entry with an
+  // empty path. A whiteout becomes kGone, so a DiskMount of a layer gives that layer's own entries.
   virtual Task<std::unique_ptr<LayerSource>> read_layer(std::string /*path*/) {
     co_return Error{Code::kUnsupported, "no_layers", "this runtime has no layers", 0};
   }

@@ -52,7 +52,9 @@ Task<std::unique_ptr<OpenImage>> FakeImages::pull(PullRequest request, Told told
   co_return std::make_unique<OpenFake>(*this, found->second);
 }
 
-Task<std::unique_ptr<OpenImage>> FakeImages::read(std::unique_ptr<ByteSource> bytes, Told) {
+Task<std::unique_ptr<OpenImage>> FakeImages::read(std::unique_ptr<ByteSource> bytes,
+                                                  ArchiveKind kind, Told) {
+  kinds.push_back(kind);
   for (;;) {
     CAY_CO_TRY(const Bytes chunk, co_await bytes->next());
     if (chunk.empty()) break;

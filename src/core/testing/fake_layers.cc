@@ -33,6 +33,41 @@ std::uint64_t bytes_in(const std::vector<LayerEvent>& events) {
 
 }  // namespace
 
+std::vector<LayerEvent> events_below(const std::vector<LayerEvent>& events,
+                                     const std::string& path) {
+  std::vector<LayerEvent> out;
+  bool inside = false;
+  for (const LayerEvent& event : events) {
+    if (const auto* bytes = std::get_if<Bytes>(&event)) {
+      if (inside) out.emplace_back(*bytes);
+      continue;
+    }
+    LayerEntry entry = std::get<LayerEntry>(event);
+    const bool itself = entry.path == path;
+    inside = itself || entry.path.starts_with(path + "/");
+    if (!inside) continue;
+    entry.path = itself ? std::string() : entry.path.substr(path.size() + 1);
+    out.emplace_back(std::move(entry));
+  }
+  return out;
+}
+
+void put_files(const std::vector<LayerEvent>& events, FakeFiles& into, const std::string& root) {
+  std::string last;
+  std::uint32_t mode = 0;
+  for (const LayerEvent& event : events) {
+    if (const auto* bytes = std::get_if<Bytes>(&event)) {
+      into.put(last, into.bytes_of(last).value_or(Bytes()) + *bytes, mode);
+      continue;
+    }
+    const auto& entry = std::get<LayerEntry>(event);
+    last = root == "/" ? "/" + entry.path : root + "/" + entry.path;
+    mode = entry.mode;
+    if (entry.kind == EntryKind::kDirectory) into.put_directory(last, entry.mode);
+    if (entry.kind == EntryKind::kFile) into.put(last, Bytes(), entry.mode);
+  }
+}
+
 std::unique_ptr<LayerSource> layer_source(std::vector<LayerEvent> events, int fail_after) {
   return std::make_unique<VectorLayer>(std::move(events), fail_after);
 }

@@ -9,17 +9,26 @@
 #include <vector>
 
 #include "core/ports/runtime.h"
+#include "core/testing/fake_files.h"
 
 namespace cay::core::testing {
 
 // A LayerSource over prepared events. After `fail_after` events it fails with kCancelled.
 std::unique_ptr<LayerSource> layer_source(std::vector<LayerEvent> events, int fail_after = -1);
 
+// The entries of what lies at `path`: of a file its own, with an empty path.
+std::vector<LayerEvent> events_below(const std::vector<LayerEvent>& events,
+                                     const std::string& path);
+
 // A sandbox's disk, as far as write_layer() made it.
 struct FakeUpper {
   LayerId stands_on;  // of its last boot
   std::vector<LayerEvent> entries;
 };
+
+// Puts files and directories of a layer into a tree, below `root`.
+void put_files(const std::vector<LayerEvent>& events, FakeFiles& into,
+               const std::string& root = "/");
 
 // A sealed layer.
 struct FakeLayer {

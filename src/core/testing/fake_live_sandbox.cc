@@ -120,15 +120,20 @@ Task<void> FakeLiveLayers::write_layer(std::unique_ptr<LayerSource> entries) {
     if (!event) break;
     fake_upper().entries.push_back(*std::move(event));
   }
+  put_files(fake_upper().entries, fake_files());
   if (write_layer_error) co_return *write_layer_error;
   co_return Result<void>();
 }
 Task<std::unique_ptr<LayerSource>> FakeLiveLayers::read_layer(std::string path) {
   CAY_CO_CHECK(answers());
-  const auto found = directories.find(path);
-  if (found == directories.end())
-    co_return Error{Code::kNotFound, "file_not_found", path + ": no such directory", 0};
-  co_return layer_source(found->second);
+  for (const auto& [directory, events] : directories) {
+    if (path == directory) co_return layer_source(events);
+    const std::string top = directory == "/" ? "/" : directory + "/";
+    if (!path.starts_with(top)) continue;
+    auto below = events_below(events, path.substr(top.size()));
+    if (!below.empty()) co_return layer_source(std::move(below));
+  }
+  co_return Error{Code::kNotFound, "file_not_found", path + ": no such directory", 0};
 }
 Task<SandboxStats> FakeLiveState::stats() {
   while (silent) {

@@ -119,7 +119,20 @@ Task<std::shared_ptr<LiveSandbox>> FakeRuntime::boot(BootSpec spec) {
         no_network.empty() ? NetworkState::kOn : NetworkState::kUnavailable, no_network};
   for (const DiskMount& mount : spec.mounts) {
     const auto layer = fake_layers.sealed.find(mount.layer);
-    if (layer != fake_layers.sealed.end()) live->directories[mount.path] = layer->second.entries;
+    if (layer == fake_layers.sealed.end()) continue;
+    live->directories[mount.path] = layer->second.entries;
+    put_files(layer->second.entries, *disk.files, mount.path);
+  }
+  if (const auto top = fake_layers.sealed.find(spec.layer); top != fake_layers.sealed.end()) {
+    auto stack = top->second.layer.below;
+    std::ranges::reverse(stack);
+    stack.push_back(spec.layer);
+    for (const LayerId& id : stack) {
+      const auto& entries = fake_layers.sealed[id].entries;
+      auto& all = live->directories["/"];
+      all.insert(all.end(), entries.begin(), entries.end());
+      put_files(entries, *disk.files);
+    }
   }
   alive[spec.id] = live;
   in_force[spec.id] = {spec.policy, spec.rules};
