@@ -1,6 +1,6 @@
 // GuestCovers: what lies over parts of the kernel's file systems in a sandbox. Masks hide a path,
-// files of the sandbox's own replace the host's, and some paths become read-only. All of them are
-// mounts of objects in the staging tmpfs, made before the guest runs.
+// files of the sandbox's own replace the host's, and some paths become read-only. Masks and files
+// are mounts of objects in a directory of the staging tmpfs, which is read-only once they are made.
 #pragma once
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -16,20 +16,22 @@ class GuestCovers {
 
   Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);
-  // Puts a file of staging's, read-only, over the one of that name in `tree`.
+  // Puts Cay's file of that name over the one in `tree`.
   Result<void> show_file(int tree, const char* name);
   Result<void> cover_boot_id(int proc);
+  // Puts Cay's directory of control groups over `path` of `tree`, if plan.groups is not unified.
+  Result<void> show_groups(int tree, const char* path);
 
-  // The files over /proc/meminfo and /proc/stat, empty and open for writing.
+  // The files over /proc/meminfo, /proc/stat and memory.current, empty and open for writing.
   int meminfo() const { return meminfo_.get(); }
   int stat() const { return stat_.get(); }
+  int memory_current() const { return memory_current_.get(); }  // -1: it is the kernel's
 
  private:
-  Result<void> make_boot_id();
-  Result<void> make_machine_files(const InitPlan& plan);
+  Result<void> make_machine_files(int dir, const InitPlan& plan);
 
-  int staging_ = -1;
-  UniqueFd meminfo_, stat_;
+  UniqueFd covers_;
+  UniqueFd meminfo_, stat_, memory_current_;
 };
 
 }  // namespace cay::launcher

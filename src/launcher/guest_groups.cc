@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t kShown =
     MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-constexpr const char* kPlace = "fs/cgroup";
 constexpr const char* kNoSoftLimit = "9223372036854771712\n";  // v1's word for none
 
 // Files of the same form have one content: a link costs no page of memory.
@@ -26,33 +25,6 @@ constexpr std::pair<const char*, const char*> kLinks[] = {
     {"memory/memory.limit_in_bytes", "../memory.max"},
     {"memory/memory.usage_in_bytes", "../memory.current"},
     {"cpu,cpuacct", "cpu"}};
-
-Result<UniqueFd> make_files(const GuestGroups& groups, int staging) {
-  for (const char* name : {"cgroup", "cgroup/memory", "cgroup/cpu"}) {
-    if (::mkdirat(staging, name, 0755) != 0) {
-      return Error::from_errno(errno, std::string("make /sys/fs/") + name);
-    }
-  }
-  CAY_TRY(const UniqueFd dir, os::open_dir(staging, "cgroup"));
-  for (const auto& [name, target] : kLinks) {
-    if (::symlinkat(target, dir.get(), name) != 0) {
-      return Error::from_errno(errno, std::string("link /sys/fs/cgroup/") + name);
-    }
-  }
-  const std::string cpu_max = cpu_max_of(groups.cpu_millicores);
-  const std::size_t blank = cpu_max.find(' ');
-  const std::pair<const char*, std::string> files[] = {
-      {"cgroup.controllers", "cpu memory\n"},
-      {"memory.max", std::to_string(groups.memory_bytes) + "\n"},
-      {"memory/memory.soft_limit_in_bytes", kNoSoftLimit},
-      {"cpu.max", cpu_max + "\n"},
-      {"cpu/cpu.cfs_quota_us", cpu_max.substr(0, blank) + "\n"},
-      {"cpu/cpu.cfs_period_us", cpu_max.substr(blank + 1) + "\n"}};
-  for (const auto& [name, text] : files) {
-    CAY_CHECK(os::make_file(dir.get(), name, text, 0444));
-  }
-  return os::make_file(dir.get(), "memory.current", "", 0444);
-}
 
 }  // namespace
 
@@ -79,18 +51,32 @@ Result<UniqueFd> mount_of_groups(const SandboxGroups& groups) {
   return mount;
 }
 
-Result<UniqueFd> show_groups(const GuestGroups& groups, const UniqueFd& mount, int staging,
-                             int sys) {
-  if (mount) {
-    CAY_CHECK(os::attach_mount(mount.get(), sys, kPlace));
+Result<UniqueFd> make_group_files(const GuestGroups& groups, int parent, const std::string& name) {
+  if (::mkdirat(parent, name.c_str(), 0755) != 0) return Error::from_errno(errno, "make " + name);
+  CAY_TRY(const UniqueFd dir, os::open_dir(parent, name));
+  for (const char* controller : {"memory", "cpu"}) {
+    if (::mkdirat(dir.get(), controller, 0755) != 0) {
+      return Error::from_errno(errno, std::string("make /sys/fs/cgroup/") + controller);
+    }
   }
-  if (groups.unified) return UniqueFd();
-  // A JDK looks for a mount of type cgroup2, and reads by its path what lies over it.
-  CAY_TRY(UniqueFd current, make_files(groups, staging));
-  CAY_TRY(const UniqueFd shown, os::clone_mount(staging, "cgroup"));
-  CAY_CHECK(os::set_mount_attributes(shown.get(), kShown));
-  CAY_CHECK(os::attach_mount(shown.get(), sys, kPlace));
-  return current;
+  for (const auto& [link, target] : kLinks) {
+    if (::symlinkat(target, dir.get(), link) != 0) {
+      return Error::from_errno(errno, std::string("link /sys/fs/cgroup/") + link);
+    }
+  }
+  const std::string cpu_max = cpu_max_of(groups.cpu_millicores);
+  const std::size_t blank = cpu_max.find(' ');
+  const std::pair<const char*, std::string> files[] = {
+      {"cgroup.controllers", "cpu memory\n"},
+      {"memory.max", std::to_string(groups.memory_bytes) + "\n"},
+      {"memory/memory.soft_limit_in_bytes", kNoSoftLimit},
+      {"cpu.max", cpu_max + "\n"},
+      {"cpu/cpu.cfs_quota_us", cpu_max.substr(0, blank) + "\n"},
+      {"cpu/cpu.cfs_period_us", cpu_max.substr(blank + 1) + "\n"}};
+  for (const auto& [file, text] : files) {
+    CAY_CHECK(os::make_file(dir.get(), file, text, 0444));
+  }
+  return os::make_file(dir.get(), "memory.current", "", 0444);
 }
 
 }  // namespace cay::launcher

@@ -30,11 +30,9 @@ struct GuestGroups {
 // mounts.
 Result<UniqueFd> mount_of_groups(const SandboxGroups& groups);
 
-// For init: attaches `mount`, if there is one, at "fs/cgroup" of `sys`. If `groups` is not unified,
-// it makes Cay's files in the directory `staging` and attaches them over it. It then returns
-// memory.current, empty and open for writing.
-Result<UniqueFd> show_groups(const GuestGroups& groups, const UniqueFd& mount, int staging,
-                             int sys);
+// For init: makes Cay's files in a new directory `name` of `dir`. Returns memory.current, empty and
+// open for writing.
+Result<UniqueFd> make_group_files(const GuestGroups& groups, int dir, const std::string& name);
 
 // The text of /proc/cgroups beside such files: a JDK takes them for v2 by it.
 extern const char* const kControllers;

@@ -14,9 +14,14 @@
 namespace cay::launcher {
 namespace {
 
-Result<UniqueFd> make_place(int dir, const std::string& name, mode_t mode) {
+Result<void> ensure_directory(int dir, const std::string& name, mode_t mode) {
   if (::mkdirat(dir, name.c_str(), mode) != 0 && errno != EEXIST)
     return Error::from_errno(errno, "make directory " + name);
+  return {};
+}
+
+Result<UniqueFd> make_place(int dir, const std::string& name, mode_t mode) {
+  CAY_CHECK(ensure_directory(dir, name, mode));
   return os::open_dir(dir, name);
 }
 
@@ -62,11 +67,11 @@ std::string own_names(const std::string& hostname) {
 Result<void> make_base_layer(int staging, const InitPlan& plan) {
   CAY_TRY(const UniqueFd base, make_place(staging, kBaseLayer, 0755));
   for (const char* name : {"proc", "sys", "dev"}) {
-    CAY_TRY(const UniqueFd made, make_place(base.get(), name, 0755));
+    CAY_CHECK(ensure_directory(base.get(), name, 0755));
   }
   if (!plan.builds_layer) {
-    CAY_TRY(const UniqueFd run, make_place(base.get(), "run", 0755));
-    CAY_TRY(const UniqueFd tmp, make_place(base.get(), "tmp", 01777));
+    CAY_CHECK(ensure_directory(base.get(), "run", 0755));
+    CAY_CHECK(ensure_directory(base.get(), "tmp", 01777));
   }
   for (const wire::TmpfsMount& mount : plan.tmpfs) {
     CAY_CHECK(make_path(base.get(), mount.path));

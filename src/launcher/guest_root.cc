@@ -201,7 +201,12 @@ Result<void> GuestRoot::mount_sys() {
   CAY_TRY(const UniqueFd frame, os::clone_mount(staging_.get(), "sys"));
   CAY_CHECK(os::attach_mount(frame.get(), point.get(), ""));
   CAY_CHECK(build_sys(sys ? sys->get() : -1, frame.get(), plan_.cpus));
-  CAY_TRY(memory_current_, show_groups(plan_.groups, groups_, staging_.get(), frame.get()));
+  // A JDK looks for a mount of type cgroup2, and reads by its path what lies over it.
+  constexpr const char* kGroups = "fs/cgroup";
+  if (groups_) {
+    CAY_CHECK(os::attach_mount(groups_.get(), frame.get(), kGroups));
+  }
+  CAY_CHECK(covers_.show_groups(frame.get(), kGroups));
   return os::set_mount_attributes(frame.get(), MOUNT_ATTR_RDONLY | kData);
 }
 

@@ -43,7 +43,7 @@ class GuestRoot {
   // of its own that no path leads to, with nothing mounted in it.
   int bare() const { return bare_.get(); }
   // /sys/fs/cgroup/memory.current, likewise; -1: it is the kernel's.
-  int memory_current() const { return memory_current_.get(); }
+  int memory_current() const { return covers_.memory_current(); }
 
  private:
   Result<void> make_staging();
@@ -68,7 +68,7 @@ class GuestRoot {
   UniqueFd staging_;
   GuestCovers covers_;
   std::vector<UniqueFd> stored_;
-  UniqueFd root_, bare_, user_settings_, network_settings_, memory_current_, groups_;
+  UniqueFd root_, bare_, user_settings_, network_settings_, groups_;
 };
 
 }  // namespace cay::launcher

@@ -24,9 +24,10 @@ bool set_capabilities(std::uint64_t keep) {
 bool drop_bounding_set(std::uint64_t keep) {
   for (unsigned cap = 0; cap < kMost; ++cap) {
     if ((keep >> cap & 1) != 0) continue;
+    if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
     const int held = ::prctl(PR_CAPBSET_READ, cap, 0, 0, 0);
     if (held < 0) return errno == EINVAL;  // past the kernel's last one
-    if (held == 1 && ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) return false;
+    if (held == 1) return false;
   }
   return true;
 }

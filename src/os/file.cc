@@ -79,7 +79,9 @@ Result<void> replace_file(int dir, const std::string& name, std::string_view byt
 Result<UniqueFd> make_file(int dir, const std::string& name, std::string_view text, mode_t mode) {
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   UniqueFd fd(::openat(dir, name.c_str(), kNew, mode));
-  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (!fd) return Error::from_errno(errno, "make " + name);
+  if (text.empty()) return fd;
+  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return Error::from_errno(errno, "make " + name);
   }
   return fd;
