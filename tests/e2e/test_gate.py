@@ -219,6 +219,7 @@ def test_an_allowed_address_is_no_way_to_a_refused_name(packages, everything):
     ]
 
 
+@pytest.mark.depth
 def test_an_address_that_the_operator_lists_needs_no_name(packages):
     words, _ = packages.attempt({"host": V4, "port": 7003}, {"host": V6, "port": 7003})
     assert words == ["ping", "reset"]
@@ -438,6 +439,7 @@ def test_off_has_no_way_at_all(gated):
     box.close()
 
 
+@pytest.mark.depth
 def test_one_that_was_started_without_a_way_out_has_one_from_its_next_start(gated):
     box = Box(gated, "off")
     reach = {"host": V4, "port": 7003}
@@ -473,6 +475,7 @@ def test_one_that_was_started_without_a_way_out_has_one_from_its_next_start(gate
     box.close()
 
 
+@pytest.mark.depth
 def test_doctor_tells_of_the_gate(gated):
     features = {
         feature["name"]: feature
@@ -481,6 +484,7 @@ def test_doctor_tells_of_the_gate(gated):
     assert features["network"]["ok"] and features["gate"]["ok"], features
 
 
+@pytest.mark.depth
 def test_nobody_inside_has_the_hosts_network(gated, packages, everything):
     ours = os.readlink("/proc/self/ns/net")
     for box in (packages, everything):
@@ -494,6 +498,7 @@ def test_nobody_inside_has_the_hosts_network(gated, packages, everything):
         gated.cli("kill", box.name, command)
 
 
+@pytest.mark.depth
 def test_a_network_namespace_inside_is_redirected_too(packages):
     init = next(
         pid
@@ -655,6 +660,7 @@ print(time.monotonic() - begun, flush=True)
     assert words == ["ping"]
 
 
+@pytest.mark.depth
 def test_settings_that_were_changed_count_at_the_next_start(world):
     """A gate outlives the daemon: one that goes by settings of before is replaced, any other is
     left alone."""
@@ -769,6 +775,7 @@ def test_a_policy_that_is_taken_back_reaches_nothing_and_a_gate_that_is_down_is_
         daemon.close()
 
 
+@pytest.mark.depth
 def test_killing_the_daemon_interrupts_no_transfer(gated, packages, world):
     world.release.clear()
     world.half.clear()
@@ -809,6 +816,7 @@ def resident_peak(pid):
     return int(line.split()[1]) * 1024
 
 
+@pytest.mark.depth
 def test_a_sandbox_leaves_nothing_with_the_gate(gated):
     box = Box(gated, "open")
     box.attempt({"host": "allowed.gate.test", "port": 80, "kind": "http"})
@@ -822,6 +830,7 @@ def test_a_sandbox_leaves_nothing_with_the_gate(gated):
     assert not [name for name in os.listdir(gated.data / "gate") if box.id in name]
 
 
+@pytest.mark.depth
 def test_what_the_operator_does_not_allow_is_refused(own_daemon, tmp_path):
     settings = tmp_path / "net.toml"
     settings.write_text('[network]\ndefault_policy = "off"\npolicies = ["off", "packages"]\n')

@@ -269,6 +269,7 @@ def test_words_that_are_no_rule_say_what_to_write(policed):  # noqa: F811
 ASKS_FOR = "getent hosts {} || exit 3"
 
 
+@pytest.mark.depth
 def test_a_command_that_failed_is_told_what_was_refused_meanwhile(make):  # noqa: F811
     """pip, npm and apt say that there is no such host, or no such version: who sees that learns
     that a policy refused it, and what would allow it."""

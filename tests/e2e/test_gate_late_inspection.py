@@ -206,6 +206,7 @@ def being_dialled(port):
     )
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize(
     "then, says",
     [(["open", f"!{OTHER}"], DENIED), (["open", "!else.gate.test"], "HTTP/1.1 200 OK")],

@@ -239,6 +239,7 @@ def test_who_refuses_ipv6_is_given_no_such_address(make):
     assert V6 in make("open").sh("getent ahosts allowed.gate.test").text  # the control
 
 
+@pytest.mark.depth
 def test_wildcards_expressions_networks_and_ports(make):
     assert words_of(make("*.gate.test"), WEB, OTHER_TLS, BULK) == [HELLO, BYE, "reset"]
     assert words_of(make("*.test:7001"), BULK, WEB) == ["ping", OTHER_PORT]
@@ -362,6 +363,7 @@ def test_a_change_while_bytes_move_cuts_them_off(make, policed):
     assert whole.python(program, timeout=120).text == "moving\nend\n"
 
 
+@pytest.mark.depth
 def test_rules_outlive_the_gate_and_the_daemon(make, policed):
     box = make("bulk.gate.test:7001", f"{V4}:7003")
     set_policy(box, "bulk.gate.test:7001", "allowed.gate.test")
@@ -425,6 +427,7 @@ def test_a_gate_that_does_not_answer_is_told_of(make, policed):
     wait_until(lambda: words_of(box, RAW, WEB) == ["reset", HELLO], "the policy that was kept", 10)
 
 
+@pytest.mark.depth
 def test_what_would_have_been_needed(make):
     box = make("allowed.gate.test")
     assert box.daemon.cli("policy", "try", box.name).text.startswith("nothing was refused")
@@ -512,6 +515,7 @@ def test_what_was_used_is_listed_as_rules(make):
         assert unused.daemon.cli("policy", "try", unused.name, "--as", "pip").code == 0
 
 
+@pytest.mark.depth
 def test_trying_says_by_which_rule(make, policed):
     box = make("allowed.gate.test", "!other.gate.test")
     for target, code, words in (

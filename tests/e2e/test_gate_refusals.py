@@ -94,6 +94,7 @@ def test_special_and_own_addresses_are_refused_whatever_a_rule_says(policy, requ
     assert box.line(host="loop.gate.test")["remedy"] == ""  # nothing opens the host's loopback
 
 
+@pytest.mark.depth
 def test_a_refused_address_is_reset_at_once_and_a_silent_connection_waits(packages):
     """docs/guide/refusals.md describes what a program inside sees."""
     program = f"""
@@ -230,6 +231,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.depth
 @pytest.mark.parametrize("network", REFUSED)
 def test_networks_that_hold_what_is_nobodys_to_open_are_refused_at_the_start(tmp_path, network):
     (tmp_path / "net.toml").write_text(f'[network]\nnetworks = ["10.1.0.0/16", "{network}"]\n')
@@ -246,6 +248,7 @@ def test_networks_that_hold_what_is_nobodys_to_open_are_refused_at_the_start(tmp
     ), got
 
 
+@pytest.mark.depth
 def test_a_list_of_no_policies_is_refused_at_the_start(tmp_path):
     (tmp_path / "net.toml").write_text("[network]\npolicies = []\n")
     got = subprocess.run(

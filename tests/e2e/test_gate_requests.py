@@ -212,6 +212,7 @@ def test_what_becomes_a_tunnel_is_one_and_what_does_not_is_read_on(make, world):
     assert not came(world, "/not-switched") and not came(world, "/not-waited")
 
 
+@pytest.mark.depth
 def test_a_server_may_ask_for_another_client_hello(make):
     retried = {"host": A, "port": 7006, "kind": "tls", "sni": A, "says": A}
     assert words_of(make(f"https://{A}:7006"), retried, {**retried, "sni": OTHER}) == [

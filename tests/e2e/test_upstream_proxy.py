@@ -134,6 +134,7 @@ def test_without_the_proxy_they_are_not_there(world, proxy):
         assert words == ["no name", "hello allowed.gate.test"]
 
 
+@pytest.mark.depth
 def test_a_policy_refuses_before_the_proxy_is_asked(proxied, proxy):
     box = Box(proxied, "packages")
     before = len(proxy.heads)

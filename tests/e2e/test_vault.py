@@ -231,6 +231,7 @@ def test_a_token_is_good_in_its_own_sandbox_alone(vaulted, world):
 # --- ways B and C ---
 
 
+@pytest.mark.depth
 def test_headers_are_set_for_real_clients_that_send_nothing(vaulted, world):
     with box(vaulted, HEADERS) as one:
         assert one.json("https://api.vault.test/x")["how"] == "Authorization"
@@ -302,6 +303,7 @@ process.env.OPENAI_API_KEY}}).then(r => r.json()).then(j => console.log(j.how))'
         assert all(world.secret.encode() not in text for text in world.raw[-4:])
 
 
+@pytest.mark.depth
 def test_other_hosts_pass_untouched(vaulted, world):
     with box(vaulted, {**HEADERS, "hosts": ["api.vault.test"]}, policy="open") as one:
         assert one.json("https://api.vault.test/open/")["how"] == "Authorization", "the control"
@@ -325,6 +327,7 @@ def test_other_hosts_pass_untouched(vaulted, world):
         assert one.curl("https://other.vault.test/open/", "-k")[0] < 0
 
 
+@pytest.mark.depth
 def test_each_sandbox_has_an_authority_of_its_own(vaulted):
     with box(vaulted, HEADERS) as one, box(vaulted, HEADERS) as other, box(vaulted) as none:
         certificates = [b.sh("cat /etc/ssl/certs/cay-sandbox.pem").text for b in (one, other)]
@@ -431,7 +434,14 @@ print(talk("reflect")[-1] in ("ConnectionResetError", "SSLEOFError", "EOFError",
 
 
 @pytest.mark.parametrize(
-    "path", ["reflect-body", "reflect-base64", "reflect-header", "reflect-chunks", "packed"]
+    "path",
+    [
+        "reflect-body",
+        "reflect-base64",
+        "reflect-chunks",
+        pytest.param("reflect-header", marks=pytest.mark.depth),
+        pytest.param("packed", marks=pytest.mark.depth),
+    ],
 )
 def test_a_secret_that_a_server_sends_back_is_cut(vaulted, world, path):
     with box(vaulted, HEADERS) as one:
@@ -560,6 +570,7 @@ def test_doctor_and_metrics_tell_whether_a_broker_serves(vaulted):
         assert "cay_vault_up 1" in http.get("/metrics").text
 
 
+@pytest.mark.depth
 def test_a_rule_given_while_a_broker_comes_back_counts_at_once(vaulted, world):
     """Its gate has looked for it in vain for seconds, and whoever set the rule was told that it
     counts."""
@@ -619,6 +630,7 @@ def test_a_daemon_and_a_gate_that_are_killed_change_nothing(vaulted, world):
         )
 
 
+@pytest.mark.depth
 def test_new_keys_lose_no_secret(vaulted, world):
     with box(vaulted, HEADERS) as one:
         key = (vaulted.data / "vault" / "key").read_bytes()

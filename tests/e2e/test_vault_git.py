@@ -74,6 +74,7 @@ def world(tmp_path_factory):
         yield made
 
 
+@pytest.mark.depth
 def test_the_placeholder_in_a_url_is_the_secret_for_its_host_alone(vaulted, world):  # noqa: F811
     with box(vaulted, RULE, policy="open") as one:
         got = one.sh(f'git ls-remote "https://u:$GIT_KEY@{HOST}/r.git"')

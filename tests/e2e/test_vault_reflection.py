@@ -113,7 +113,13 @@ def test_what_a_guess_got_right_is_not_to_be_seen(one, world):  # noqa: F811
 
 @pytest.mark.parametrize(
     "kind",
-    ["application/json", "text/plain", "text/event-stream", "application/x-ndjson", "websocket"],
+    [
+        "application/json",
+        "text/event-stream",
+        pytest.param("text/plain", marks=pytest.mark.depth),
+        pytest.param("application/x-ndjson", marks=pytest.mark.depth),
+        pytest.param("websocket", marks=pytest.mark.depth),
+    ],
 )
 def test_a_pause_within_a_secret_lets_nothing_of_it_out(one, world, kind):  # noqa: F811
     """What was whole comes while the server is silent, of the secret nothing does: not after the

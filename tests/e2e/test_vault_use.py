@@ -61,6 +61,7 @@ def test_what_went_by_proxy_rules_needs_no_policy(vaulted):  # noqa: F811
             assert all(words in vaulted.cli("policy", "try", one.id).text for words in told)
 
 
+@pytest.mark.depth
 def test_where_a_rule_cannot_be_had_nothing_is_made(vaulted):  # noqa: F811
     before = vaulted.cli("ls", "-q").text
     for words, why in (
