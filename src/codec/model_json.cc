@@ -52,33 +52,29 @@ std::string_view command_in(std::string_view message) {
   return end == std::string_view::npos ? "" : message.substr(at + 1, end - at - 1);
 }
 
-// Returns whether a clause of the message begins with an instruction: "…: restart it", "…; retry".
-bool says_what_to_do(std::string_view message) {
-  constexpr std::string_view kVerbs[] = {
-      "apt-get", "ask",   "boot",  "call",  "choose", "close",   "connect", "copy",  "end", "give",
-      "install", "leave", "name",  "raise", "read",   "restart", "resume",  "retry", "run", "see",
-      "send",    "set",   "start", "stop",  "try",    "use",     "wait",    "write", "`cay"};
-  for (std::size_t at = message.find_first_of(":;,(."); at != std::string_view::npos;
-       at = message.find_first_of(":;,(.", at + 1)) {
-    std::string_view rest = message.substr(at + 1);
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    const std::string_view word = rest.substr(0, rest.find_first_of(" ,;:.)"));
-    if (std::ranges::find(kVerbs, word) != std::end(kVerbs)) return true;
-  }
-  return false;
-}
+// Errors of these reasons have the remedy in their message.
+constexpr std::string_view kMessageHasRemedy[] = {
+    "cross_device",      "file_helper_died",     "images_unavailable", "images_unsupported",
+    "keeper_stalled",    "keeper_unreachable",   "no_answer",          "no_cgroup_controller",
+    "no_cgroup_parent",  "no_descriptors",       "no_filter_room",     "no_free_name",
+    "no_layers",         "no_mkfs_btrfs",        "old_keeper",         "profile_unsupported",
+    "protocol_version",  "programs_loader_died", "secret_not_given",   "secret_not_withdrawn",
+    "shutting_down",     "start_interfered",     "start_too_late",     "store_too_new",
+    "store_too_old",     "tls_untrusted",        "tmpfs_unsupported",  "too_many_connections",
+    "vault_unavailable", "launcher_not_running"};
 
-// Returns the one action that mends it. Clients append it to the message, so a message with an
-// instruction has none.
+// Returns the one action that mends it. Clients append it to the message, so an error whose message
+// has one gets none here.
 std::string_view remedy_of(const Error& error) {
+  const bool in_message =
+      std::ranges::find(kMessageHasRemedy, error.reason) != std::end(kMessageHasRemedy);
   switch (error.code) {
     case Code::kUnauthenticated:
       return error.reason == "no_key" ? "send the key of DATA/api-key as X-Api-Key" : "";
     case Code::kUnavailable:
       if (error.reason == "draining") return "the operator's `cay drain --undo` admits again";
-      return says_what_to_do(error.message) ? "" : "retry; if it stays so, run cay doctor";
-    case Code::kUnsupported:
-      return says_what_to_do(error.message) ? "" : "run cay doctor to see what this host lacks";
+      return in_message ? "" : "retry; if it stays so, run cay doctor";
+    case Code::kUnsupported: return in_message ? "" : "run cay doctor to see what this host lacks";
     case Code::kNotReady: return command_in(error.message);
     case Code::kInvalidArgument:
     case Code::kPermissionDenied:
