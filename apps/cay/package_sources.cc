@@ -134,9 +134,10 @@ bool is_in_packages(const policy::Catalogue& policies, const PackageSource& sour
   const policy::NamedPolicy* packages = policies.find("packages");
   if (packages == nullptr) return false;
   if (const auto address = IpAddress::parse(source.host)) {
-    return policy::verdict_of_address(
-               *address, source.port,
-               [&](const policy::Meant& meant) { return packages->policy->decide(meant); })
+    return policy::verdict_of_address(*address, source.port,
+                                      [&](const policy::ConnectionFacts& facts) {
+                                        return packages->policy->decide(facts);
+                                      })
         .allowed();
   }
   const std::string names[] = {source.host};

@@ -37,7 +37,7 @@ Result<void> BaseImages::check_reach(const ImageReference& image,
                                      const policy::Choice& choice) const {
   const HostAndPort to = endpoint_of(image.registry);
   const auto policy = defaults_.policies->policy_of(choice);
-  const auto decide = [&](const policy::Meant& meant) { return policy->decide(meant); };
+  const auto decide = [&](const policy::ConnectionFacts& facts) { return policy->decide(facts); };
   policy::Verdict verdict;
   if (const auto address = IpAddress::parse(to.host)) {
     verdict = policy::verdict_of_address(*address, to.port, decide);

@@ -46,7 +46,7 @@ bool is_passing(const Error& why) {
          why.code == Code::kCancelled || why.reason == "boot_timeout";
 }
 
-// As one word of Begun's.
+// As one word of InFlight's.
 std::string word_of(const Limits& limits) {
   return std::to_string(limits.memory_bytes) + ":" + std::to_string(limits.cpu_millicores);
 }

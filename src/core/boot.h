@@ -8,7 +8,7 @@
 
 #include "async/event.h"
 #include "core/admission.h"
-#include "core/begun.h"
+#include "core/in_flight.h"
 #include "core/jobs.h"
 #include "core/ports/runtime.h"
 #include "core/profiles.h"
@@ -103,9 +103,9 @@ class Boots {
   Proxies& proxies_;
   const Profiles profiles_;
   Jobs& jobs_;
-  Begun begun_;
-  Begun fresh_disks_;  // sandboxes whose next boot empties the disk, with the layer
-  Begun in_force_;     // memory and CPU of sandboxes whose row has other limits
+  InFlight begun_;
+  InFlight fresh_disks_;  // sandboxes whose next boot empties the disk, with the layer
+  InFlight in_force_;     // memory and CPU of sandboxes whose row has other limits
 };
 
 }  // namespace cay::core

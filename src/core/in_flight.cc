@@ -1,11 +1,11 @@
-#include "core/begun.h"
+#include "core/in_flight.h"
 
 #include <algorithm>
 #include <sstream>
 
 namespace cay::core {
 // Words with blanks between: `ID`, or `ID=REASON`.
-Result<std::map<SandboxId, std::string>> Begun::open() {
+Result<std::map<SandboxId, std::string>> InFlight::open() {
   CAY_TRY(const auto stored, store_.get_meta(key_));
   if (!stored) {
     CAY_CHECK(store_.put_meta(key_, ""));
@@ -18,22 +18,22 @@ Result<std::map<SandboxId, std::string>> Begun::open() {
   return begun_;
 }
 
-Result<void> Begun::begin(const SandboxId& id, const std::string& why) {
+Result<void> InFlight::begin(const SandboxId& id, const std::string& why) {
   if (!begun_.try_emplace(id, why).second) return {};
   return write();
 }
 
-Result<void> Begun::over(const SandboxId& id) {
+Result<void> InFlight::over(const SandboxId& id) {
   if (begun_.erase(id) == 0) return {};
   return write();
 }
 
-std::string Begun::why(const SandboxId& id) const {
+std::string InFlight::why(const SandboxId& id) const {
   const auto found = begun_.find(id);
   return found == begun_.end() ? std::string() : found->second;
 }
 
-Result<void> Begun::write() const {
+Result<void> InFlight::write() const {
   std::string text;
   for (const auto& [id, why] : begun_)
     text += (text.empty() ? "" : " ") + id.get() + (why.empty() ? "" : "=" + why);

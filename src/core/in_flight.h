@@ -1,6 +1,6 @@
-// Begun: promised work on sandboxes that is under way, on disk. A daemon's successor finishes what
-// a killed daemon had begun. A sandbox that was being stopped neither runs on nor counts as failed.
-// One whose creation was answered before it was made is made.
+// InFlight: promised work on sandboxes that is under way, on disk. A daemon's successor finishes
+// what a killed daemon had begun. A sandbox that was being stopped neither runs on nor counts as
+// failed. One whose creation was answered before it was made is made.
 #pragma once
 #include <map>
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace cay::core {
 
-class Begun {
+class InFlight {
  public:
   // `key`: of the store's meta table; one for each kind of work.
-  Begun(Store& store, std::string key) : store_(store), key_(std::move(key)) {}
+  InFlight(Store& store, std::string key) : store_(store), key_(std::move(key)) {}
 
   // Those that were under way when the last daemon ended, with the reason of each. They stay begun
   // until over().

@@ -4,7 +4,7 @@
 
 #include "async/deadline.h"
 #include "core/errors.h"
-#include "core/needed_rules.h"
+#include "core/policy_advice.h"
 
 namespace cay::core {
 namespace {
@@ -58,7 +58,7 @@ Task<NetworkReport> InspectionVerbs::network(Principal who, std::string ref) {
                  networks = defaults_.networks, is_own = defaults_.is_own_address,
                  proxied = proxies_.hosts_of(entry->row)]() mutable {
       report.policy_allowed = policies->check_allowed({report.policy, report.rules}).has_value();
-      tell_what_is_needed(report, {*policies, networks, proxied, is_own});
+      advise_report(report, {*policies, networks, proxied, is_own});
       return std::move(report);
     };
     report = co_await rule_work_.run(who.tenant, std::move(work));

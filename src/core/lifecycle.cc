@@ -47,7 +47,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why,
   if (entry->row.state == SandboxState::kStopped) co_return Result<void>();
   if (still && !still()) co_return Result<void>();
   entry->stopping = true;
-  note(begun_stops_.begin(entry->row.id, why));
+  note(stops_in_flight_.begin(entry->row.id, why));
   if (registry_->last_look) {
     auto looking = registry_->last_look(entry);
     auto looked = co_await std::move(looking);
@@ -56,7 +56,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why,
   auto stopped = co_await entry->host->runtime.stop(entry->row.id);
   entry->stopping = false;
   if (!stopped && entry->runs()) {
-    note(begun_stops_.over(entry->row.id));
+    note(stops_in_flight_.over(entry->row.id));
     co_return std::move(stopped).error().while_doing("stop sandbox " + entry->row.name);
   }
   if (!stopped) {
@@ -66,7 +66,7 @@ Task<void> Lifecycle::stop_job(std::shared_ptr<Entry> entry, std::string why,
     jobs_.spawn(sweep_up(entry));
   }
   rest(*entry, std::move(why));
-  note(begun_stops_.over(entry->row.id));
+  note(stops_in_flight_.over(entry->row.id));
   co_return Result<void>();
 }
 
@@ -152,7 +152,7 @@ void Lifecycle::died(const SandboxDeath& death) {
   }
   if (entry->removing() || !entry->runs()) return;
   if (entry->stopping)
-    return rest(*entry, begun_stops_.why(
+    return rest(*entry, stops_in_flight_.why(
                             death.id));  // whatever else is still to be done: nothing of it runs
   entry->live.reset();
   entry->room.reset();

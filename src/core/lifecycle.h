@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/begun.h"
+#include "core/in_flight.h"
 #include "core/boot.h"
 #include "core/registry.h"
 
@@ -18,7 +18,9 @@ asio::awaitable<bool> stop_ends(std::shared_ptr<Entry> entry, Event::Deadline de
 class Lifecycle {
  public:
   Lifecycle(std::shared_ptr<Registry> registry, Jobs& jobs)
-      : registry_(std::move(registry)), jobs_(jobs), begun_stops_(registry_->store(), "stopping") {}
+      : registry_(std::move(registry)),
+        jobs_(jobs),
+        stops_in_flight_(registry_->store(), "stopping") {}
 
   // Stops the sandbox: when this returns, nothing of it runs, and the disk stays. A start under way
   // is given up. `why` becomes the row's reason (kStoppedIdle...; empty: it was requested). `still`
@@ -28,9 +30,9 @@ class Lifecycle {
                   std::function<bool()> still = nullptr);
 
   // Stops that the last daemon had begun. Each is to be taken up again or reported as over.
-  Begun& begun_stops() { return begun_stops_; }
+  InFlight& stops_in_flight() { return stops_in_flight_; }
   Task<void> take_up_stop(std::shared_ptr<Entry> entry) {
-    auto why = begun_stops_.why(entry->row.id);
+    auto why = stops_in_flight_.why(entry->row.id);
     return stop_job(std::move(entry), std::move(why), nullptr);
   }
 
@@ -54,7 +56,7 @@ class Lifecycle {
 
   std::shared_ptr<Registry> registry_;
   Jobs& jobs_;
-  Begun begun_stops_;
+  InFlight stops_in_flight_;
 };
 
 }  // namespace cay::core

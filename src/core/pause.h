@@ -3,7 +3,7 @@
 #pragma once
 #include <memory>
 
-#include "core/begun.h"
+#include "core/in_flight.h"
 #include "core/registry.h"
 
 namespace cay::core {
@@ -37,7 +37,7 @@ class Pauses {
 
   std::shared_ptr<Registry> registry_;
   Jobs& jobs_;
-  Begun still_;
+  InFlight still_;
 };
 
 }  // namespace cay::core

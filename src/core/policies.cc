@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/ascii.h"
-#include "core/needed_rules.h"
+#include "core/policy_advice.h"
 #include "core/validate.h"
 
 namespace cay::core {
@@ -45,7 +45,7 @@ Said ask(const policy::Policy& policy, const std::string& host, std::uint16_t po
   if (const auto address = IpAddress::parse(host)) {
     if (!around.reaches(*address)) return {false, "private_address", {}};
     const auto verdict = policy::verdict_of_address(
-        *address, port, [&](const policy::Meant& meant) { return policy.decide(meant); });
+        *address, port, [&](const policy::ConnectionFacts& facts) { return policy.decide(facts); });
     // The gate decides by the first bytes of the connection, and an address alone has none.
     if (verdict.says != policy::Verdict::Says::kShow) return by_rule(verdict);
     return {false, "names_no_host", {}};

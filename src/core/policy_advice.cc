@@ -1,4 +1,4 @@
-#include "core/needed_rules.h"
+#include "core/policy_advice.h"
 
 #include <algorithm>
 #include <set>
@@ -25,14 +25,14 @@ policy::Verdict verdict_of(const NetworkDecision& line, const auto& decide,
   if (line.port == 0) return by_host ? policy::Verdict() : may_resolve(line.host);
   const auto address = IpAddress::parse(line.address);
   const std::string names[] = {line.host};
-  const policy::Meant meant{
+  const policy::ConnectionFacts facts{
       .names = names, .shown = line.host, .address = address, .port = line.port};
-  return by_host ? policy::verdict_of_address(*by_host, line.port, decide) : decide(meant);
+  return by_host ? policy::verdict_of_address(*by_host, line.port, decide) : decide(facts);
 }
 
 bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {
   return verdict_of(
-             line, [&](const policy::Meant& meant) { return policy.decide(meant); },
+             line, [&](const policy::ConnectionFacts& facts) { return policy.decide(facts); },
              [&](std::string_view name) { return policy.may_resolve(name); })
       .allowed();
 }
@@ -40,7 +40,7 @@ bool is_let_through(const policy::Policy& policy, const NetworkDecision& line) {
 policy::Verdict verdict_of(const policy::OneMore& policy, const Rule& rule,
                            const NetworkDecision& line) {
   return verdict_of(
-      line, [&](const policy::Meant& meant) { return policy.decide(meant, rule); },
+      line, [&](const policy::ConnectionFacts& facts) { return policy.decide(facts, rule); },
       [&](std::string_view name) { return policy.may_resolve(name, rule); });
 }
 
@@ -342,7 +342,7 @@ void advise(NetworkDecision& line, const policy::Choice& choice, const Around& a
   if (!line.needs.empty()) line.preset = preset_for(line, choice, around.policies);
 }
 
-void tell_what_is_needed(NetworkReport& report, const Around& around) {
+void advise_report(NetworkReport& report, const Around& around) {
   const policy::Choice choice{report.policy, report.rules};
   const auto policy = around.policies.policy_of(choice);
   const policy::OneMore with(around.policies, choice);

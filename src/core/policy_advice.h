@@ -37,6 +37,6 @@ void advise(NetworkDecision& line, const policy::Choice& choice, const Around& a
 
 // The same of each line, but for what the sandbox's policy lets through by now; and `needed`: each
 // rule once. `takes_hosts`, too.
-void tell_what_is_needed(NetworkReport& report, const Around& around);
+void advise_report(NetworkReport& report, const Around& around);
 
 }  // namespace cay::core

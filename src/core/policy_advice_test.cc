@@ -1,4 +1,4 @@
-#include "core/needed_rules.h"
+#include "core/policy_advice.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ NetworkDecision refused(std::string host, std::uint16_t port, std::string reason
   return out;
 }
 
-TEST(NeededRulesTest, EveryRefusalByARuleHasOneThatWouldNot) {
+TEST(PolicyAdviceTest, EveryRefusalByARuleHasOneThatWouldNot) {
   EXPECT_EQ(rule_for(refused("a.test", 0, "not_in_policy")), "a.test");
   EXPECT_EQ(rule_for(refused("db", 0, "not_in_policy")), "db:*");
   EXPECT_EQ(rule_for(refused("a.test", 5432, "port_not_in_policy", "9.9.9.9")), "a.test:5432");
@@ -41,7 +41,7 @@ TEST(NeededRulesTest, EveryRefusalByARuleHasOneThatWouldNot) {
   EXPECT_EQ(rule_for(fine), "");
 }
 
-TEST(NeededRulesTest, AListThatWouldHaveDone) {
+TEST(PolicyAdviceTest, AListThatWouldHaveDone) {
   const policy::Catalogue policies;
   NetworkReport report;
   report.policy = "rules";
@@ -51,14 +51,14 @@ TEST(NeededRulesTest, AListThatWouldHaveDone) {
                   refused("had.test", 0, "not_in_policy"),
                   refused("b.test", 5432, "port_not_in_policy", "9.9.9.10"),
                   refused("a.test", 0, "not_in_policy")};
-  tell_what_is_needed(report, {policies});
+  advise_report(report, {policies});
   EXPECT_EQ(report.needed, (std::vector<std::string>{"a.test", "b.test:5432"}));
   EXPECT_EQ(report.items[1].needs, "a.test:443");
   std::string rules = report.rules;
   for (const std::string& rule : report.needed) rules += "\n" + rule;
   report.rules = rules;
   report.needed.clear();
-  tell_what_is_needed(report, {policies});
+  advise_report(report, {policies});
   EXPECT_TRUE(report.needed.empty()) << "with them nothing is refused any more";
 }
 
@@ -177,7 +177,7 @@ TEST_F(AdviceTest, WhatTheOperatorOpenedSinceIsJudgedAnew) {
   report.policy = "rules";
   report.rules = "registry.test";
   report.items = {then};
-  tell_what_is_needed(report, {policies, networks, proxied});
+  advise_report(report, {policies, networks, proxied});
   EXPECT_TRUE(report.needed.empty());
   EXPECT_TRUE(report.items[0].needs.empty() && report.items[0].in_the_way.empty())
       << report.items[0].advice;
@@ -203,7 +203,7 @@ TEST_F(AdviceTest, ThisHostsOwnAddressIsOpenedByItselfAlone) {
   NetworkReport report;
   report.policy = "open";
   report.items = {refused("10.77.5.1", 80, "private_address", "10.77.5.1")};
-  tell_what_is_needed(report, around());
+  advise_report(report, around());
   EXPECT_TRUE(report.needed.empty());
   EXPECT_EQ(report.items[0].in_the_way, "special_address");
   networks.push_back(*Network::parse("10.77.5.1"));
@@ -247,7 +247,7 @@ TEST_F(AdviceTest, AtAnotherPortThanAProxyRulesThePolicysRulesCount) {
   report.items = {refused("good.test", 80, "not_in_policy"),
                   refused("good.test", 8080, "not_in_policy"),
                   refused("good.test", 8443, "not_in_policy")};
-  tell_what_is_needed(report, around());
+  advise_report(report, around());
   EXPECT_EQ(report.needed, (std::vector<std::string>{"good.test:80", "good.test:8080"}));
   EXPECT_EQ(report.items[2].in_the_way, "proxy_rule") << "the control";
   for (auto& one : proxied) one.kind = ProxiedHost::Kind::kBaseUrl;
@@ -338,7 +338,7 @@ TEST_F(AdviceTest, WhetherTheOperatorsHostsAreAddedToThePolicy) {
     NetworkReport report;
     report.policy = choice.policy;
     report.rules = choice.rules;
-    tell_what_is_needed(report, {policies});
+    advise_report(report, {policies});
     return report.takes_hosts;
   };
   for (const policy::Choice& choice : std::vector<policy::Choice>{
@@ -366,7 +366,7 @@ TEST_F(AdviceTest, WhatIsNeededCanBeGivenAsItIs) {
                   refused("9.9.9.7", 25, "not_in_policy", "9.9.9.7"),
                   refused("intern.corp.test", 0, "not_in_policy"),
                   refused("intern.corp.test", 22, "not_in_policy", "10.0.0.1")};
-  tell_what_is_needed(report, {policies, networks, proxied});
+  advise_report(report, {policies, networks, proxied});
   EXPECT_EQ(report.needed, (std::vector<std::string>{"git.corp.test", "9.9.9.7:25"}));
   EXPECT_EQ(report.items[6].in_the_way, "special_address") << "its lookup alone would not do";
   std::string words;

@@ -182,7 +182,7 @@ class SumTest : public CoreTest {
     std::function<void(Limits&, std::uint64_t)> ask;
     std::function<std::uint64_t(const Limits&)> of;
   };
-  using Begun = std::shared_ptr<testing::Started<Sandbox>>;
+  using Pending = std::shared_ptr<testing::Started<Sandbox>>;
   static constexpr std::uint64_t kUnits = 8;
   static constexpr std::uint64_t kMib = 1ull << 20;
 
@@ -210,8 +210,8 @@ class SumTest : public CoreTest {
       config.capacity.cpu_millicores = static_cast<std::uint32_t>(kUnits * thing.unit);
     ASSERT_TRUE(open());
   }
-  Begun begin_one(const Thing& thing, const Principal& who, const std::string& name,
-                  std::uint64_t units, milliseconds timeout) {
+  Pending begin_one(const Thing& thing, const Principal& who, const std::string& name,
+                    std::uint64_t units, milliseconds timeout) {
     SandboxSpec spec = named(name);
     thing.ask(spec.limits, units * thing.unit);
     return begin(core->sandboxes().create(who, std::move(spec), {.timeout = timeout}));
@@ -233,15 +233,15 @@ void SumTest::many_at_once(const Thing& thing) {
   constexpr milliseconds kShort{50};
   // Those that fit wait for the test alone. Four units are free when the one of five comes, and
   // nobody of its tenant overtakes it.
-  std::vector<Begun> fit = {begin_one(thing, alice, "a", 3, kLong),
-                            begin_one(thing, bob, "b", 1, kLong)};
-  const Begun large = begin_one(thing, alice, "large", 5, kShort);
+  std::vector<Pending> fit = {begin_one(thing, alice, "a", 3, kLong),
+                              begin_one(thing, bob, "b", 1, kLong)};
+  const Pending large = begin_one(thing, alice, "large", 5, kShort);
   fit.push_back(begin_one(thing, alice, "c", 4, kLong));
   EXPECT_EQ(given(), 4 * thing.unit);
   EXPECT_EQ(finish(large).error().reason, thing.reason);
   EXPECT_EQ(given(), kUnits * thing.unit)
       << "what it waited for is had by the next one, to the last unit";
-  std::vector<Begun> refused;
+  std::vector<Pending> refused;
   refused.reserve(12);
   for (int i = 0; i < 12; ++i)
     refused.push_back(
@@ -262,7 +262,7 @@ void SumTest::many_at_once(const Thing& thing) {
   // A freed part is given once: of five that want its three units three get them.
   runtime.hold_boots = true;
   runtime.boots.clear();
-  std::vector<Begun> next;
+  std::vector<Pending> next;
   next.reserve(5);
   for (int i = 0; i < 5; ++i)
     next.push_back(
@@ -287,7 +287,7 @@ void SumTest::over_and_over(const Thing& thing) {
   struct UnderWay {
     std::string name;
     const Principal* who;
-    Begun begun;
+    Pending begun;
   };
   std::vector<UnderWay> under_way;
   int made = 0;
@@ -341,8 +341,8 @@ class TurnTest : public SumTest {
  protected:
   static constexpr milliseconds kLong{60'000};
 
-  Begun ask(const Principal& who, const std::string& name, std::uint64_t units,
-            milliseconds timeout = kLong) {
+  Pending ask(const Principal& who, const std::string& name, std::uint64_t units,
+              milliseconds timeout = kLong) {
     return begin_one(memory(), who, name, units, timeout);
   }
   void give_back(const Principal& who, const std::string& name) {
@@ -364,7 +364,7 @@ TEST_F(TurnTest, OneThatWaitsForMuchHoldsUpNoOtherTenant) {
   EXPECT_EQ(runtime.alive.size(), 3U);
   EXPECT_FALSE(hostage_taker->done());
   // Nor do many of them, in one queue.
-  std::vector<Begun> more;
+  std::vector<Pending> more;
   for (int i = 0; i < 5; ++i) more.push_back(ask(alice, "more" + std::to_string(i), 5));
   EXPECT_TRUE(finish(ask(bob, "another", 1, milliseconds(20))));
   give_back(alice, "idle");
@@ -414,7 +414,7 @@ TEST_F(TurnTest, ALargeOneWithinItsShareIsServedAtLast) {
   loop.restart();
   loop.run_for(milliseconds(550));
   // Bob requests again each one that he gives back.
-  std::vector<Begun> again;
+  std::vector<Pending> again;
   for (int i = 0; i < 4; ++i) {
     EXPECT_FALSE(large->done());
     again.push_back(ask(bob, "again" + std::to_string(i), 1));
@@ -446,7 +446,7 @@ TEST_F(TurnTest, TenantsAreServedInTurn) {
   open_with(memory());
   const Principal carol{TenantId("c"), "carol"};
   ASSERT_TRUE(finish(ask(alice, "all", 8)));
-  std::vector<Begun> of_alice, of_others;
+  std::vector<Pending> of_alice, of_others;
   for (int i = 0; i < 4; ++i) of_alice.push_back(ask(alice, "a" + std::to_string(i), 2));
   for (int i = 0; i < 2; ++i)
     of_others.push_back(ask(i == 0 ? bob : carol, "o" + std::to_string(i), 2));

@@ -74,7 +74,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
     latest = std::max({latest, row.marks.created, row.marks.active, row.marks.stopped.value_or(0)});
   }
   CAY_CO_CHECK(registry_->time().open(latest));
-  CAY_CO_TRY(stopping_, lifecycle_.begun_stops().open());
+  CAY_CO_TRY(stopping_, lifecycle_.stops_in_flight().open());
   CAY_CO_TRY(creating_, boots_.open(rows));
   const bool is_new = rows.empty();
   for (const RuntimeHost& host : runtimes_.all()) {
@@ -84,7 +84,7 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   for (const auto& [id, why] : stopping_) {
     const bool is_row = std::ranges::any_of(rows, [&](const Sandbox& row) { return row.id == id; });
     if (!is_row) {
-      CAY_CO_CHECK(lifecycle_.begun_stops().over(id));
+      CAY_CO_CHECK(lifecycle_.stops_in_flight().over(id));
     }
   }
   for (const auto& [id, why] : creating_) {
@@ -178,7 +178,7 @@ void Restart::settle(const std::shared_ptr<Entry>& entry,
     return stopping ? begun->second : std::string(found.ended_together ? kStoppedByHost : "");
   };
   if (stopping && !(live && entry->runs())) {
-    const auto told = lifecycle_.begun_stops().over(entry->row.id);
+    const auto told = lifecycle_.stops_in_flight().over(entry->row.id);
     if (!told) jobs_.warn("a stop that is over is still on record: " + told.error().message);
   }
   if (!live && lost_its_disk(entry->row, found)) {

@@ -51,9 +51,9 @@ const char* EgressPolicy::reason_for(const Facts& facts, const policy::Verdict& 
 }
 
 bool EgressPolicy::depends_on_names(const Endpoint& to) const {
-  const policy::Meant meant{
+  const policy::ConnectionFacts facts{
       .names = {}, .shown = {}, .address = to.address, .port = to.port, .may_show = true};
-  return rules_->decide(meant).says == policy::Verdict::Says::kShow;
+  return rules_->decide(facts).says == policy::Verdict::Says::kShow;
 }
 
 bool EgressPolicy::allows_fenced_host(const std::string& host, std::uint16_t port) const {

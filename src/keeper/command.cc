@@ -38,7 +38,7 @@ wire::CommandMsg record_of_start(const wire::StartCommand& request, const Contex
 
 }  // namespace
 
-Command::Command(const Workshop& shop, CommandEvents& events)
+Command::Command(const CommandContext& shop, CommandEvents& events)
     : shop_(shop),
       events_(events),
       tree_(shop),

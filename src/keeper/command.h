@@ -11,7 +11,7 @@
 #include "keeper/command_tree.h"
 #include "keeper/loop.h"
 #include "keeper/tape.h"
-#include "keeper/workshop.h"
+#include "keeper/command_context.h"
 #include "wire/messages.h"
 
 namespace cay::keeper {
@@ -33,7 +33,7 @@ class Command {
   // kLingering: the leader has ended, and children that it left may still write for a moment.
   enum class State { kStarting, kRunning, kLingering, kEnded };
 
-  Command(const Workshop& shop, CommandEvents& events);
+  Command(const CommandContext& shop, CommandEvents& events);
 
   // Makes pipes, tape and slot, and starts the program; on_started comes from the loop unless this
   // fails at once.
@@ -69,7 +69,7 @@ class Command {
   void save_end();
   void maybe_settled();
 
-  const Workshop& shop_;
+  const CommandContext& shop_;
   CommandEvents& events_;
   State state_ = State::kStarting;
   std::string id_;

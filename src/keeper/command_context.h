@@ -1,4 +1,4 @@
-// Workshop: the parts of the keeper that a command works with. It outlives every command.
+// CommandContext: the parts of the keeper that a command works with. It outlives every command.
 #pragma once
 #include "keeper/keeper.h"
 #include "keeper/loop.h"
@@ -13,7 +13,7 @@
 
 namespace cay::keeper {
 
-struct Workshop {
+struct CommandContext {
   const Context& context;
   Loop& loop;
   Outbox& outbox;

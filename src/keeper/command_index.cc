@@ -11,7 +11,7 @@ constexpr std::size_t kRecalledAtOnce = 100;  // about 30 us each
 
 }  // namespace
 
-CommandIndex::CommandIndex(const Workshop& shop)
+CommandIndex::CommandIndex(const CommandContext& shop)
     : shop_(shop),
       expiry_(shop.loop, entries_, [this](std::string id) { drop(std::move(id)); }),
       earlier_(Tape::ids(shop.context.spool_fd)) {

@@ -11,13 +11,13 @@
 #include "keeper/command_entry.h"
 #include "keeper/command_expiry.h"
 #include "keeper/loop.h"
-#include "keeper/workshop.h"
+#include "keeper/command_context.h"
 
 namespace cay::keeper {
 
 class CommandIndex {
  public:
-  explicit CommandIndex(const Workshop& shop);
+  explicit CommandIndex(const CommandContext& shop);
 
   // Returns nullptr if no such command is known.
   CommandEntry* find(const std::string& id);
@@ -46,7 +46,7 @@ class CommandIndex {
   void recall_some();
   void recall(const std::string& id);
 
-  const Workshop& shop_;
+  const CommandContext& shop_;
   CommandEntries entries_;
   CommandExpiry expiry_;
   std::set<std::string> earlier_;  // in the spool since before this life, not yet among the entries

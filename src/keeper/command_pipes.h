@@ -11,13 +11,13 @@
 #include "keeper/output_pipe.h"
 #include "keeper/stdin_pipe.h"
 #include "keeper/tape.h"
-#include "keeper/workshop.h"
+#include "keeper/command_context.h"
 
 namespace cay::keeper {
 
 class CommandPipes {
  public:
-  explicit CommandPipes(const Workshop& shop) : shop_(shop) {}
+  explicit CommandPipes(const CommandContext& shop) : shop_(shop) {}
 
   // Enters the child's ends into `program`. A shell line goes from the request's argv into a file
   // that the child gets as well.
@@ -44,7 +44,7 @@ class CommandPipes {
   Result<void> make_pipes(Program& program, bool close_stdin);
   Result<void> make_terminal(Program& program, std::uint16_t rows, std::uint16_t cols);
 
-  const Workshop& shop_;
+  const CommandContext& shop_;
   bool pty_ = false;
   std::vector<UniqueFd> child_ends_;  // given to the child, closed once it runs
   UniqueFd stdin_end_, out_end_, err_end_;

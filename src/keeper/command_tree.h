@@ -10,13 +10,13 @@
 #include "base/result.h"
 #include "keeper/kill_record.h"
 #include "keeper/loop.h"
-#include "keeper/workshop.h"
+#include "keeper/command_context.h"
 
 namespace cay::keeper {
 
 class CommandTree {
  public:
-  explicit CommandTree(const Workshop& shop) : shop_(shop) {}
+  explicit CommandTree(const CommandContext& shop) : shop_(shop) {}
 
   // Before the start. Fails: start_failed.
   Result<void> take_slot();
@@ -53,7 +53,7 @@ class CommandTree {
   // After a kill: a leader whose end does not come may be held by a tracer of the guest's.
   void chase_end();
 
-  const Workshop& shop_;
+  const CommandContext& shop_;
   Slot* slot_ = nullptr;
   bool leader_runs_ = false;
   pid_t pid_ = 0;

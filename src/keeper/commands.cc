@@ -9,7 +9,7 @@ constexpr std::size_t kMostWaiting = 64;  // requests held back until a start is
 
 }  // namespace
 
-Commands::Commands(const Workshop& shop, CommandIndex& index, Readers& readers,
+Commands::Commands(const CommandContext& shop, CommandIndex& index, Readers& readers,
                    std::uint32_t max_running)
     : shop_(shop), index_(index), readers_(readers), max_running_(max_running) {}
 

@@ -12,7 +12,7 @@
 #include "keeper/command_index.h"
 #include "keeper/loop.h"
 #include "keeper/readers.h"
-#include "keeper/workshop.h"
+#include "keeper/command_context.h"
 #include "wire/messages.h"
 
 namespace cay::keeper {
@@ -23,7 +23,8 @@ class Commands : public CommandEvents {
   // Runs once a command's start is decided: with the command or with why there is none.
   using WhenStarted = std::function<void(CommandEntry*, const Error*)>;
 
-  Commands(const Workshop& shop, CommandIndex& index, Readers& readers, std::uint32_t max_running);
+  Commands(const CommandContext& shop, CommandIndex& index, Readers& readers,
+           std::uint32_t max_running);
 
   // Starts a command whose id is not known. Fails (by `action`): shutting_down,
   // start_too_late, sandbox_paused, too_many_running, too_many_commands, or as Spawner::start().
@@ -60,7 +61,7 @@ class Commands : public CommandEvents {
   void check_shut_down();
   void check_hold();
 
-  const Workshop& shop_;
+  const CommandContext& shop_;
   CommandIndex& index_;
   Readers& readers_;
   std::uint32_t max_running_;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "keeper/workshop.h"
+#include "keeper/command_context.h"
 #include "keeper/loop.h"
 #include "keeper/outbox.h"
 #include "wire/frame.h"
@@ -21,7 +21,7 @@ class Files {
   static constexpr std::size_t kMostHelpers = 64;  // further ones queue
   static constexpr std::size_t kMostQueued = 1024;
 
-  explicit Files(Workshop shop) : shop_(shop) {}
+  explicit Files(CommandContext shop) : shop_(shop) {}
 
   void start(ReplyTo to, wire::FileOp op);
   bool has(std::uint32_t channel) const { return jobs_.contains(channel); }
@@ -74,7 +74,7 @@ class Files {
   void arm_tick();
   static bool owes(const Job& job);
 
-  Workshop shop_;
+  CommandContext shop_;
   Slot* slot_ = nullptr;  // one for all helpers, for as long as the keeper lives
   std::map<std::uint32_t, JobPtr> jobs_;
   std::deque<JobPtr> queue_;

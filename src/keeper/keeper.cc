@@ -82,8 +82,8 @@ void run(const Context& given) {
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
   const OomVictims oom_victims(context.oom_victims_fd);
-  const Workshop shop{context, loop,         server,       reaper, slots,
-                      spawner, stdin_budget, spool_budget, notes,  oom_victims};
+  const CommandContext shop{context, loop,         server,       reaper, slots,
+                            spawner, stdin_budget, spool_budget, notes,  oom_victims};
   Readers readers(loop, server);
   CommandIndex index(shop);
   Commands commands(shop, index, readers, most_running(context));

@@ -79,7 +79,7 @@ struct LifeMarks {
   bool operator==(const LifeMarks&) const = default;
 };
 
-// Sandbox::reason of one that was stopped by nobody's request for it. Begun keeps the first two:
+// Sandbox::reason of one that was stopped by nobody's request for it. InFlight keeps the first two:
 // one word each.
 inline constexpr std::string_view kStoppedIdle = "idle";        // idle_ttl_s was over
 inline constexpr std::string_view kStoppedByDrain = "drained";  // with all others, by the operator

@@ -17,8 +17,8 @@ class OneMore {
   // Each rule allows, and names no policy. kInvalidArgument (invalid_policy): what is there cannot
   // be read, or has no room for it.
   Result<void> takes(const Rule& rule) const;
-  Verdict decide(const Meant& meant, const Rule& rule) const {
-    return policy_->decide(meant, &rule);
+  Verdict decide(const ConnectionFacts& facts, const Rule& rule) const {
+    return policy_->decide(facts, &rule);
   }
   Verdict may_resolve(std::string_view name, const Rule& rule) const {
     return policy_->may_resolve(name, &rule);

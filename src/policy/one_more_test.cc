@@ -106,15 +106,15 @@ TEST_F(OneMoreTest, SaysWhatTheWholeWrittenAndReadAgainWould) {
           ASSERT_EQ(more.may_resolve(name, rule).allowed(), policy->may_resolve(name).allowed())
               << name;
           const std::string asked[] = {name, any(kNames)};
-          Meant meant{.names = once_in(4) ? std::span<const std::string>() : asked,
-                      .shown = std::nullopt,
-                      .address = *IpAddress::parse(any(kAddresses)),
-                      .port = kPorts[random_() % 4]};
+          ConnectionFacts facts{.names = once_in(4) ? std::span<const std::string>() : asked,
+                                .shown = std::nullopt,
+                                .address = *IpAddress::parse(any(kAddresses)),
+                                .port = kPorts[random_() % 4]};
           const std::string shown = any(kNames);
-          if (!once_in(3)) meant.shown = shown;
-          const Verdict one = more.decide(meant, rule), other = policy->decide(meant);
+          if (!once_in(3)) facts.shown = shown;
+          const Verdict one = more.decide(facts, rule), other = policy->decide(facts);
           ASSERT_EQ(one.says, other.says)
-              << name << " " << shown << " " << meant.address->text() << ":" << meant.port;
+              << name << " " << shown << " " << facts.address->text() << ":" << facts.port;
           ASSERT_EQ(one.proof, other.proof);
           let_through += one.allowed() ? 1 : 0;
         }

@@ -32,43 +32,43 @@ std::string Policy::told(const Entry& entry, const std::string& inner) {
   return inner.empty() ? entry.rule->text() : entry.rule->text() + ": " + inner;
 }
 
-Policy::Match Policy::match(const Entry& entry, const Meant& meant) const {
+Policy::Match Policy::match(const Entry& entry, const ConnectionFacts& facts) const {
   using Is = Match::Is;
   const Rule& rule = *entry.rule;
   if (rule.kind == Rule::Kind::kPolicy) {
     if (!entry.named) return {};
-    Verdict inner = entry.named->decide(meant);
+    Verdict inner = entry.named->decide(facts);
     if (inner.says == Verdict::Says::kShow) return {Is::kMaybe, inner.proof};
     return {inner.allowed() ? Is::kYes : Is::kNo, Proof::kNone, std::move(inner.rule),
             inner.by_address};
   }
-  if (!rule.has(meant.port)) return {};
+  if (!rule.has(facts.port)) return {};
   if (rule.kind == Rule::Kind::kNetwork)
-    return {meant.address && rule.network.contains(*meant.address) ? Is::kYes : Is::kNo,
+    return {facts.address && rule.network.contains(*facts.address) ? Is::kYes : Is::kNo,
             Proof::kNone,
             {},
             rule.network.is_one_address()};
-  const Proof proof = rule.proof_at(meant.port);
+  const Proof proof = rule.proof_at(facts.port);
   if (proof == Proof::kNone) {
     const bool one = std::ranges::any_of(
-        meant.names, [&](const std::string& name) { return rule.matches_name(name); });
-    if (!one && meant.may_show) return {Is::kMaybe, proof};
+        facts.names, [&](const std::string& name) { return rule.matches_name(name); });
+    if (!one && facts.may_show) return {Is::kMaybe, proof};
     return {one ? Is::kYes : Is::kNo};
   }
-  if (!meant.shown) return {Is::kMaybe, proof};
-  return {rule.matches_name(*meant.shown) ? Is::kYes : Is::kNo};
+  if (!facts.shown) return {Is::kMaybe, proof};
+  return {rule.matches_name(*facts.shown) ? Is::kYes : Is::kNo};
 }
 
 // From the last rule to the first: a rule that may match leaves the verdict open, unless the rules
 // behind it have the same verdict.
-Verdict Policy::decide(const Meant& meant, const Rule* more) const {
+Verdict Policy::decide(const ConnectionFacts& facts, const Rule* more) const {
   using Says = Verdict::Says;
   const auto says = [](Action action) { return action == Action::kAllow ? Says::kYes : Says::kNo; };
   Verdict out{says(rules_.otherwise), Proof::kNone, {}};
   const Entry* by = nullptr;
   std::string inner;
   const auto look = [&](const Entry& entry) {
-    Match found = match(entry, meant);
+    Match found = match(entry, facts);
     if (found.is == Match::Is::kNo) return;
     if (found.is == Match::Is::kYes) {
       out = {says(entry.rule->action), Proof::kNone, {}, found.by_address};

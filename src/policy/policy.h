@@ -14,7 +14,7 @@
 namespace cay::policy {
 
 // A connection as far as it is known.
-struct Meant {
+struct ConnectionFacts {
   std::span<const std::string> names{};   // that the sandbox was given this address for; lower case
   std::optional<std::string_view> shown;  // the name in its first bytes, once they were read
   std::optional<IpAddress> address;       // nullopt: nobody knows, and no network matches
@@ -50,7 +50,7 @@ class Policy {
   // Never kShow once `shown` is set. A rule that requires a shown name is matched against that name
   // alone, and any other rule against the names that the address was given for. `more` counts as
   // one more rule, which allows and names no policy: in order the first, else behind the others.
-  Verdict decide(const Meant& meant, const Rule* more = nullptr) const;
+  Verdict decide(const ConnectionFacts& facts, const Rule* more = nullptr) const;
   // Returns whether a name is resolved. It is not if no port of it could be reached. Networks do
   // not count for names, but those of every address do.
   Verdict may_resolve(std::string_view name, const Rule* more = nullptr) const;
@@ -73,7 +73,7 @@ class Policy {
     std::shared_ptr<const Policy> named;  // of a rule that is a policy
   };
   struct Match;
-  Match match(const Entry& entry, const Meant& meant) const;
+  Match match(const Entry& entry, const ConnectionFacts& facts) const;
   static std::string told(const Entry& entry, const std::string& inner);
 
   RuleSet rules_;

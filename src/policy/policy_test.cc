@@ -129,9 +129,10 @@ TEST_F(PolicyTest, WhoRefusesIpv6RefusesNoName) {
 
 TEST_F(PolicyTest, AnAddressThatNobodyKnowsIsInNoNetwork) {
   const std::string names[] = {"a.test"};
-  const Meant meant{.names = names, .shown = "a.test", .address = std::nullopt, .port = 443};
-  EXPECT_EQ(of("open, !::/0, !0.0.0.0/0")->decide(meant).says, Says::kYes);
-  EXPECT_EQ(of("::/0, 0.0.0.0/0, b.test")->decide(meant).says, Says::kNo);
+  const ConnectionFacts facts{
+      .names = names, .shown = "a.test", .address = std::nullopt, .port = 443};
+  EXPECT_EQ(of("open, !::/0, !0.0.0.0/0")->decide(facts).says, Says::kYes);
+  EXPECT_EQ(of("::/0, 0.0.0.0/0, b.test")->decide(facts).says, Says::kNo);
 }
 
 TEST_F(PolicyTest, NamedPoliciesComposeAndSayWhichRuleItWas) {

@@ -29,14 +29,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& name : names) {
     static_cast<void>(policy->may_resolve(name));
     for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{443}, std::uint16_t{8443}}) {
-      const Meant meant{.names = {&name, 1},
-                        .shown = name,
-                        .address = *cay::IpAddress::parse("192.0.2.7"),
-                        .port = port};
-      const Verdict verdict = policy->decide(meant);
+      const ConnectionFacts facts{.names = {&name, 1},
+                                  .shown = name,
+                                  .address = *cay::IpAddress::parse("192.0.2.7"),
+                                  .port = port};
+      const Verdict verdict = policy->decide(facts);
       if (verdict.says == Verdict::Says::kShow) std::abort();
       // A set within another lets nothing through that the other does not.
-      if (within && verdict.allowed() && !packages->decide(meant).allowed()) std::abort();
+      if (within && verdict.allowed() && !packages->decide(facts).allowed()) std::abort();
     }
   }
   return 0;
