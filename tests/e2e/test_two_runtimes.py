@@ -109,6 +109,27 @@ def test_the_command_line_reaches_both(daemon):
         assert (done.code, done.out) == (0, out), done
 
 
+@pytest.mark.parametrize("snapshot", ["default", "memory"])
+def test_langsmiths_clients_reach_both(daemon, snapshot):
+    with daemon.http() as http:
+        boxes = "/v2/sandboxes/boxes"
+        made = http.post(boxes, json={"snapshot_name": snapshot, "wait_for_ready": True})
+        assert made.status_code == 201, made.text
+        box = made.json()
+        assert box["status"] == "ready", box
+        try:
+            told = {one["id"] for one in http.get(boxes).json()["sandboxes"]}
+            assert box["id"] in told
+            done = http.post(f"{box['dataplane_url']}/execute", json={"command": "echo hello"})
+            out = "hello\n" if snapshot == "default" else "fake: echo hello\n"
+            ended = done.json()
+            assert (ended["stdout"], ended["exit_code"]) == (out, 0), done.text
+        finally:
+            gone = http.delete(f"{boxes}/{box['id']}")
+        assert gone.status_code < 300, gone.text
+        assert http.get(f"{boxes}/{box['id']}").status_code == 404
+
+
 @pytest.mark.parametrize("how", ["terminate", "kill"])
 def test_both_are_adopted_by_the_next_daemon(daemon, how):
     with daemon.http() as http:
