@@ -129,7 +129,7 @@ struct Copy {
     if (local == "-") {
       if (to.back() == '/')
         throw ApiError(ErrorCode::kInvalidArgument, "no_name",
-                       "stdin has no name: say which file inside");
+                       "stdin has no name: name the file inside");
       box.write_file(to, from_fd(STDIN_FILENO, "stdin"), 0, args.user);
       ++report.moved.files;
       return;

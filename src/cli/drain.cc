@@ -74,7 +74,7 @@ int drain_command(Context& at, const DrainArgs& args) {
   const std::string what =
       counted(status.commands, "command") +
       (status.silent > 0
-           ? " (and whatever " + counted(status.silent, "sandbox") + " did not tell of)"
+           ? " (and whatever " + counted(status.silent, "sandbox") + " did not report)"
            : "");
   if (late && !args.stop)
     print_error("the time is over: " + what +

@@ -115,7 +115,7 @@ int doctor_command(Context& at, const DoctorArgs& args) {
     print(features_json(features, daemon));
     return code;
   }
-  if (!daemon) print("The daemon cannot be asked: " + why + ".\nWhat can be seen from here:\n\n");
+  if (!daemon) print("The daemon cannot be reached: " + why + ".\nWhat can be seen from here:\n\n");
   print(doctor_table(features));
   return code;
 }

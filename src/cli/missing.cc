@@ -58,7 +58,7 @@ void Missing::finish() {
 
 void Missing::tell(sdk::Stream stream, Sum& sum) {
   say_(bytes_of(std::exchange(sum.untold, 0), " more", stream) +
-       " are missing since that was last said, in " + places(std::exchange(sum.untold_places, 0)));
+       " are missing since the last report, in " + places(std::exchange(sum.untold_places, 0)));
 }
 
 }  // namespace cay::cli

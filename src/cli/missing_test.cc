@@ -41,12 +41,12 @@ TEST_F(MissingTest, ManyAreSummedUpAndNoneIsLeftOut) {
   missing.look(now);
   ASSERT_EQ(said.size(), 2u);
   EXPECT_EQ(said[1],
-            "6141952 more bytes of stdout are missing since that was last said, in 2999 places");
+            "6141952 more bytes of stdout are missing since the last report, in 2999 places");
   lose(10);
   lose(20);
   missing.finish();
   ASSERT_EQ(said.size(), 4u);
-  EXPECT_EQ(said[2], "30 more bytes of stdout are missing since that was last said, in 2 places");
+  EXPECT_EQ(said[2], "30 more bytes of stdout are missing since the last report, in 2 places");
   EXPECT_EQ(said[3], "in all 6144030 bytes of stdout are missing, in 3002 places");
   missing.finish();
   EXPECT_EQ(said.size(), 4u) << "once";

@@ -52,7 +52,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "ambiguous_path")
     return "proxy rules of that host name paths, and this one could be read as another";
   if (line.reason == "method_overridden")
-    return "it asked to be taken for another method or path than its own";
+    return "its headers or query name another method or path than its own";
   if (line.reason == "bad_request") return "no proper HTTP/1.1, or a body where servers read none";
   if (line.reason == "secret_gone") return "its proxy rule's secret was removed";
   if (line.reason == "fenced")
@@ -78,8 +78,7 @@ std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason == "proxy_refused") return "the host's proxy refuses it";
   if (line.reason == "proxy_bad_answer") return "the host's proxy gives no proper answer";
   if (line.reason == "too_many_connections") return "too many connections at once";
-  if (line.reason == "too_many_new_names")
-    return "too many names a second that were never asked for before";
+  if (line.reason == "too_many_new_names") return "too many new names a second";
   if (line.reason == "bytes_used_up")
     return "the sandbox has moved all the bytes that the operator gives it";
   if (line.reason == "too_many_new_connections") return "too many new connections a second";

@@ -311,13 +311,13 @@ std::vector<json::object> beyond_rules(const json::object& report) {
 
 std::string how_to_learn(const std::string& sandbox) {
   return "run it once with open (cay policy set " + printable(sandbox) +
-         " open; it counts from the next start), and ask again\n";
+         " open; it counts from the next start), and try again\n";
 }
 
 void print_forgotten(const json::object& report) {
   const std::string lines = text_of(report, "forgotten");
   if (!lines.empty() && lines != "0")
-    print(lines + " older lines made room: what they told of is not in this\n");
+    print(lines + " older lines made room: their decisions are not in this\n");
 }
 
 // The hosts of its proxy rules.

@@ -20,7 +20,7 @@ constexpr auto kRecordRetryFor = std::chrono::seconds(60);  // a daemon that res
 
 std::string event_text(const sdk::ProgramEvent& event) {
   if (event.kind == "lost" && event.lost == 0)
-    return "records may be missing here, nobody knows how many: the keeper was killed";
+    return "records may be missing here, an unknown number: the keeper was killed";
   if (event.kind == "lost")
     return std::to_string(event.lost) +
            " records are missing here: they came faster than they could be kept";

@@ -145,7 +145,7 @@ std::string note_of_policy(const json::object& report, const std::vector<Refused
   for (std::size_t i = 0; i < named; ++i) out += (i == 0 ? "" : ", ") + lines[i].text();
   if (lines.size() > named) out += " and " + std::to_string(lines.size() - named) + " more";
   std::vector<std::string> hints;
-  if (!where.removed) hints.push_back("cay net " + printable(where.name) + " tells more");
+  if (!where.removed) hints.push_back("cay net " + printable(where.name) + " has more");
   const auto needs = needs_of(lines);
   if (!needs.empty()) {
     if (std::string hint = to_allow(report, needs, where); !hint.empty())
@@ -166,7 +166,7 @@ std::string note_of_others(const std::vector<RefusedLine>& lines, const WhereItR
   std::string out =
       std::string(when) + " its way out refused " + last.text() + ": " + printable(words_for(line));
   if (lines.size() > 1) out += "; and " + std::to_string(lines.size() - 1) + " more";
-  return where.removed ? out : out + " (cay net " + printable(where.name) + " tells more)";
+  return where.removed ? out : out + " (cay net " + printable(where.name) + " has more)";
 }
 
 json::object report_now(const sdk::Sandbox& box) { return parsed(box.network().json); }

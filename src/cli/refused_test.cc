@@ -26,7 +26,7 @@ TEST(RefusedTest, OneNameWithWhatWouldAllowIt) {
   const auto told = report({line("pypi.org", 0, "not_in_policy", "pypi.org"),
                             line("pypi.org", 443, "not_in_policy", "pypi.org:443")});
   EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}),
-            "meanwhile its policy refused pypi.org (cay net box tells more; to allow it: cay "
+            "meanwhile its policy refused pypi.org (cay net box has more; to allow it: cay "
             "policy set box --add 'pypi.org')");
 }
 
@@ -39,7 +39,7 @@ TEST(RefusedTest, APresetThatHasTheHostIsTheCureOnce) {
   auto told = report({one, two, three, line("a.test", 0, "not_in_policy", "a.test")});
   EXPECT_EQ(
       refusal_note(told, {kBegan}, {.name = "box"}),
-      "meanwhile its policy refused nodejs.org, x.hf.co, y.hf.co, a.test (cay net box tells more; "
+      "meanwhile its policy refused nodejs.org, x.hf.co, y.hf.co, a.test (cay net box has more; "
       "to allow it: cay policy set box --add node --add huggingface --add 'a.test')");
   EXPECT_NE(refusal_note(told, {kBegan}, {.name = "box", .removed = true})
                 .find("--policy 'packages,node,huggingface,a.test'"),
@@ -101,7 +101,7 @@ TEST(RefusedTest, ManyNamesAreAFewAndANumber) {
   const auto told = report(items);
   EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}),
             "meanwhile its policy refused n0.test, n1.test, n2.test, n3.test and 46 more (cay net "
-            "box tells more; "
+            "box has more; "
             "to allow it: cay policy set box --add 'n0.test' --add 'n1.test' --add 'n2.test' --add "
             "'n3.test')");
   const auto listed = refused_since(told, kBegan);
@@ -117,7 +117,7 @@ TEST(RefusedTest, WhatIsNoMatterOfThePolicyIsALineOfItsOwn) {
   EXPECT_EQ(std::ranges::count(note, '\n'), 1);
   EXPECT_NE(note.find("\nmeanwhile its way out refused what it asked for: "), std::string::npos)
       << note;
-  EXPECT_NE(note.find("; and 1 more (cay net box tells more)"), std::string::npos) << note;
+  EXPECT_NE(note.find("; and 1 more (cay net box has more)"), std::string::npos) << note;
 }
 
 TEST(RefusedTest, OfASandboxThatGoesThePolicyIsForTheNext) {
@@ -138,7 +138,7 @@ TEST(RefusedTest, OfASandboxThatGoesThePolicyIsForTheNext) {
 TEST(RefusedTest, WhatAProgramCallsAHostPaintsNoTerminal) {
   const auto told = report({line("a\x1b[31m\n.test", 0, "not_in_policy", "")});
   EXPECT_EQ(refusal_note(told, {kBegan}, {.name = "box"}),
-            "meanwhile its policy refused a\\x1b[31m\\x0a.test (cay net box tells more)");
+            "meanwhile its policy refused a\\x1b[31m\\x0a.test (cay net box has more)");
 }
 
 TEST(RefusedTest, AnAnswerOfAnotherShapeTellsNothing) {

@@ -131,7 +131,7 @@ void ExecWords::fill(ExecArgs& exec, const Line& line, const std::string& exampl
 void declare_rules(Options& to, RuleArgs& rules) {
   to.texts("--use", rules.uses,
            "SECRET, SECRET=WAY (base_url, headers, placeholder) or SECRET=API (" + known_apis() +
-               "; what it is named after, if nothing is said): use it without seeing it; "
+               "; default: the one of its name): use it without seeing it; "
                "repeatable");
   to.texts("--fence", rules.fences,
            "HOST, without a secret: of what the policy lets through to it only --method and "

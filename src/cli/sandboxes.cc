@@ -169,9 +169,9 @@ Command create_entry() {
                 sdk::CreateOptions& sandbox = state->args.sandbox;
                 state->words.declare(to, sandbox, state->args.image, state->args.rules);
                 to.text("-u,--user", sandbox.user,
-                        "Who runs commands that name nobody (default: root)");
+                        "The user of commands that name none (default: root)");
                 to.text("-w,--workdir", sandbox.workdir,
-                        "Where commands run that name no directory");
+                        "The directory of commands that name none");
                 to.texts("-e,--env", state->env, "KEY=VALUE for every command; repeatable");
               },
           .args = [state](const Line&) -> std::any {

@@ -100,7 +100,7 @@ Command url_entry() {
   const auto state = std::make_shared<State>();
   return {
       .name = "url",
-      .help = "A link to a web service or a file inside a sandbox, for whoever has it",
+      .help = "A link to a web service or file of a sandbox, for anybody who has it",
       .examples =
           "  cay url box 8080                          prints where a browser begins; good for an "
           "hour\n"

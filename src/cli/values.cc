@@ -135,7 +135,7 @@ Result<std::uint32_t> parse_count(std::string_view text) {
   if (failed != std::errc() || end != text.data() + text.size() || value == 0) {
     return bad(
         "'" + std::string(text) +
-        "' is no number above 0 that can be asked for: write it like 200, or leave it out for "
+        "' is no number above 0 that can be requested: write it like 200, or leave it out for "
         "the default");
   }
   return value;

@@ -277,7 +277,7 @@ def test_a_command_that_failed_is_told_what_was_refused_meanwhile(make):  # noqa
     run = [box.name, "--", "sh", "-c"]
     failed = box.daemon.cli("exec", *run, ASKS_FOR.format("other.gate.test"))
     says = (
-        f"cay: meanwhile its policy refused other.gate.test (cay net {box.name} tells more; to "
+        f"cay: meanwhile its policy refused other.gate.test (cay net {box.name} has more; to "
         f"allow it: cay policy set {box.name} --add 'other.gate.test')\n"
     )
     assert (failed.code, failed.out, failed.err.decode()) == (3, b"", says)
