@@ -75,7 +75,8 @@ json::object to_json(const BuildLog& log) {
           {"from", log.from},
           {"end", log.end},
           {"text", text(log.text)},
-          {"message", text(log.message)}};
+          {"message", text(log.message)},
+          {"reason", text(log.reason)}};
 }
 
 Result<BuildLog> build_log_from(const json::value& value) {
@@ -90,6 +91,7 @@ Result<BuildLog> build_log_from(const json::value& value) {
   out.end = number_at<std::uint64_t>(in, "end");
   out.text = string_at(in, "text");
   out.message = string_at(in, "message");
+  out.reason = string_at(in, "reason");
   return out;
 }
 

@@ -12,7 +12,7 @@ namespace cay::codec {
 json::object to_json(const BuildRequest& request, const NewSnapshot& made);
 void read_build(Fields& fields, BuildRequest& request, NewSnapshot& made);
 
-// {"snapshot_id", "state", "from", "end", "text", "message"}
+// {"snapshot_id", "state", "from", "end", "text", "message", "reason"}
 json::object to_json(const BuildLog& log);
 Result<BuildLog> build_log_from(const json::value& in);
 

@@ -71,11 +71,13 @@ TEST(BuildJson, ALogComesBackAsItWasWritten) {
   log.text = "step\n";
   log.end = 10;
   log.message = "line 2: no";
+  log.reason = "build_failed";
   const auto back = build_log_from(to_json(log));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), to_json(log));
   EXPECT_EQ(back->text, "step\n");
   EXPECT_EQ(back->end, 10U);
+  EXPECT_EQ(back->reason, "build_failed");
   EXPECT_FALSE(build_log_from(json::value("x")));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "async/event.h"
@@ -27,6 +28,9 @@ class BuildOutput {
   void end_output();
   // Nothing more comes.
   void close();
+  // Keeps Error::reason of the build's failure beside the log.
+  void failed_for(std::string reason) { reason_ = std::move(reason); }
+  const std::string& reason() const { return reason_; }
 
   // Returns the last lines of the output of the newest command.
   std::string tail() const;
@@ -53,6 +57,7 @@ class BuildOutput {
   std::uint64_t begin_ = 0;    // offset of the first of them
   std::uint64_t command_ = 0;  // where the output of the newest command begins
   bool closed_ = false;
+  std::string reason_{};
   Event more_;
 };
 

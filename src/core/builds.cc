@@ -174,6 +174,7 @@ void BuildVerbs::settle(BuildJob& job, Result<dockerfile::Finished> end) {
     row.status_message = end.error().message.substr(0, kMostMessage);
     written = parts_.registry->store().snapshots().put(row);
     job.log->line("failed: " + row.status_message);
+    job.log->failed_for(end.error().reason);
   }
   if (!written)
     parts_.jobs.warn("snapshot " + row.name + " is not on record: " + written.error().message);
@@ -238,7 +239,10 @@ Task<BuildLog> BuildVerbs::log(Principal who, std::string ref, std::uint64_t off
   out.from = text.from;
   out.end = text.from + text.text.size();
   out.text = std::move(text.text);
-  if (row.status == kSnapshotFailed) out.message = row.status_message;
+  if (row.status == kSnapshotFailed) {
+    out.message = row.status_message;
+    out.reason = log->reason();
+  }
   co_return std::move(out);
 }
 

@@ -179,6 +179,9 @@ TEST_F(BuildsTest, AStepThatFailsNamesItsLineAndShowsItsLastWords) {
   const SnapshotInfo row = built("FROM base:1\n\nRUN pip install x\n");
   EXPECT_EQ(row.status, kSnapshotFailed);
   EXPECT_EQ(row.status_message, "line 3: RUN pip install x: exit code 3\nlooking\nno such package");
+  const auto end = run(core->builds().log(alice, row.id.get(), 0, std::chrono::milliseconds(0)));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->reason, "build_failed");
   EXPECT_NE(log_of(row).find("no such package\n"), std::string::npos);
   const auto base = run(core->snapshots().get(alice, "base:1"));
   drain();

@@ -33,6 +33,7 @@ struct BuildLog {
   std::string text{};      // plain lines: steps, notes, and the output of RUN
   std::uint64_t end = 0;   // offset after `text`: where the next answer goes on
   std::string message{};   // why it failed
+  std::string reason{};    // Error::reason of that: build_failed is the Dockerfile's own failure
 };
 
 }  // namespace cay
