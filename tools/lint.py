@@ -53,8 +53,8 @@ ARROWS = {
     "api/outbound": "core codec http model async base",
     "api/testing": "api/common core codec http model async base",
     "api/fuzz": "api/common api/gateway api/langsmith http model async base",
-    "client": "archive codec http model async base",
-    "cli": "providers http model async base agent client codec policy",
+    "client": "archive codec dockerfile http model async base",
+    "cli": "providers http model async base agent archive client codec dockerfile policy",
     "agent": "providers http model async base",
     "providers": "client http model async base",
 }

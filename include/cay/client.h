@@ -207,6 +207,28 @@ class Sandbox : public SandboxCommands, public SandboxFiles {
 // Called with a snapshot that is being built: its status_message reports how far it is.
 using SnapshotProgress = std::function<void(const Snapshot&)>;
 using PushProgress = std::function<void(const PushState&)>;
+using OnBuildLog = std::function<void(const std::string& text)>;
+
+// The files of a local directory for a build, as a tar: their modes, times and symbolic links, and
+// no owners.
+class BuildContext {
+ public:
+  // `ignore`: the text of a .dockerignore, which names the files that stay here. ApiError
+  // kInvalidArgument "invalid_dockerignore".
+  explicit BuildContext(const std::string& directory, const std::string& ignore = {});
+  ~BuildContext();
+  BuildContext(const BuildContext&) = delete;
+  BuildContext& operator=(const BuildContext&) = delete;
+
+  // A ByteProducer of the tar. ApiError: a file cannot be read, or changed meanwhile.
+  std::string next();
+  // How much was packed so far, and which entries a build cannot have.
+  const CopyReport& report() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // The snapshots that sandboxes can boot from: the host's own, images and captures. `ref`: a name,
 // "name:tag" or an id.
@@ -219,6 +241,12 @@ class SnapshotStore {
   // Reads an OCI archive, a `docker save` archive or a tar of a root file system. `name` empty: the
   // archive's own.
   Snapshot import_archive(ByteProducer archive, const std::string& name = {}) const;
+  // Begins to build a Dockerfile. `context`: a tar of the files that COPY reads, plain or
+  // compressed, as BuildContext has it. follow_build() returns when the build is over.
+  Snapshot build(const BuildOptions& options, ByteProducer context) const;
+  // Waits until a build is over, and passes on its log as it grows. ApiError kInvalidArgument
+  // "build_failed": a step of the Dockerfile failed. Others: why the build could not go on.
+  Snapshot follow_build(const std::string& id, const OnBuildLog& log = {}) const;
   // Waits until a snapshot is ready. ApiError kNotReady "snapshot_failed".
   Snapshot wait(const std::string& id, const SnapshotProgress& progress = {}) const;
   // Moves the tag of that snapshot's name to it: tag("tools:2", "stable") makes tools:stable.

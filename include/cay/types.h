@@ -295,6 +295,30 @@ struct PullOptions {
   RegistryLogin login{};
 };
 
+// A Dockerfile that is to become a snapshot.
+struct BuildOptions {
+  std::string dockerfile{};  // its text
+  std::string name{};        // of the snapshot, NAME or NAME:TAG; needed
+  std::string target{};      // a stage by name or number; empty: the last one
+  std::map<std::string, std::string> arguments{};
+  // RUN --mount=type=secret: values by id. No layer and no log has them.
+  std::map<std::string, std::string> secrets{};
+  std::string policy{};  // what RUN may reach; empty: the daemon's default
+  bool no_cache = false;
+  bool pull = false;                              // fetch base images again
+  std::map<std::string, RegistryLogin> logins{};  // for base images, by registry host
+  std::string platform{};                         // empty: the host's
+};
+
+// A part of a build's log.
+struct BuildLog {
+  std::string snapshot_id{};
+  std::string state{};              // Snapshot::status
+  std::uint64_t from = 0, end = 0;  // offsets of the log: of `text`, and after it
+  std::string text{};               // empty, and `state` is not building: the end
+  std::string message{}, reason{};  // why it failed
+};
+
 struct ForkOptions {
   std::vector<std::string> names{};  // of each fork; empty: `count` forks with names made by Cay
   std::uint32_t count = 1;

@@ -33,6 +33,12 @@ Task<sdk::Snapshot> snapshot(Connection& at, std::string ref);
 Task<sdk::Snapshot> pull(Connection& at, sdk::PullOptions options);
 Task<sdk::Snapshot> import_archive(Connection& at, std::string name,
                                    std::unique_ptr<ByteSource> archive);
+// `context`: a tar.
+Task<sdk::Snapshot> build(Connection& at, sdk::BuildOptions options,
+                          std::unique_ptr<ByteSource> context);
+// Returns the log from `offset` on, once there is more of it, or after `wait_s`.
+Task<sdk::BuildLog> build_log(Connection& at, std::string ref, std::uint64_t offset,
+                              std::uint32_t wait_s);
 Task<sdk::Snapshot> tag(Connection& at, std::string ref, std::string tag);
 Task<sdk::PushState> push(Connection& at, std::string ref, sdk::PushOptions options);
 // The newest push of it.

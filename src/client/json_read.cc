@@ -282,6 +282,16 @@ sdk::PushState push_from(const json::object& from) {
           .json = codec::write(from)};
 }
 
+sdk::BuildLog build_log_from(const json::object& from) {
+  return {.snapshot_id = string_in(from, "snapshot_id"),
+          .state = string_in(from, "state"),
+          .from = number_in(from, "from"),
+          .end = number_in(from, "end"),
+          .text = string_in(from, "text"),
+          .message = string_in(from, "message"),
+          .reason = string_in(from, "reason")};
+}
+
 sdk::Feature feature_from(const json::object& from) {
   return {.name = string_in(from, "name"),
           .ok = bool_in(from, "ok"),

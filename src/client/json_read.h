@@ -23,6 +23,7 @@ sdk::NetworkReport network_from(const json::object& from);
 sdk::ProgramPage programs_from(const json::object& from);
 sdk::Snapshot snapshot_from(const json::object& from);
 sdk::PushState push_from(const json::object& from);
+sdk::BuildLog build_log_from(const json::object& from);
 sdk::Feature feature_from(const json::object& from);
 sdk::GrepMatch match_from(const json::object& from);
 sdk::Version version_from(const json::object& from);

@@ -54,13 +54,16 @@ json::array words(std::string_view what, const std::vector<std::string>& from) {
   return out;
 }
 
+json::object login_body(const sdk::RegistryLogin& login) {
+  json::object out;
+  put(out, "username", login.username);
+  put(out, "password", login.password);
+  put(out, "identity_token", login.identity_token);
+  return out;
+}
+
 void put_login(json::object& out, const sdk::RegistryLogin& login) {
-  if (login.empty()) return;
-  json::object fields;
-  put(fields, "username", login.username);
-  put(fields, "password", login.password);
-  put(fields, "identity_token", login.identity_token);
-  out["login"] = std::move(fields);
+  if (!login.empty()) out["login"] = login_body(login);
 }
 
 // "tools:1" is a name and a tag.
@@ -83,6 +86,25 @@ json::object pull_body(const sdk::PullOptions& options) {
   put_snapshot_name(out, options.name);
   put(out, "platform", options.platform);
   put_login(out, options.login);
+  return out;
+}
+
+json::object build_body(const sdk::BuildOptions& options) {
+  json::object out{{"dockerfile", text("dockerfile", options.dockerfile)}};
+  put_snapshot_name(out, options.name);
+  put(out, "target", options.target);
+  if (!options.arguments.empty()) out["arguments"] = strings("arguments", options.arguments);
+  json::object secrets;
+  for (const auto& [id, value] : options.secrets)
+    secrets[text("secrets", id)] = text("the secret " + id, value);
+  if (!secrets.empty()) out["secrets"] = std::move(secrets);
+  put(out, "policy", options.policy);
+  if (options.no_cache) out["no_cache"] = true;
+  if (options.pull) out["pull"] = true;
+  json::object logins;
+  for (const auto& [host, login] : options.logins) logins[host] = login_body(login);
+  if (!logins.empty()) out["logins"] = std::move(logins);
+  put(out, "platform", options.platform);
   return out;
 }
 

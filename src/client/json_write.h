@@ -17,6 +17,7 @@ json::object update_body(const sdk::UpdateOptions& options);
 // "tools:1" -> the name and the tag; the tag is empty where there is none.
 std::pair<std::string, std::string> name_and_tag(const std::string& name);
 json::object pull_body(const sdk::PullOptions& options);
+json::object build_body(const sdk::BuildOptions& options);
 json::object push_body(const sdk::PushOptions& options);
 json::object tag_body(const std::string& tag);
 json::object capture_body(const std::string& name);
