@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/exit_code.h"
+#include "cli/image.h"
 #include "cli/output.h"
 #include "cli/render.h"
 #include "cli/sandbox_words.h"
@@ -34,6 +35,7 @@ int fork_command(Context& at, const ForkArgs& args) {
     return kOk;
   }
   for (const auto& info : made) print(info.name + "\n");
+  note_disk_alone("a fork", at.json);
   return kOk;
 }
 

@@ -102,6 +102,11 @@ sdk::Snapshot pull_image(Context& at, sdk::PullOptions options) {
   }
 }
 
+void note_disk_alone(const std::string& made, bool json) {
+  if (!json && ::isatty(STDERR_FILENO) == 1)
+    print_error(made + " has the disk alone: programs and their memory are not copied");
+}
+
 sdk::Snapshot snapshot_of(Context& at, const std::string& image) {
   if (const auto found = found_here(at, image)) return wait_for(at, *found);
   return pull_image(at, {.image = image});

@@ -22,4 +22,7 @@ sdk::Snapshot wait_for(Context& at, const sdk::Snapshot& begun);
 // is pulled.
 sdk::Snapshot snapshot_of(Context& at, const std::string& image);
 
+// Prints on a terminal that `made`, "a fork", has the disk and no memory of processes.
+void note_disk_alone(const std::string& made, bool json);
+
 }  // namespace cay::cli
