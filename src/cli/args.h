@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cay/types.h"
+#include "cli/build_inputs.h"
 #include "cli/values.h"
 
 namespace cay::cli {
@@ -149,6 +150,14 @@ struct SnapshotArgs {
   std::string action;              // ls, inspect, pull, import, capture, tag, push or rm
   std::vector<std::string> words;  // of the action
   std::string name, platform;
+  bool quiet = false;
+};
+struct BuildArgs {
+  sdk::BuildOptions build;    // what the line itself holds of it
+  std::string file, context;  // the Dockerfile, empty: of the context; a directory or "-"
+  std::vector<SecretSource> secrets;
+  std::vector<std::string> packages;  // of Debian, instead of a Dockerfile
+  std::string suite;                  // of these; empty: the host's
   bool quiet = false;
 };
 struct ForkArgs {

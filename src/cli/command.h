@@ -27,6 +27,7 @@ struct Line {
 
 struct Command {
   std::string name, help, examples{};
+  std::string long_name{};  // two words that mean it, too: "snapshot build"
   const char* group = kCommandsGroup;
   std::vector<std::string> actions{};  // for completion: one of these comes first
   bool takes_a_program = false;        // behind "--"

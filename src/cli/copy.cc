@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "base/sparse_file.h"
 #include "base/unique_fd.h"
 #include "cli/args.h"
+#include "cli/byte_meter.h"
 #include "cli/command.h"
 #include "cli/context.h"
 #include "cli/exit_code.h"
@@ -36,36 +36,10 @@ constexpr std::uint64_t kMostUntold = 64 << 20;
   throw ApiError(ErrorCode::kInvalidArgument, "local_file", what + ": " + std::strerror(error));
 }
 
-// Shows the progress of a long copy on a terminal, and nothing of a short one.
-class Meter {
- public:
-  explicit Meter(bool quiet) : on_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
-  ~Meter() {
-    if (shown_) write_all(STDERR_FILENO, "\r\033[K");
-  }
-  Meter(const Meter&) = delete;
-
-  void show(const sdk::Progress& moved) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!on_ || now < next_) return;
-    next_ = now + std::chrono::milliseconds(200);
-    shown_ = true;
-    std::string line = "\rcay: copied " + human_size(moved.bytes);
-    if (moved.files > 0) line += ", " + std::to_string(moved.files) + " entries";
-    write_all(STDERR_FILENO, line + "\033[K");
-  }
-
- private:
-  bool on_;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point next_ =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
-};
-
 struct Copy {
   Context& at;
   const CpArgs& args;
-  Meter meter;
+  ByteMeter meter;
   sdk::CopyReport report;
   bool untold = false;
 
@@ -241,7 +215,7 @@ int cp_command(Context& at, const CpArgs& args) {
   }
   sdk::CopyReport report;
   {
-    Copy copy{at, args, Meter(at.json), {}};
+    Copy copy{at, args, ByteMeter("copied", at.json), {}};
     if (to.sandbox) {
       copy.put(from.path, at.client.sandbox(*to.sandbox), to.path);
     } else {

@@ -34,6 +34,7 @@ class Parser {
   Parsed parse(std::vector<std::string> args) {
     split_command(args);
     if (args == std::vector<std::string>{"--version"}) args = {"version"};
+    use_short_name(args);
     if (args.empty()) return {std::nullopt, kOurFailure, {}, app_.help()};
     try {
       std::ranges::reverse(args);  // CLI11 takes them from the back
@@ -53,6 +54,14 @@ class Parser {
     line_.has_dashes = true;
     line_.after.assign(dashes + 1, args.end());
     args.erase(dashes, args.end());
+  }
+
+  void use_short_name(std::vector<std::string>& args) const {
+    if (args.size() < 2) return;
+    const auto known = std::ranges::find(commands_, args[0] + " " + args[1], &Command::long_name);
+    if (known == commands_.end()) return;
+    args.erase(args.begin());
+    args.front() = known->name;
   }
 
   void add(const Command& command) {

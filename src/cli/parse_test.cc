@@ -227,13 +227,53 @@ TEST(ParseTest, TyposAreExplained) {
   EXPECT_EQ(got.err.find("mean"), std::string::npos) << got.err;
 }
 
+TEST(ParseTest, ABuildHasTwoNames) {
+  const std::vector<std::string> words{"-t",          "app:1",      "-f",       "x/Dockerfile",
+                                       "--build-arg", "V=1",        "--secret", "id=a,src=b",
+                                       "--target",    "web",        "--policy", "pip",
+                                       "--pull",      "--no-cache", "."};
+  for (std::vector<std::string> line : {std::vector<std::string>{"build"}, {"snapshot", "build"}}) {
+    line.insert(line.end(), words.begin(), words.end());
+    const auto got = args_of<BuildArgs>(line);
+    EXPECT_EQ(got.context, ".");
+    EXPECT_EQ(got.file, "x/Dockerfile");
+    EXPECT_EQ(got.build.name, "app:1");
+    EXPECT_EQ(got.build.arguments.at("V"), "1");
+    EXPECT_EQ(got.build.target, "web");
+    EXPECT_EQ(got.build.policy, "pip");
+    EXPECT_TRUE(got.build.pull && got.build.no_cache);
+    ASSERT_EQ(got.secrets.size(), 1U);
+    EXPECT_EQ(got.secrets[0].file, "b");
+  }
+  const auto debian = args_of<BuildArgs>(
+      {"snapshot", "build", "--debian", "python3,nodejs", "--suite", "trixie", "-t", "tools"});
+  EXPECT_EQ(debian.packages, (std::vector<std::string>{"python3", "nodejs"}));
+  EXPECT_EQ(debian.suite, "trixie");
+  EXPECT_NE(parsed({"snapshot", "build", "--help"}).out.find("--build-arg"), std::string::npos);
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"build", "-t", "a"},
+                                                {"build", "."},
+                                                {"build", "-t", "a", ".", "other"},
+                                                {"build", "-t", "a", "https://example.com/x.git"},
+                                                {"build", "-t", "a", "-f", "-", "-"},
+                                                {"build", "-t", "a", "--secret", "token", "."},
+                                                {"build", "-t", "a", "--policy", "", "."},
+                                                {"build", "-t", "a", "--suite", "bookworm", "."},
+                                                {"build", "--debian", "python3", "."},
+                                                {"build", "--debian", "python3", "--target", "x"},
+                                                {"snapshot", "-q", "build", "."}}) {
+    const auto got = parsed(wrong);
+    EXPECT_FALSE(got.invocation) << wrong.back();
+    EXPECT_EQ(got.code, 125) << wrong.back();
+  }
+}
+
 TEST(ParseTest, EveryCommandHasExamples) {
   for (const char* name :
-       {"run",   "create",   "ls",        "exec",     "cp",      "tunnel",    "url",
-        "logs",  "snapshot", "fork",      "rollback", "attach",  "ps",        "kill",
-        "stop",  "start",    "pause",     "resume",   "rm",      "rename",    "label",
-        "set",   "stats",    "usage",     "programs", "net",     "top",       "events",
-        "drain", "env",      "snapshots", "doctor",   "version", "completion"}) {
+       {"run",   "create",   "ls",        "exec",     "cp",      "tunnel",     "url",
+        "logs",  "snapshot", "fork",      "rollback", "attach",  "ps",         "kill",
+        "stop",  "start",    "pause",     "resume",   "rm",      "rename",     "label",
+        "set",   "stats",    "usage",     "programs", "net",     "top",        "events",
+        "drain", "env",      "snapshots", "doctor",   "version", "completion", "build"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
     EXPECT_NE(got.out.find("Examples:"), std::string::npos) << name;

@@ -34,10 +34,11 @@ struct Action {
   bool named = false;  // --name
 };
 constexpr std::size_t kAnyNumber = 1000;
-constexpr std::array<Action, 8> kActions{{{"ls", "", 0, 0},
+constexpr std::array<Action, 9> kActions{{{"ls", "", 0, 0},
                                           {"inspect", "SNAPSHOT", 1, 1},
                                           {"pull", "IMAGE", 1, 1, true},
                                           {"import", "FILE", 1, 1, true},
+                                          {"build", "CONTEXT", 0, kAnyNumber, true},
                                           {"capture", "SANDBOX", 1, 1, true},
                                           {"tag", "SNAPSHOT TAG", 2, 2},
                                           {"push", "SNAPSHOT IMAGE", 2, 2},
@@ -97,7 +98,9 @@ int import_file(Context& at, const SnapshotArgs& args) {
 }
 
 int capture(Context& at, const SnapshotArgs& args) {
-  return show(at, wait_for(at, at.client.sandbox(args.words[0]).capture(args.name)));
+  const auto captured = wait_for(at, at.client.sandbox(args.words[0]).capture(args.name));
+  note_disk_alone("a capture", at.json);
+  return show(at, captured);
 }
 
 int push(Context& at, const SnapshotArgs& args) {
@@ -145,6 +148,8 @@ int snapshot_command(Context& at, const SnapshotArgs& args) {
 }
 
 void check_words(const SnapshotArgs& args) {
+  if (args.action == "build")  // else it is the command of that name
+    wrong("build", "must come right behind snapshot, as in `cay snapshot build -t app .`");
   const auto* const action = std::ranges::find(kActions, args.action, &Action::name);
   const std::size_t given = args.words.size();
   if (given < action->least) missing(std::string(action->words));
@@ -169,6 +174,7 @@ Command snapshot_entry() {
           "  cay snapshot import image.tar             of `docker save`, OCI, or a root file "
           "system\n"
           "  debootstrap ... | cay snapshot import - --name mine\n"
+          "  cay snapshot build -t app .               of a Dockerfile: see `cay build --help`\n"
           "  cay snapshot capture box --name tools     the disk of a sandbox, as it is\n"
           "  cay create --snapshot tools\n"
           "  cay snapshot inspect tools                where it came from, how programs run\n"
@@ -182,7 +188,7 @@ Command snapshot_entry() {
       .options =
           [args](Options& to) {
             to.choice("ACTION", args->action, action_names(),
-                      "ls, inspect, pull, import, capture, tag, push or rm",
+                      "ls, inspect, pull, import, build, capture, tag, push or rm",
                       Options::Need::kRequired);
             to.arguments("WORD", args->words,
                          "pull IMAGE; import FILE (- is stdin); capture SANDBOX; inspect, tag, "
