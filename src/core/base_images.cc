@@ -79,7 +79,8 @@ Task<SnapshotInfo> BaseImages::get(Principal who, const BuildRequest& request,
   const auto named = image_reference_from(reference);
   if (!named)
     co_return build_failed("'" + dockerfile::shown(reference) + "' is no image's reference");
-  if (confined_to) {
+  CAY_CO_TRY(const auto kept, registries_.login_at(who.tenant, named->registry));
+  if (confined_to && !kept && named->registry != kDockerHub) {
     CAY_CO_CHECK(check_reach(*named, *confined_to));
   }
   ImageSource source;
@@ -87,6 +88,8 @@ Task<SnapshotInfo> BaseImages::get(Principal who, const BuildRequest& request,
   source.platform = request.platform;
   if (const auto login = request.logins.find(named->registry); login != request.logins.end())
     source.login = login->second;
+  else if (kept)
+    source.login = *kept;
   if (!request.pull) {
     auto looking = here(who, reference, !confined_to.has_value());
     CAY_CO_TRY(auto found, co_await std::move(looking));

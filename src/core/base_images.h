@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/image_registries.h"
 #include "core/imports.h"
 #include "core/settings.h"
 #include "core/snapshots.h"
@@ -14,12 +15,16 @@ namespace cay::core {
 
 class BaseImages {
  public:
-  BaseImages(SnapshotVerbs& snapshots, const Imports& imports, const Defaults& defaults)
-      : snapshots_(snapshots), imports_(imports), defaults_(defaults) {}
+  BaseImages(SnapshotVerbs& snapshots, const Imports& imports, const ImageRegistryVerbs& registries,
+             const Defaults& defaults)
+      : snapshots_(snapshots), imports_(imports), registries_(registries), defaults_(defaults) {}
 
-  // Returns the snapshot that `reference` names: a local one, or an image. With `confined_to`, only
-  // images of registries that this policy reaches count, and no local name: else kPermissionDenied
-  // (egress_denied). `request` has the credentials.
+  // Returns the snapshot that `reference` names: a local one, or an image. The credentials are
+  // those of `request`, else those that the tenant keeps for that registry.
+  //
+  // With `confined_to` no local name counts, and the registry is Docker Hub, one that the tenant
+  // keeps, or one that this policy reaches. Else it fails kPermissionDenied (egress_denied): a name
+  // at a host of the writer's choice would carry out what is in it.
   Task<SnapshotInfo> get(Principal who, const BuildRequest& request, std::string reference,
                          std::optional<policy::Choice> confined_to);
 
@@ -29,6 +34,7 @@ class BaseImages {
 
   SnapshotVerbs& snapshots_;
   const Imports& imports_;
+  const ImageRegistryVerbs& registries_;
   const Defaults& defaults_;
 };
 

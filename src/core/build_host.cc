@@ -95,7 +95,7 @@ Result<dockerfile::Answer> BuildHost::find(const dockerfile::FindLayer& request)
 Task<dockerfile::Answer> BuildHost::resolve(dockerfile::ResolveImage request) {
   job_->log->line("FROM " + dockerfile::shown(request.reference));
   job_->progress = "fetching " + dockerfile::shown(request.reference);
-  BaseImages images(parts_.snapshots, parts_.imports, parts_.defaults);
+  BaseImages images(parts_.snapshots, parts_.imports, parts_.registries, parts_.defaults);
   auto getting = images.get(job_->who, job_->request, request.reference, job_->confined_to);
   CAY_CO_TRY(const SnapshotInfo image, co_await std::move(getting));
   if (image.runtime != parts_.runtimes.first().name)

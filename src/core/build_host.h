@@ -8,6 +8,7 @@
 #include "core/build_caches.h"
 #include "core/build_copy.h"
 #include "core/build_job.h"
+#include "core/image_registries.h"
 #include "core/imports.h"
 #include "core/layer_tree.h"
 #include "core/snapshots.h"
@@ -25,6 +26,7 @@ struct BuildParts {
   Jobs& jobs;
   const Defaults& defaults;
   BuildCaches& caches;
+  const ImageRegistryVerbs& registries;
 };
 
 class BuildRun;

@@ -269,10 +269,20 @@ TEST_F(BuildsTest, ASandboxesDockerfileReachesNoRegistryThatItsPolicyDoesNot) {
     drain();
     return *run(core->snapshots().get(alice, begun->id.get()));
   };
-  const auto refused = from_box("FROM base:1\nRUN true\n");
+  images.images["r.test/base:1"] = images.images["base:1"];
+  const auto refused = from_box("FROM r.test/base:1\nRUN true\n");
   EXPECT_EQ(refused.status, kSnapshotFailed);
   EXPECT_NE(refused.status_message.find("policy does not reach"), std::string::npos);
   EXPECT_TRUE(images.pulls.empty());
+  // A registry that the tenant keeps, and Docker Hub, lead nowhere else.
+  ASSERT_TRUE(run(core->image_registries().create(alice, {"mine", "r.test", "me", "pw"})));
+  const auto kept = from_box("FROM r.test/base:1\n");
+  EXPECT_EQ(kept.status, kSnapshotReady) << kept.status_message;
+  ASSERT_EQ(images.pulls.size(), 1U);
+  EXPECT_EQ(images.pulls.back().login, (RegistryLogin{"me", "pw", ""}));
+  const auto hub = from_box("FROM base:1\n");
+  EXPECT_EQ(hub.status, kSnapshotReady) << hub.status_message;
+  EXPECT_EQ(images.pulls.back().login, RegistryLogin{});
   const auto scratch = from_box("FROM scratch\nCOPY a /a\n");
   EXPECT_EQ(scratch.status, kSnapshotReady) << scratch.status_message;
   EXPECT_EQ(paths(scratch.layer), std::vector<std::string>{"a"});

@@ -48,7 +48,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
                  jobs_, defaults_),
       build_caches_(registry_, runtimes_),
       builds_({registry_, runtimes_, layers_, imports_, snapshots_, config.images, jobs_, defaults_,
-               build_caches_},
+               build_caches_, image_registries_},
               building_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
                  layers_, forks_, defaults_, timing_),

@@ -22,8 +22,9 @@ class Builds {
   // (dockerfile_unsupported), whose messages begin with the line, and as Snapshots does.
   virtual Task<SnapshotInfo> build(Principal who, NewSnapshot made, BuildRequest request,
                                    std::unique_ptr<ByteSource> context) = 0;
-  // The context is a directory of a running sandbox. Its Dockerfile is untrusted: an image that
-  // the sandbox's own policy does not reach is refused (egress_denied).
+  // The context is a directory of a running sandbox, whose policy each RUN has. Its Dockerfile is
+  // untrusted. It gets images of Docker Hub, of registries that the tenant keeps, and of those that
+  // the sandbox's policy reaches. Others are refused (egress_denied).
   virtual Task<SnapshotInfo> build_from_sandbox(Principal who, std::string sandbox,
                                                 std::string directory, NewSnapshot made,
                                                 BuildRequest request) = 0;
