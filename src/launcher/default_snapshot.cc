@@ -28,7 +28,7 @@ namespace cay::launcher {
 namespace {
 
 // Raised whenever the builder makes another tree of the same packages.
-constexpr std::string_view kBuilderVersion = "5";
+constexpr std::string_view kBuilderVersion = "6";
 constexpr std::string_view kBuilding = ".building-";
 
 std::string random_uuid() {

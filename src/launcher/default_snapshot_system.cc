@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "launcher/default_snapshot_build.h"
 #include "launcher/default_snapshot_etc.h"
 #include "launcher/default_snapshot_local.h"
 #include "launcher/default_snapshot_packages.h"
@@ -180,6 +181,7 @@ Result<void> write_system(TreeWriter& tree, const wire::PrepareDefault& with,
   CAY_CHECK(tree.make_link("var/run", "/run"));
   CAY_CHECK(tree.make_link("var/lock", "/run/lock"));
   CAY_CHECK(write_local(tree));
+  CAY_CHECK(write_build_programs(tree));
   CAY_CHECK(write_etc(tree, with));
   CAY_CHECK(write_package_tools(tree, with));
   for (const char* path : kLinkedState) {

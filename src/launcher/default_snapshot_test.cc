@@ -47,6 +47,7 @@ class DefaultSnapshotTest : public ::testing::Test {
 
   void make_host() {
     put("usr/bin/tool", "tool", 0755);
+    put("usr/bin/bash", "bash", 0755);
     put("usr/bin/python3", "python", 0755);
     put("usr/bin/pip3", "pip", 0755);
     put("usr/bin/sudo", "sudo", 04755);
@@ -184,6 +185,20 @@ TEST_F(DefaultSnapshotTest, HoldsWhatProgramsNeed) {
   for (const char* dir :
        {"proc", "sys", "dev", "run", "opt", "srv", "mnt", "media", "var/lib/apt/lists/partial"})
     EXPECT_TRUE(fs::is_directory(root / dir)) << dir;
+}
+
+TEST_F(DefaultSnapshotTest, BuildProgramsAreFoundFirstAndReplaceNobodysOwn) {
+  put("usr/local/sbin/buildctl", "an admin's own", 0755);
+  fs::path root = layers_ / build().id / "root";
+  EXPECT_EQ(slurp(root / "usr/local/sbin/buildctl"), "an admin's own");
+  EXPECT_EQ(fs::read_symlink(root / "usr/local/sbin/buildkitd"), "../lib/cay/build");
+  EXPECT_TRUE(slurp(root / "usr/local/sbin/buildkitd").starts_with("#!/bin/bash\n"));
+  EXPECT_EQ(look(root / "usr/local/lib/cay/build").st_mode & 07777, 0755u);
+  EXPECT_FALSE(fs::exists(root / "usr/local/sbin/docker")) << "there is no Docker engine";
+  fs::remove(host_ / "usr/local/sbin/buildctl");
+  fs::remove(host_ / "usr/bin/bash");
+  root = layers_ / build().id / "root";
+  EXPECT_FALSE(fs::exists(root / "usr/local/sbin/buildctl"));
 }
 
 TEST_F(DefaultSnapshotTest, ToolsAreToldOfMirrors) {

@@ -45,6 +45,9 @@ int control_status(const Error& error) {
   }
 }
 
+// A Dockerfile with an instruction that Cay does not build: the caller mends it.
+constexpr std::string_view kUnsupportedDockerfile = "dockerfile_unsupported";
+
 // Returns the field that a refusal of the core is about, for the caller can correct it, as with the
 // facade's own refusals. Empty: no field is.
 std::string_view field_of(std::string_view reason) {
@@ -61,6 +64,10 @@ std::string_view field_of(std::string_view reason) {
       {"invalid_limits", "vcpus"},
       {"invalid_tag", "tag"},
       {"registry_mismatch", "docker_image"},
+      {"image_not_built", "docker_image"},
+      {"bad_build_record", "docker_image"},
+      {"invalid_dockerfile", "docker_image"},
+      {kUnsupportedDockerfile, "docker_image"},
       {"invalid_registry_url", "url"},
       {"invalid_registry_login", "username"}};
   for (const auto& [known, field] : kFields) {
@@ -94,7 +101,9 @@ http::Response both_ways(int status, std::string_view type, const Error& error) 
 }
 
 http::Response control_error(const Error& error, const std::string& error_id) {
-  const std::string_view field = error.code == Code::kInvalidArgument ? field_of(error.reason) : "";
+  const bool is_callers =
+      error.code == Code::kInvalidArgument || error.reason == kUnsupportedDockerfile;
+  const std::string_view field = is_callers ? field_of(error.reason) : "";
   if (!field.empty()) return refused_field(field, error);
   return envelope(control_status(error), type_of(error.code), error.message, error_id);
 }

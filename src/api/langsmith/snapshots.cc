@@ -7,10 +7,12 @@
 #include "api/langsmith/boxes_json.h"
 #include "api/langsmith/errors.h"
 #include "api/langsmith/list_query.h"
+#include "api/langsmith/recorded_build.h"
 #include "base/wiped_memory.h"
 #include "codec/time.h"
 #include "codec/wiped_json.h"
 #include "core/validate.h"
+#include "core/verbs/builds.h"
 #include "core/verbs/snapshots.h"
 
 namespace cay::api::langsmith {
@@ -73,6 +75,20 @@ void read_source(codec::Fields& fields, ImageSource& source) {
     source.reference = with_registry(text, source.reference);
   fields.read("registry_username", source.login.username);
   fields.read("registry_password", source.login.password);
+}
+
+// Builds the image that a program inside the sandbox recorded.
+Task<http::Response> build_recorded(core::Cay& cay, ExchangePtr exchange, NewSnapshot made,
+                                    std::string image) {
+  const std::string sandbox = snapshot_named(exchange);
+  exchange->note_subject("snapshot " + made.name + " from a Dockerfile of the sandbox");
+  auto looking = recorded_build(cay, exchange->principal(), sandbox, std::move(image));
+  CAY_CO_TRY(RecordedBuild recorded, co_await std::move(looking));
+  auto building =
+      cay.builds().build_from_sandbox(exchange->principal(), sandbox, std::move(recorded.context),
+                                      std::move(made), std::move(recorded.request));
+  CAY_CO_TRY(const SnapshotInfo begun, co_await std::move(building));
+  co_return json_answer(201, snapshot_json(begun));
 }
 
 bool less(const SnapshotInfo& a, const SnapshotInfo& b, const SandboxQuery& query) {
@@ -191,9 +207,7 @@ Task<http::Response> capture_box(core::Cay& cay, Limits maximum, ExchangePtr exc
   codec::Fields fields(in);
   auto made = read_new(fields, maximum);
   std::string image;
-  if (fields.read("docker_image", image) && !image.empty())
-    fields.complain("docker_image",
-                    "an image of an engine inside the sandbox cannot be captured yet in Cay");
+  fields.read("docker_image", image);
   bool flag = false;
   for (const char* name : {"checkpoint", "include_memory"}) {
     if (fields.read(name, flag) && flag)
@@ -201,6 +215,10 @@ Task<http::Response> capture_box(core::Cay& cay, Limits maximum, ExchangePtr exc
   }
   if (!fields.ok()) co_return validation_error(fields);
   if (!made) co_return std::move(made).error();
+  if (!image.empty()) {
+    auto built = co_await build_recorded(cay, exchange, *std::move(made), std::move(image));
+    co_return built;
+  }
   exchange->note_subject("snapshot " + made->name);
   auto capturing =
       cay.snapshots().capture(exchange->principal(), snapshot_named(exchange), *std::move(made));
