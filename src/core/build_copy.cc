@@ -199,10 +199,13 @@ Task<BuildCopy::Sources> BuildCopy::sources(const dockerfile::CopyStep& step,
   Sources out;
   for (const std::string& path : step.paths) {
     Sources some;
+    if (!from.live) {
+      co_return build_failed(
+          "there is no file '" + path + "' to copy: " +
+          (from.context != nullptr ? "the build has no context" : "its source is empty"));
+    }
     if (from.context != nullptr) {
       CAY_CO_TRY(some, from.context->find(path));
-    } else if (!from.live) {
-      co_return build_failed("there is no file '/" + path + "' to copy from: it is empty");
     } else {
       CAY_CO_TRY(some, co_await walk(path, from));
     }
@@ -300,7 +303,7 @@ Task<void> BuildCopy::copy(dockerfile::CopyStep step, From from, std::shared_ptr
     made.content = file.content;
     parts.emplace_back(std::move(made));
   }
-  auto writing = to->write_layer(copied_layer(std::move(parts)));
+  auto writing = to->write_layer(copied_layer(std::move(parts), to));
   auto written = co_await std::move(writing);
   archives_.clear();
   co_return written;

@@ -316,6 +316,9 @@ TEST_F(BuildsTest, StagesCopyFromEachOther) {
   EXPECT_EQ(paths(row.layer), (std::vector<std::string>{"out", "out/main.c"}));
   EXPECT_EQ(built("FROM base:1\nCOPY none /\n").status_message,
             "line 2: there is no file 'none' in the build's context");
+  context.clear();
+  EXPECT_EQ(built("FROM scratch\nCOPY . /\n").status_message,
+            "line 2: there is no file '.' to copy: the build has no context");
 }
 
 TEST(BuildOutputTest, ItsFirstBytesGoAndSecretsAreReplaced) {

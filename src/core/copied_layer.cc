@@ -10,7 +10,8 @@ std::string joined(const std::string& directory, const std::string& path) {
 
 class CopiedLayer final : public LayerSource {
  public:
-  explicit CopiedLayer(std::vector<CopyPart> parts) : parts_(std::move(parts)) {}
+  CopiedLayer(std::vector<CopyPart> parts, std::shared_ptr<LiveSandbox> into)
+      : parts_(std::move(parts)), into_(std::move(into)) {}
 
   Task<std::optional<LayerEvent>> next() override {
     for (;;) {
@@ -25,7 +26,9 @@ class CopiedLayer final : public LayerSource {
           ++at_;
           continue;
         }
-        if (changed(*event)) co_return std::move(event);
+        if (!changed(*event)) continue;
+        CAY_CO_TRY(const bool is_link, co_await is_linked_directory(*event));
+        if (!is_link) co_return std::move(event);
         continue;
       }
       if (at_ == parts_.size()) co_return std::optional<LayerEvent>();
@@ -56,6 +59,20 @@ class CopiedLayer final : public LayerSource {
     co_return Result<void>();
   }
 
+  // An image may have /lib as a link to /usr/lib, and the files that are copied have a directory.
+  Task<bool> is_linked_directory(const LayerEvent& event) const {
+    const auto* entry = std::get_if<LayerEntry>(&event);
+    if (!into_ || entry == nullptr || entry->kind != EntryKind::kDirectory || entry->path.empty())
+      co_return false;
+    const std::string path = "/" + entry->path;
+    auto looking = into_->stat(path, FileAs{}, false);
+    const auto there = co_await std::move(looking);
+    if (!there || there->kind != FileKind::kSymlink) co_return false;
+    looking = into_->stat(path, FileAs{}, true);
+    const auto target = co_await std::move(looking);
+    co_return target && target->kind == FileKind::kDirectory;
+  }
+
   // false: the event is left out.
   bool changed(LayerEvent& event) const {
     auto* entry = std::get_if<LayerEntry>(&event);
@@ -74,6 +91,7 @@ class CopiedLayer final : public LayerSource {
   }
 
   std::vector<CopyPart> parts_;
+  const std::shared_ptr<LiveSandbox> into_;
   std::size_t at_ = 0;
   std::optional<Bytes> content_;  // of the entry before
   std::shared_ptr<LayerSource> inner_;
@@ -84,8 +102,9 @@ class CopiedLayer final : public LayerSource {
 
 }  // namespace
 
-std::unique_ptr<LayerSource> copied_layer(std::vector<CopyPart> parts) {
-  return std::make_unique<CopiedLayer>(std::move(parts));
+std::unique_ptr<LayerSource> copied_layer(std::vector<CopyPart> parts,
+                                          std::shared_ptr<LiveSandbox> to) {
+  return std::make_unique<CopiedLayer>(std::move(parts), std::move(to));
 }
 
 MadePart made_directory(std::string path, FileOwner owner, std::int64_t mtime_ns) {

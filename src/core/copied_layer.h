@@ -44,7 +44,10 @@ struct UnpackedPart {
 };
 using CopyPart = std::variant<MadePart, ReadPart, UnpackedPart>;
 
-std::unique_ptr<LayerSource> copied_layer(std::vector<CopyPart> parts);
+// A directory that is a link to a directory in `to` stays that link, and gets the files. Null: none
+// is looked for.
+std::unique_ptr<LayerSource> copied_layer(std::vector<CopyPart> parts,
+                                          std::shared_ptr<LiveSandbox> to = nullptr);
 
 // Returns the entry of a directory that is made.
 MadePart made_directory(std::string path, FileOwner owner, std::int64_t mtime_ns);

@@ -114,7 +114,7 @@ def test_each_instruction_has_its_effect(daemon, build, in_snapshot):
             "USER app\n"
             "RUN <<EOF\n"
             "#!/bin/sh\n"
-            "id -u > /srv/app/who\n"
+            "id -u > /srv/app/deep/who\n"
             "EOF\n"
             'ENTRYPOINT ["/bin/cat"]\n'
             'CMD ["/srv/out"]\n',
@@ -134,7 +134,7 @@ def test_each_instruction_has_its_effect(daemon, build, in_snapshot):
         "-c",
         "%n %u:%g %a",
         *("/srv/app", "/srv/app/a", "/srv/app/deep", "/srv/app/deep/b", "/tmp/run.sh"),
-        *("/srv/out", "/srv/app/who"),
+        *("/srv/out", "/srv/app/deep/who"),
     )
     assert shown.splitlines() == [
         "/srv/app 0:0 755",
@@ -143,9 +143,11 @@ def test_each_instruction_has_its_effect(daemon, build, in_snapshot):
         "/srv/app/deep/b 1000:1001 755",
         "/tmp/run.sh 0:0 755",
         "/srv/out 0:0 644",
-        "/srv/app/who 1000:1001 644",
+        "/srv/app/deep/who 1000:1001 644",
     ]
-    texts = in_snapshot(row, "/bin/cat", "/srv/out", "/srv/who", "/srv/app/who", "/srv/app/link")
+    texts = in_snapshot(
+        row, "/bin/cat", "/srv/out", "/srv/who", "/srv/app/deep/who", "/srv/app/link"
+    )
     assert texts == "hello from /srv/app\n0\n1000\nB"
     root = daemon.cli("run", "--rm", "--user", "root", row["id"], "--", "/bin/cat", "/etc/made")
     assert root.text == "hello there\n", root
@@ -177,7 +179,7 @@ def test_a_failing_step_names_its_line_and_its_last_words(daemon, build):
     answer = build("FROM base\nRUN true\nRUN echo first; echo oh no >&2; exit 3\n")
     message = failed(answer)
     assert message.startswith("line 3: RUN echo first; echo oh no >&2; exit 3: exit code 3\n")
-    assert message.endswith("oh no") and "first" in message
+    assert "\noh no" in message and "\nfirst" in message
     assert failed(build("FROM base\nCOPY none /\n", {"a": b""})).startswith("line 2: ")
     assert "there is nothing to run" in failed(build("FROM scratch\nRUN true\n"))
     refused = build("FROM base\nONBUILD RUN true\n")
@@ -200,7 +202,8 @@ def test_a_secret_is_in_no_layer_and_no_log(daemon, build, in_snapshot):
     )
     assert in_snapshot(row, "/bin/cat", "/same") == "known\n"
     assert "***" in log_of(daemon, row) and canary not in log_of(daemon, row)
-    assert in_snapshot(row, "/bin/ls", "-A", "/root", "/run") == "/root:\n\n/run:\nlock\n"
+    names = in_snapshot(row, "/bin/ls", "-A", "/root", "/run").split()
+    assert not {".token", "secrets", "cay-build"} & set(names), names
     assert canary not in json.dumps(row)
     found = subprocess.run(
         ["grep", "-rlsa", "--exclude-dir=proc", "--exclude=*.img", canary, str(daemon.data)],
@@ -231,6 +234,18 @@ def test_mounts_of_a_step_are_not_in_its_layer(daemon, build, in_snapshot):
     assert in_snapshot(row, "/bin/cat", "/all") == "kept\ngiven\nlisted\nlisted\n"
     names = in_snapshot(row, "/bin/ls", "/").split()
     assert not {"cache", "other", "given", "list.txt", "context", "scratch"} & set(names), names
+
+
+def test_a_directory_copied_onto_a_link_leaves_the_link(build, in_snapshot):
+    first = {"etc/new": b"new\n", "there/x": b"x", "way": {"link": "there"}}
+    row = ready(
+        build(
+            "FROM base\nCOPY first /\nCOPY second /\n",
+            {**{f"first/{name}": what for name, what in first.items()}, "second/way/y": b"y"},
+        )
+    )
+    assert in_snapshot(row, "/bin/readlink", "/way") == "there\n"
+    assert in_snapshot(row, "/bin/cat", "/there/x", "/there/y", "/etc/new") == "xynew\n"
 
 
 def test_an_archive_is_unpacked_and_a_context_may_look_like_an_image(build, in_snapshot):
