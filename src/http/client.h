@@ -2,10 +2,12 @@
 // SDK, the CLI, forwarding and tests.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "async/bytes.h"
 #include "base/clock.h"
@@ -17,6 +19,16 @@ namespace cay::http {
 
 class RawStream;
 
+// An HTTP proxy that connections go through, by CONNECT (RFC 9110, section 9.3.6).
+struct ClientProxy {
+  std::string host;  // empty: there is none
+  std::uint16_t port = 0;
+  std::string authorization;  // the header's value; empty: none
+  // Whether connections to this host are dialled without the proxy. `addresses` is what its name
+  // means here, if it means anything.
+  std::function<bool(const std::string& host, const std::vector<IpAddress>& addresses)> is_direct;
+};
+
 struct ClientOptions {
   // "http://127.0.0.1:8787", "https://host/prefix", "http://[::1]:80" or
   // "unix:///run/cay/http.sock". A path is put before the target of every request.
@@ -25,6 +37,8 @@ struct ClientOptions {
   std::string more_ca_file;  // https: trust these as well
   // Whether an address may be dialled, once a name is resolved. Empty: all may.
   std::function<bool(const IpAddress&)> may_dial;
+  // For hosts whose name has no address here, or only addresses that may be dialled.
+  ClientProxy proxy;
   Headers headers;                // sent with every request; one of the request's own replaces it
   Millis connect_timeout{5'000};  // name resolution and connect
   Millis response_timeout{0};     // from the request sent to the answer's head; 0: no limit

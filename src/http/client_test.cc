@@ -228,9 +228,8 @@ class ScriptedServer {
           }
         }) {}
   ~ScriptedServer() { thread_.join(); }
-  std::string url() {
-    return "http://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port());
-  }
+  std::uint16_t port() { return acceptor_.local_endpoint().port(); }
+  std::string url() { return "http://127.0.0.1:" + std::to_string(port()); }
 
  private:
   asio::io_context context_;
@@ -251,6 +250,32 @@ TEST_F(ClientTest, BrokenAnswersAreErrorsAndNeverShortBodies) {
     ASSERT_FALSE(got) << i;
     EXPECT_EQ(got.error().reason, "connection_lost") << i;
   }
+}
+
+TEST_F(ClientTest, AProxyIsAskedForAConnectionUnlessTheHostIsDirect) {
+  ScriptedServer proxy({{"HTTP/1.1 200 Connection established\r\n\r\n",
+                         "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nby hand"},
+                        {"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"},
+                        {"nonsense\r\n\r\n"}});
+  ClientOptions options;
+  options.proxy.host = "127.0.0.1";
+  options.proxy.port = proxy.port();
+  options.max_idle = 0;
+  options.may_dial = [](const IpAddress& address) { return !is_special(address); };
+  connect("http://9.9.9.9:1", options);  // an address: no name is looked up
+  const auto got = ask(make("GET", "/"));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->body, "by hand");
+  for (const char* words : {"status 407", "status none"}) {
+    const auto refused = ask(make("GET", "/"));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason, "connect_failed");
+    EXPECT_NE(refused.error().message.find(words), std::string::npos) << refused.error().message;
+  }
+  // A direct host does not go by the proxy. An address that may not be dialled does not either.
+  options.proxy.is_direct = [](const std::string&, const std::vector<IpAddress>&) { return true; };
+  connect("http://127.0.0.1:1", options);
+  EXPECT_EQ(ask(make("GET", "/")).error().reason, "special_network");
 }
 
 TEST_F(ClientTest, AnswersWithoutLengthEndWithTheConnection) {
