@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/sha256.h"
+#include "base/stacked_layers.h"
 #include "core/errors.h"
 #include "core/validate.h"
 
@@ -10,7 +11,6 @@ namespace cay::core {
 namespace {
 
 constexpr std::size_t kMostConfigBytes = 256 * 1024;
-constexpr std::size_t kMostLayers = 500;  // overlayfs takes as many
 
 // OCI image specification, "Layer ChainID".
 std::string chain_of(const std::string& below, const std::string& diff_id) {
@@ -19,7 +19,7 @@ std::string chain_of(const std::string& below, const std::string& diff_id) {
 
 // Core believes nothing that an image contains.
 Result<void> check_config(const ImageConfig& config) {
-  if (auto run = check(config.run); !run)
+  if (auto run = core::check(config.run); !run)
     return Error{Code::kInvalidArgument, "bad_image",
                  "the image's configuration: " + run.error().message, 0};
   std::size_t total = 0;
@@ -145,10 +145,10 @@ Task<LayerId> Imports::attempt(std::shared_ptr<Import> import, PullRequest reque
     image = std::move(fetched);
   }
   const ImageFacts& facts = image->facts();
-  if (facts.layers.empty() || facts.layers.size() > kMostLayers) {
+  if (facts.layers.empty() || facts.layers.size() > kMostStackedLayers) {
     co_return Error{Code::kInvalidArgument, "bad_image",
                     "the image has " + std::to_string(facts.layers.size()) + " layers: 1 to " +
-                        std::to_string(kMostLayers) + " can be stacked",
+                        std::to_string(kMostStackedLayers) + " can be stacked",
                     0};
   }
   CAY_CO_CHECK(check_config(facts.config));

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/stacked_layers.h"
 #include "launcher/disks.h"
 #include "launcher/validate.h"
 #include "os/btrfs.h"
@@ -22,7 +23,6 @@
 namespace cay::launcher {
 namespace {
 
-constexpr std::size_t kMostLayers = 140;  // under one sandbox; overlayfs allows 500
 constexpr int kDeepest = 4096;
 
 std::string sealed_name(const std::string& id) { return kLayerInStore + id; }
@@ -107,7 +107,7 @@ Result<std::vector<std::string>> read_below(int dir, const std::string& id) {
     std::string line(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (line.empty()) continue;
-    if (!is_uuid(line) || below.size() >= kMostLayers) {
+    if (!is_uuid(line) || below.size() >= kMostStackedLayers) {
       return Error{Code::kInternal, "bad_layers",
                    "the layers file of snapshot " + id + " is broken", 0};
     }
@@ -153,9 +153,10 @@ Result<wire::LayerMsg> seal_layer(const Host& host, const std::string& from,
   if (has(host.layers.get(), id)) {
     return Error{Code::kAlreadyExists, "layer_exists", "there is a layer " + id, 0};
   }
-  if (stack.size() >= kMostLayers) {
+  if (stack.size() >= kMostStackedLayers) {
     return Error{Code::kExhausted, "too_many_layers",
-                 "a sandbox stands on " + std::to_string(kMostLayers) + " layers at most", 0};
+                 "a sandbox stands on " + std::to_string(kMostStackedLayers) + " layers at most",
+                 0};
   }
   const auto clear = [&]() -> Result<void> {
     CAY_CHECK(remove_sealed(host, id));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.h"
+#include "model/image_reference.h"
 
 namespace cay {
 namespace {
@@ -20,12 +20,6 @@ bool all_of(std::string_view text, std::string_view others) {
       text, [&](char c) { return alphanumeric(c) || others.find(c) != std::string_view::npos; });
 }
 
-// A first part with a dot or a port, or "localhost", is a registry.
-bool is_registry(std::string_view part) {
-  return part == "localhost" || part.find('.') != std::string_view::npos ||
-         part.find(':') != std::string_view::npos;
-}
-
 }  // namespace
 
 bool is_valid_snapshot_name(std::string_view text) {
@@ -39,35 +33,9 @@ bool is_valid_tag(std::string_view text) {
 }
 
 std::optional<ImageReference> image_reference_from(std::string_view text) {
-  constexpr std::size_t kLongest = 1024;
-  if (text.empty() || text.size() > kLongest) return std::nullopt;
-  ImageReference out;
-  if (const auto at = text.find('@'); at != std::string_view::npos) {
-    out.digest = text.substr(at + 1);
-    if (!all_of(out.digest, ":") || out.digest.find(':') == std::string::npos) return std::nullopt;
-    text = text.substr(0, at);
-  }
-  const auto slash = text.rfind('/');
-  const auto colon = text.rfind(':');
-  const bool has_tag =
-      colon != std::string_view::npos && (slash == std::string_view::npos || colon > slash);
-  if (has_tag) {
-    out.tag = text.substr(colon + 1);
-    if (!is_valid_tag(out.tag)) return std::nullopt;
-    text = text.substr(0, colon);
-  }
-  out.registry = kHub;
-  const auto first = text.find('/');
-  if (first != std::string_view::npos && is_registry(text.substr(0, first))) {
-    out.registry = lowered(std::string(text.substr(0, first)));
-    text = text.substr(first + 1);
-  }
-  if (out.registry == "index.docker.io") out.registry = kHub;
-  if (!is_valid_snapshot_name(text) || !all_of(out.registry, "._-:[]")) return std::nullopt;
-  out.repository = text;
-  if (out.registry == kHub && text.find('/') == std::string_view::npos)
-    out.repository = std::string(kHubLibrary) + out.repository;
-  return out;
+  auto read = read_image_reference(text);
+  if (!read) return std::nullopt;
+  return *std::move(read);
 }
 
 std::string ImageReference::text() const {

@@ -23,7 +23,9 @@ TEST(ImageReference, HasOneNormalFormForEachImage) {
   EXPECT_EQ(normal("team/app:1"), "docker.io/team/app:1");
   EXPECT_EQ(normal("localhost/app"), "localhost/app:latest");
   EXPECT_EQ(normal("localhost:5000/team/app:1"), "localhost:5000/team/app:1");
-  EXPECT_EQ(normal("x@sha256:ab"), "docker.io/library/x@sha256:ab");
+  EXPECT_EQ(normal("registry-1.docker.io/python"), normal("python"));
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  EXPECT_EQ(normal("x@" + digest), "docker.io/library/x@" + digest);
   EXPECT_EQ(normal("[::1]:5000/x"), "[::1]:5000/x:latest");
 }
 
@@ -35,8 +37,8 @@ TEST(ImageReference, NamesItsSnapshot) {
 }
 
 TEST(ImageReference, RefusesWhatIsNone) {
-  for (const auto* bad :
-       {"", ":1", "a b", "x:", "x@", "x@sha256", "http://x/y", "-x", "x/", "x\n"}) {
+  for (const auto* bad : {"", ":1", "a b", "x:", "x@", "x@sha256", "x@sha256:ab", "Team/App",
+                          "a//b", "http://x/y", "-x", "x/", "x\n"}) {
     EXPECT_EQ(normal(bad), "none") << bad;
   }
   EXPECT_EQ(normal(std::string(2000, 'a')), "none");
