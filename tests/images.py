@@ -337,12 +337,17 @@ class Conversation:
 
 
 @contextlib.contextmanager
-def process(data):
+def process(data, settings=""):
     """`cay images` for a data directory of its own; gives the path of its socket."""
     data.mkdir(parents=True)
+    config = pathlib.Path(f"{data}.toml")
+    config.write_text(settings)
     with open(f"{data}.log", "wb") as log:
         started = subprocess.Popen(
-            [CAY, "images", "--data", data], stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            [CAY, "images", "--config", config, "--data", data],
+            stdout=log,
+            stderr=log,
+            stdin=subprocess.DEVNULL,
         )
     path = data / "images/images.sock"
     try:

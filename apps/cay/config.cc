@@ -79,6 +79,25 @@ Setter texts(std::vector<std::string>& target) {
   };
 }
 
+// A section with a string, or a list of strings, for each name.
+Setter lists(std::map<std::string, std::vector<std::string>>& target) {
+  return [&target](const toml::node& node) -> Result<void> {
+    const auto* section = node.as_table();
+    if (section == nullptr) return wrong("a section");
+    target.clear();
+    for (const auto& [name, value] : *section) {
+      std::vector<std::string>& to = target[std::string(name.str())];
+      if (const auto one = value.value_exact<std::string>()) {
+        to = {*one};
+        continue;
+      }
+      if (auto set = texts(to)(value); !set)
+        return wrong("a string or a list of strings for each name");
+    }
+    return {};
+  };
+}
+
 std::map<std::string, Setter> settings(Config& config) {
   auto& host = config.core.host;
   auto& defaults = config.core.defaults;
@@ -130,6 +149,10 @@ std::map<std::string, Setter> settings(Config& config) {
       {"network.sandbox_sent_bytes", number(config.network.sandbox_sent_bytes, 0)},
       {"network.sandbox_received_bytes", number(config.network.sandbox_received_bytes, 0)},
       {"network.host_authorities", flag(config.network.host_authorities)},
+      {"images.mirrors", lists(config.images.mirrors)},
+      {"images.default", text(config.core.default_snapshot)},
+      {"images.ca_file", text(config.images.ca_file)},
+      {"images.cache_bytes", number(config.images.cache_bytes, 64 << 20)},
       {"mirrors.of_host", flag(config.network.import_mirrors)},
       {"mirrors.pip", text(config.network.pip)},
       {"mirrors.npm", text(config.network.npm)},

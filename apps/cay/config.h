@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "api/outbound/webhooks.h"
 #include "core/make_core.h"
+#include "images_config.h"
 #include "network_config.h"
 #include "vault_config.h"
 
@@ -46,6 +47,7 @@ struct Config {
   LangsmithUpstream langsmith;
   std::vector<api::WebhookConfig> webhooks;
   NetworkConfig network;
+  ImagesConfig images;
   std::vector<std::string> profiles = {"strict", "default"};  // that sandboxes may have
   std::string profile = "default";                            // of sandboxes that request none
   bool nested_networks = false;  // profile nested: network namespaces inside

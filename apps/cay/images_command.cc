@@ -43,6 +43,9 @@ int images_command(int argc, char** argv) {
   if (!file.empty()) {
     if (auto loaded = load_config(file, config); !loaded) return complain(loaded.error());
   }
+  if (auto fit = check_images(config.images); !fit) return complain(Result<void>(fit).error());
+  auto network = settle_network(config.network);
+  if (!network) return complain(network.error());
   if (dir.empty()) dir = config.data.empty() ? default_data_dir() : config.data;
   if (stop) {
     auto stopped = stop_role(kImages, dir);
@@ -55,7 +58,8 @@ int images_command(int argc, char** argv) {
   auto data = open_data_dir(dir, *of_daemon);
   if (!data) return complain(data.error());
   return complain(
-      become_images({image_settings(data->path, of_daemon->uid), *becoming, of_daemon->gid},
+      become_images({image_settings(config.images, *network, data->path, of_daemon->uid), *becoming,
+                     of_daemon->gid},
                     image::Life::kAlways));
 }
 

@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 
-#include <cstdlib>
 #include <utility>
 
+#include "base/sha256.h"
 #include "os/file.h"
 #include "role_guardian.h"
 #include "role_process.h"
@@ -20,20 +20,14 @@ mode_t images_mode(const ImagesOptions& options) {
   return options.user.gid == options.daemon_gid ? 0750 : 02750;
 }
 
-std::string images_identity(const image::Settings& settings) {
+// Others may read it: it has a digest in the place of the proxy's password.
+std::string images_identity(image::Settings settings) {
+  std::string& secret = settings.proxy.authorization;
+  if (!secret.empty()) secret = sha256_hex(secret);
   return std::string(CAY_VERSION) + "\n" + wire::encode(settings);
 }
 
 }  // namespace
-
-image::Settings image_settings(const std::string& data, uid_t daemon) {
-  image::Settings out;
-  out.data = data;
-  out.daemon = daemon;
-  if (const char* file = std::getenv("SSL_CERT_FILE"); file != nullptr && *file == '/')
-    out.authorities = file;
-  return out;
-}
 
 Result<DaemonUser> images_user_of(const std::string& data) {
   if (auto owner = role_owner(kImages, data)) return *std::move(owner);

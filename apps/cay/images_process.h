@@ -23,13 +23,10 @@ inline constexpr Role kImages{.word = "images",
                               .watcher = "cay-watch-imgs"};
 
 struct ImagesOptions {
-  image::Settings settings;  // its data directory and the daemon's uid included
+  image::Settings settings;  // images_config.h
   DaemonUser user;           // who it becomes
   gid_t daemon_gid = 0;      // may connect
 };
-
-// Returns the settings for a data directory. SSL_CERT_FILE names authorities besides the system's.
-image::Settings image_settings(const std::string& data, uid_t daemon);
 
 // Returns its user. For a data directory in use it is the owner of DATA/images, else role_user().
 Result<DaemonUser> images_user_of(const std::string& data);

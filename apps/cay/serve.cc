@@ -525,7 +525,9 @@ Result<DataDir> prepare(const Config& config, Watchers& watch) {
   }
   if (role_is_ours(kImages, data.path, user)) {
     CAY_TRY(const DaemonUser images, images_user_of(data.path));
-    CAY_TRY(watch.images, watch_images({image_settings(data.path, user.uid), images, user.gid}));
+    CAY_TRY(watch.images,
+            watch_images({image_settings(config.images, config.network, data.path, user.uid),
+                          images, user.gid}));
   }
   os::raise_descriptor_limit();  // each client and each keeper takes a descriptor: as many as we
                                  // may have
@@ -558,6 +560,7 @@ int serve(const Config& given, const MoreRuntimes& more) {
   config.network = *std::move(network);
   if (auto settled = settle_upstream(config.langsmith); !settled)
     return fail("cay serve", settled.error());
+  if (auto fit = check_images(config.images); !fit) return fail("cay serve", fit.error());
   auto policies = policies_of(config.network);
   if (!policies) return fail("cay serve", policies.error());
   config.core.defaults.policies = std::make_shared<const policy::Catalogue>(*std::move(policies));

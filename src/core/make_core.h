@@ -19,6 +19,8 @@ class Runtime;
 struct CoreConfig {
   Vault* vault = nullptr;    // outlives the core; null: no secrets are kept
   Images* images = nullptr;  // outlives the core; null: no images are fetched (images_unsupported)
+  // A snapshot or an image that `default` means. Empty: the host's own system.
+  std::string default_snapshot{};
   HostLimits host;
   Defaults defaults;
   HostCapacity capacity;

@@ -18,6 +18,7 @@
 #include "image/layer_writer.h"
 #include "image/manifest.h"
 #include "image/messages.h"
+#include "image/oci_archive.h"
 #include "image/platform.h"
 #include "image/pull.h"
 #include "image/push.h"
@@ -38,6 +39,10 @@ class Conversation {
     if (!first) return;
     if (first->type == number(wire::ImageType::kPush)) {
       push(first->payload);
+      return;
+    }
+    if (first->type == number(wire::ImageType::kExport)) {
+      write_archive(first->payload);
       return;
     }
     Result<FetchedImage> image;
@@ -89,7 +94,7 @@ class Conversation {
     if (!message) return unknown();
     asio::io_context loop(1);
     return run<FetchedImage>(loop, pull_image(loop.get_executor(), request_of(*std::move(message)),
-                                              settings_.authorities, store_, told()));
+                                              settings_, store_, told()));
   }
 
   void push(const std::string& payload) {
@@ -103,18 +108,49 @@ class Conversation {
     socket_.send(number(wire::ImageType::kPushed), wire::encode(message));
   }
 
-  Result<std::string> push_all(const std::string& payload) {
-    auto message = wire::decode<wire::PushImage>(payload);
-    if (!message || message->layers > kMostLayers) return unknown();
+  Result<std::vector<WrittenLayer>> receive_layers(std::uint32_t count) {
+    if (count > kMostLayers) return unknown();
     std::vector<WrittenLayer> layers;
-    for (std::uint32_t i = 0; i < message->layers; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i) {
       CAY_TRY(WrittenLayer layer, receive_layer());
       layers.push_back(std::move(layer));
     }
+    return layers;
+  }
+
+  void write_archive(const std::string& payload) {
+    if (auto written = try_archive(payload); !written) fail(written.error());
+  }
+
+  Result<void> try_archive(const std::string& payload) {
+    auto message = wire::decode<wire::PushImage>(payload);
+    if (!message) return unknown();
+    CAY_TRY(const std::vector<WrittenLayer> layers, receive_layers(message->layers));
+    const core::PushRequest request = request_of(*std::move(message));
+    std::uint64_t offset = 0;
+    const auto out = [&](std::string_view bytes) -> Result<void> {
+      for (std::size_t at = 0; at < bytes.size(); at += wire::kDataChunk) {
+        wire::Data data;
+        data.offset = offset + at;
+        data.bytes = bytes.substr(at, wire::kDataChunk);
+        if (!socket_.send(number(wire::Type::kData), wire::encode_data(data)))
+          return Error{Code::kCancelled, "cancelled", "the daemon is gone", 0};
+      }
+      offset += bytes.size();
+      return {};
+    };
+    CAY_CHECK(write_oci_archive(request.reference, request.config, layers, out));
+    socket_.send(number(wire::Type::kEof), {});
+    return {};
+  }
+
+  Result<std::string> push_all(const std::string& payload) {
+    auto message = wire::decode<wire::PushImage>(payload);
+    if (!message) return unknown();
+    CAY_TRY(std::vector<WrittenLayer> layers, receive_layers(message->layers));
     asio::io_context loop(1);
-    return run<std::string>(loop,
-                            push_image(loop.get_executor(), request_of(*std::move(message)),
-                                       settings_.authorities, store_, std::move(layers), told()));
+    return run<std::string>(loop, push_image(loop.get_executor(), request_of(*std::move(message)),
+                                             settings_, store_, std::move(layers), told()));
   }
 
   Result<WrittenLayer> receive_layer() {

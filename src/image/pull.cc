@@ -6,11 +6,13 @@
 #include <variant>
 
 #include "async/scope.h"
+#include "base/stacked_layers.h"
 #include "image/image_config.h"
 #include "image/manifest.h"
 #include "image/platform.h"
 #include "image/reference.h"
 #include "image/registry.h"
+#include "image/routes.h"
 
 namespace cay::image {
 namespace {
@@ -95,30 +97,30 @@ Task<Chosen> manifest_for(Registry& registry, std::string version, const Platfor
                   "the image's indexes lead to more indexes, and to no manifest", 0};
 }
 
-}  // namespace
-
-Task<FetchedImage> pull_image(asio::any_io_executor loop, core::PullRequest request,
-                              std::string more_ca_file, const BlobStore& store, core::Told told) {
-  CAY_CO_TRY(const Reference reference, parse_reference(request.reference));
-  CAY_CO_TRY(const Platform platform, parse_platform(request.platform));
-  RegistryAccess access;
-  access.reference = reference;
-  access.login = request.login;
-  access.special_network = request.special_network;
-  access.more_ca_file = std::move(more_ca_file);
+// Pulls it by one way: from a mirror, or from the registry itself.
+Task<FetchedImage> pull_by(asio::any_io_executor loop, RegistryAccess access, std::string image,
+                           const Platform& platform, const BlobStore& store,
+                           const core::Told& told) {
+  const Reference reference = access.reference;
   Registry registry(loop, std::move(access), told);
   CAY_CO_CHECK(co_await registry.open());
   CAY_CO_TRY(const Chosen chosen, co_await manifest_for(registry, reference.version(), platform));
   CAY_CO_TRY(const std::string config, co_await registry.small_blob(chosen.manifest.config));
   CAY_CO_TRY(ImageDescription described, parse_image_config(config));
   const std::vector<Descriptor>& layers = chosen.manifest.layers;
+  if (layers.empty() || layers.size() > kMostStackedLayers) {
+    co_return Error{Code::kInvalidArgument, "bad_image",
+                    "the image has " + std::to_string(layers.size()) + " layers: 1 to " +
+                        std::to_string(kMostStackedLayers) + " can be stacked",
+                    0};
+  }
   if (described.diff_ids.size() != layers.size()) {
     co_return Error{Code::kInvalidArgument, "bad_image",
                     "the image's configuration names " + std::to_string(described.diff_ids.size()) +
                         " layers, and its manifest " + std::to_string(layers.size()),
                     0};
   }
-  Layers fetching(loop, registry, store, layers, request.reference, told);
+  Layers fetching(loop, registry, store, layers, std::move(image), told);
   CAY_CO_CHECK(co_await fetching.fetch());
   FetchedImage out;
   out.facts.name = reference.name();
@@ -137,6 +139,44 @@ Task<FetchedImage> pull_image(asio::any_io_executor loop, core::PullRequest requ
     out.layers.push_back(std::move(file));
   }
   co_return std::move(out);
+}
+
+// The next way is tried if a mirror lacks the image or does not serve. It is not tried if the bytes
+// differ from their digests.
+bool leads_on(const Error& error) {
+  return error.code == Code::kNotFound || error.code == Code::kUnavailable ||
+         error.code == Code::kPermissionDenied || error.code == Code::kDeadlineExceeded;
+}
+
+}  // namespace
+
+Task<FetchedImage> pull_image(asio::any_io_executor loop, core::PullRequest request,
+                              const Settings& settings, const BlobStore& store, core::Told told) {
+  CAY_CO_TRY(const Reference reference, parse_reference(request.reference));
+  CAY_CO_TRY(const Platform platform, parse_platform(request.platform));
+  RegistryAccess access;
+  access.reference = reference;
+  access.more_ca_file = settings.authorities;
+  access.proxy = proxy_of(settings);
+  std::string tried;
+  for (const Url& mirror : mirrors_of(settings, reference.registry)) {
+    RegistryAccess by_mirror = access;
+    by_mirror.mirror = mirror;
+    auto got =
+        co_await pull_by(loop, std::move(by_mirror), request.reference, platform, store, told);
+    if (got || !leads_on(got.error())) co_return got;
+    told(got.error().message + ". The next one is tried");
+    tried += got.error().message + "; ";
+  }
+  access.login = std::move(request.login);
+  access.special_network = request.special_network;
+  auto got = co_await pull_by(loop, std::move(access), request.reference, platform, store, told);
+  if (!got && !tried.empty()) {
+    Error error = got.error();
+    error.message = tried + error.message;
+    co_return error;
+  }
+  co_return got;
 }
 
 }  // namespace cay::image

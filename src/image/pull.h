@@ -4,11 +4,13 @@
 #include "core/ports/images.h"
 #include "image/blob_store.h"
 #include "image/open_image.h"
+#include "image/settings.h"
 
 namespace cay::image {
 
-// Fails as core::Images::pull() does.
+// Tries the mirrors of its registry first, and then the registry. Fails as core::Images::pull()
+// does.
 Task<FetchedImage> pull_image(asio::any_io_executor loop, core::PullRequest request,
-                              std::string more_ca_file, const BlobStore& store, core::Told told);
+                              const Settings& settings, const BlobStore& store, core::Told told);
 
 }  // namespace cay::image

@@ -1,7 +1,7 @@
 #include "image/registry.h"
 
 #include <algorithm>
-#include <charconv>
+#include <ctime>
 #include <utility>
 
 #include "async/deadline.h"
@@ -9,6 +9,7 @@
 #include "codec/base64.h"
 #include "codec/json.h"
 #include "image/json_fields.h"
+#include "image/retry_after.h"
 
 namespace cay::image {
 namespace {
@@ -19,6 +20,7 @@ constexpr int kMostLogins = 2;
 constexpr Millis kAnswerLimit{60'000};
 constexpr Millis kPieceLimit{60'000};
 constexpr Millis kConnectLimit{10'000};
+constexpr Millis kProxyLimit{30'000};  // names that only the proxy knows take as long to fail
 constexpr std::int64_t kMostWaitSeconds = 60;
 constexpr std::size_t kMostToken = 64 * 1024;
 enum Status {
@@ -100,11 +102,22 @@ class FileSource final : public ByteSource {
 Registry::Registry(asio::any_io_executor loop, RegistryAccess access, core::Told told)
     : loop_(std::move(loop)), access_(std::move(access)), told_(std::move(told)) {
   base_ = parse_url("https://" + access_.reference.host() + "/").value_or(Url{});
+  repository_ = access_.reference.repository;
+  if (!access_.mirror) return;
+  base_ = *access_.mirror;
+  std::string path = std::exchange(base_.target, "/");
+  while (path.ends_with('/')) path.pop_back();
+  if (!path.empty()) repository_ = path.substr(1) + "/" + repository_;
+}
+
+std::string Registry::where() const {
+  const std::string& registry = access_.reference.registry;
+  return access_.mirror ? "the mirror " + base_.origin() + " of " + registry : registry;
 }
 
 Url Registry::at(const std::string& path) const {
   Url out = base_;
-  out.target = "/v2/" + access_.reference.repository + "/" + path;
+  out.target = "/v2/" + repository_ + "/" + path;
   return out;
 }
 
@@ -118,10 +131,14 @@ Result<http::Client*> Registry::client_of(const Url& url) {
   http::ClientOptions options;
   options.url = origin;
   options.more_ca_file = access_.more_ca_file;
-  options.connect_timeout = kConnectLimit;
+  options.connect_timeout = access_.proxy.host.empty() ? kConnectLimit : kProxyLimit;
   options.response_timeout = kAnswerLimit;
+  options.proxy = access_.proxy;
+  const bool is_mirror = access_.mirror && is_own(url);
   const bool may_be_special = access_.special_network && url.host == base_.host;
-  if (!url.secure) {
+  if (is_mirror) {
+    options.may_dial = [](const IpAddress& address) { return !is_metadata(address); };
+  } else if (!url.secure) {
     if (!may_be_special) {
       return Error{Code::kPermissionDenied, "registry_denied",
                    "the registry leads to " + origin + ", which is not encrypted", 0};
@@ -183,14 +200,13 @@ Task<http::ClientResponse> Registry::follow(Ask ask) {
 }
 
 Error Registry::refusal(int status, const std::string& what) const {
-  const std::string where = access_.reference.registry;
   if (status == kMissing) {
     return {Code::kNotFound, "image_not_found",
-            where + " has no " + what + ": look at the name and the tag", 0};
+            where() + " has no " + what + ": look at the name and the tag", 0};
   }
   if (status == kUnauthorized || status == kForbidden) {
     return {Code::kPermissionDenied, "registry_denied",
-            where + " does not give out " + what +
+            where() + " does not give out " + what +
                 (access_.login.username.empty() && access_.login.identity_token.empty()
                      ? " without a login, or does not have it"
                      : ": the login has no right to it, or it does not exist"),
@@ -198,11 +214,14 @@ Error Registry::refusal(int status, const std::string& what) const {
   }
   if (status == kTooMany) {
     return {Code::kUnavailable, "registry_unreachable",
-            where + " limits how much is pulled (status 429): log in, or retry later", 0};
+            where() + " limits how much is pulled (status 429): log in, or retry " +
+                (busy_seconds_ > 0 ? "in " + std::to_string(busy_seconds_) + " s" : "later"),
+            0};
   }
-  return {Code::kUnavailable, "registry_unreachable",
-          where + " answered with status " + std::to_string(status) + " to the request for " + what,
-          0};
+  return {
+      Code::kUnavailable, "registry_unreachable",
+      where() + " answered with status " + std::to_string(status) + " to the request for " + what,
+      0};
 }
 
 Task<http::ClientResponse> Registry::ask(Ask ask, std::string what) {
@@ -219,15 +238,12 @@ Task<http::ClientResponse> Registry::ask(Ask ask, std::string what) {
       continue;
     }
     const bool is_busy = status == kTooMany || (status > kServerFaults && status < 505);
-    if (!is_busy || tries >= kMostTries) co_return answer;
-    std::int64_t seconds = 0;
-    const std::string after = header_of(*answer, "Retry-After");
-    std::from_chars(after.data(), after.data() + after.size(), seconds);
-    if (seconds <= 0) seconds = std::int64_t{1} << (tries - 1);
-    if (seconds > kMostWaitSeconds) co_return answer;
+    if (!is_busy) co_return answer;
+    busy_seconds_ = seconds_until(header_of(*answer, "Retry-After"), std::time(nullptr));
+    const std::int64_t seconds = busy_seconds_ > 0 ? busy_seconds_ : std::int64_t{1} << (tries - 1);
+    if (seconds > kMostWaitSeconds || tries >= kMostTries) co_return answer;
     answer->body.reset();
-    told_(access_.reference.registry + " is busy: the next try is in " + std::to_string(seconds) +
-          " s");
+    told_(where() + " is busy: the next try is in " + std::to_string(seconds) + " s");
     co_await sleep_for(std::chrono::seconds(seconds));
   }
 }
@@ -251,8 +267,7 @@ Task<void> Registry::take_token(Challenge challenge) {
                         "', which is no https address",
                     0};
   }
-  if (challenge.scope.empty())
-    challenge.scope = "repository:" + access_.reference.repository + ":" + access_.rights;
+  if (challenge.scope.empty()) challenge.scope = "repository:" + repository_ + ":" + access_.rights;
   Ask ask;
   ask.url = *realm;
   std::string form = "service=" + http::encode_segment(challenge.service) +
@@ -292,6 +307,11 @@ Task<void> Registry::open() {
   Ask ping;
   ping.url = base_;
   ping.url.target = "/v2/";
+  if (access_.mirror) {
+    auto there = co_await send(ping, false);
+    if (!there) co_return std::move(there).error();
+    co_return Result<void>();
+  }
   CAY_CO_TRY(http::Client * secure, client_of(ping.url));
   http::ClientRequest hello;
   hello.target = "/v2/";

@@ -27,6 +27,10 @@ struct RegistryAccess {
   bool special_network = false;
   std::string more_ca_file{};  // authorities besides the system's
   std::string rights = "pull";
+  // The operator's mirror, instead of the registry itself. It may lie in a special network, and
+  // gets no login. A path in it goes before the repository.
+  std::optional<Url> mirror{};
+  http::ClientProxy proxy{};
 };
 
 class Registry {
@@ -68,11 +72,15 @@ class Registry {
   Task<void> fetch_rest(Descriptor blob, const BlobStore& store, BlobPart& part,
                         std::function<void(std::uint64_t)> got);
   Error refusal(int status, const std::string& what) const;
+  // The registry or its mirror, for people.
+  std::string where() const;
 
   asio::any_io_executor loop_;
   RegistryAccess access_;
   core::Told told_;
   Url base_;
+  std::string repository_;
+  std::int64_t busy_seconds_ = 0;  // that the last answer 429 demanded
   std::string authorization_;
   std::map<std::string, std::unique_ptr<http::Client>> clients_;  // by origin
 };

@@ -157,6 +157,35 @@ class Source final : public core::LayerSource {
   bool ended_ = false;
 };
 
+// An archive that the process writes.
+class ArchiveBytes final : public ByteSource {
+ public:
+  explicit ArchiveBytes(std::shared_ptr<Link> link) : link_(std::move(link)) {}
+
+  Task<Bytes> next() override {
+    while (!ended_) {
+      CAY_CO_TRY(wire::Frame frame, co_await link_->receive());
+      if (frame.type == number(wire::Type::kEof)) {
+        ended_ = true;
+        break;
+      }
+      if (frame.type == number(wire::Type::kProgress)) continue;
+      const auto data =
+          frame.type == number(wire::Type::kData) ? wire::decode_data(frame.payload) : std::nullopt;
+      if (!data || data->bytes.empty()) {
+        link_->close();
+        co_return unavailable("does not keep to its protocol");
+      }
+      co_return Bytes(data->bytes);
+    }
+    co_return Bytes();
+  }
+
+ private:
+  std::shared_ptr<Link> link_;
+  bool ended_ = false;
+};
+
 class Opened final : public core::OpenImage {
  public:
   Opened(std::shared_ptr<Link> link, core::ImageFacts facts, core::Told told)
@@ -218,6 +247,20 @@ class RemoteImages final : public core::Images {
     }
     auto opened = co_await open(std::move(link), std::move(told));
     co_return opened;
+  }
+
+  Task<std::unique_ptr<ByteSource>> write_archive(
+      core::PushRequest request, std::vector<std::unique_ptr<core::LayerSource>> layers) override {
+    auto link = std::make_shared<Link>(loop_);
+    CAY_CO_CHECK(co_await link->connect(path_));
+    CAY_CO_CHECK(co_await link->send(number(wire::ImageType::kExport),
+                                     wire::encode(message_of(request, layers.size()))));
+    for (std::unique_ptr<core::LayerSource>& layer : layers) {
+      CAY_CO_CHECK(co_await send_layer(*link, *layer));
+      layer.reset();
+    }
+    std::unique_ptr<ByteSource> out = std::make_unique<ArchiveBytes>(std::move(link));
+    co_return std::move(out);
   }
 
   Task<std::string> push(core::PushRequest request,

@@ -5,6 +5,8 @@
 // - It sends kLayerOf. The answer is (kLayerEntry, kData...)..., kEof.
 // - It sends kPush, then (kLayerEntry, kData...)..., kEof for each layer. The answer is
 //   kProgress..., kPushed.
+// - It sends kExport, and layers as behind kPush. The answer is kProgress..., kData..., kEof: an
+//   OCI archive.
 // - kError takes the place of any answer.
 //
 // The socket alone holds back whoever is too quick. The end of the connection ends the work; what
@@ -28,6 +30,7 @@ enum class ImageType : std::uint16_t {
   kLayerOf = 203,  // LayerOf
   kPush = 204,     // PushImage
   kPushed = 205,   // Pushed
+  kExport = 206,   // PushImage, whose reference is the name in the archive
 };
 
 struct PullImage {

@@ -7,6 +7,7 @@ import tempfile
 
 import images
 import pytest
+from connect_proxy import ConnectProxy
 from images import Conversation, FakeRegistry, Image, Refused, tar
 
 DIR, FILE, LINK, HARD = tarfile.DIRTYPE, tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
@@ -129,6 +130,57 @@ def test_a_registry_gives_an_image_with_and_without_a_login(path, folder):
         assert refusal(path, f"{host}/team/app:1", login=("ann", "x", "")) == "registry_denied"
         with Conversation(path) as one:
             expect_example(one.pull(f"{host}/team/app:1", login=LOGIN), image)
+
+
+def docker_hub(mirrors, proxy=""):
+    """Settings: mirrors of Docker Hub, and a proxy that leads nowhere or to what it names."""
+    return (
+        f'[network]\nupstream_proxy = "{proxy}"\n'
+        f'[images.mirrors]\n"docker.io" = {json.dumps(mirrors)}\n'
+    )
+
+
+def test_a_mirror_serves_a_registry_that_nobody_reaches(folder):
+    image = Image(tar(("a", FILE, b"mirrored")))
+    broken = Image(tar(("a", FILE, b"mirrored")), diff_ids=["sha256:" + "0" * 64])
+    with FakeRegistry(lambda handler: handler.give(404)) as empty, FakeRegistry(
+        lambda handler: handler.image(image)
+    ) as full, FakeRegistry(lambda handler: handler.image(broken)) as liar:
+        mirrors = [f"http://{empty.name}", f"http://{full.name}/hub"]
+        with images.process(folder / "mirrored", docker_hub(mirrors)) as path:
+            # A tenant's request, without the right to special networks: the operator names mirrors.
+            with Conversation(path) as one:
+                got = one.pull("python:3.12", special=False, login=LOGIN)
+                assert got.name == "docker.io/library/python"
+                assert got.layer(0)["a"][5] == b"mirrored"
+                assert any("The next one is tried" in line for line in one.progress)
+            assert refusal(path, "quay.io.invalid/x/y:1", special=False) != "image_not_found"
+        asked = [where for where, _ in full.seen]
+        assert "/v2/hub/library/python/manifests/3.12" in asked, asked
+        assert not any("Authorization" in head for _, head in empty.seen + full.seen)
+        # Bytes of a mirror are checked, and no other way is tried then.
+        settings = docker_hub([f"http://{liar.name}", f"http://{full.name}"])
+        full.seen.clear()
+        with images.process(folder / "liar", settings) as path:
+            assert refusal(path, "python:3.12") == "digest_mismatch"
+        assert not full.seen
+
+
+def test_the_operators_proxy_leads_to_registries_that_this_host_does_not_know(folder):
+    image = Image(tar(("a", FILE, b"proxied")))
+    with FakeRegistry(lambda handler: handler.image(image)) as server:
+        port = server.server_address[1]
+        proxy = ConnectProxy({"mirror.invalid": ("127.0.0.1", port)}, user="ann:secret")
+        settings = docker_hub(
+            ["http://mirror.invalid:80"], f"http://ann:secret@127.0.0.1:{proxy.port}"
+        )
+        with images.process(folder / "proxied", settings) as path:
+            with Conversation(path) as one:
+                assert one.pull("tool:1", special=False).layer(0)["a"][5] == b"proxied"
+            lock = folder / "proxied/images/lock"
+            assert b"secret" not in lock.read_bytes() and b"YW5uOnNlY3JldA" not in lock.read_bytes()
+        assert set(proxy.asked) == {"mirror.invalid:80"}
+        proxy.close()
 
 
 @needs_registry

@@ -77,6 +77,13 @@ class Images {
   // Pushes layers (the lowest first) as an image. Returns the digest of its manifest.
   virtual Task<std::string> push(PushRequest request,
                                  std::vector<std::unique_ptr<LayerSource>> layers, Told told) = 0;
+  // The same, as an OCI archive. PushRequest::reference is the name in it. Returns once all layers
+  // are read.
+  virtual Task<std::unique_ptr<ByteSource>> write_archive(
+      PushRequest /*request*/, std::vector<std::unique_ptr<LayerSource>> /*layers*/) {
+    co_return Error{Code::kUnsupported, "images_unsupported",
+                    "the process that fetches images writes no archives", 0};
+  }
 };
 
 }  // namespace cay::core

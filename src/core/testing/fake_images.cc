@@ -1,5 +1,7 @@
 #include "core/testing/fake_images.h"
 
+#include "async/bytes.h"
+
 #include "base/sha256.h"
 
 namespace cay::core::testing {
@@ -82,6 +84,14 @@ Task<std::string> FakeImages::push(PushRequest request,
   }
   pushes.push_back(std::move(out));
   co_return std::string("sha256:pushed");
+}
+
+Task<std::unique_ptr<ByteSource>> FakeImages::write_archive(
+    PushRequest request, std::vector<std::unique_ptr<LayerSource>> layers) {
+  std::string text = "archive of " + request.reference;
+  auto pushing = push(std::move(request), std::move(layers), {});
+  CAY_CO_CHECK(co_await std::move(pushing));
+  co_return source_of(std::move(text));
 }
 
 }  // namespace cay::core::testing

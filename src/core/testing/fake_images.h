@@ -50,6 +50,9 @@ class FakeImages : public Images {
                                         Told told) override;
   Task<std::string> push(PushRequest request, std::vector<std::unique_ptr<LayerSource>> layers,
                          Told told) override;
+  // Returns the text "archive of NAME", and keeps the request as a push.
+  Task<std::unique_ptr<ByteSource>> write_archive(
+      PushRequest request, std::vector<std::unique_ptr<LayerSource>> layers) override;
 
  private:
   Event released_;
