@@ -9,6 +9,7 @@
 
 #include "launcher/default_snapshot.h"
 #include "launcher/layer_store.h"
+#include "launcher/store_check.h"
 #include "launcher/validate.h"
 #include "launcher/volumes.h"
 #include "os/file.h"
@@ -16,6 +17,10 @@
 namespace cay::launcher {
 
 bool StoreVerbs::serve(const ReplyTo& to, wire::Type type, const std::string& payload) {
+  if (static_cast<wire::StoreCheckType>(type) == wire::StoreCheckType::kCheckStore) {
+    check(to, payload);
+    return true;
+  }
   switch (type) {
     case wire::Type::kSealLayer: seal(to, payload); return true;
     case wire::Type::kListLayers: list_all_layers(to); return true;
@@ -60,6 +65,19 @@ void StoreVerbs::list_all_layers(const ReplyTo& to) {
   reply(outbox_, to, wire::Type::kEof, wire::Eof{});
 }
 
+void StoreVerbs::check(const ReplyTo& to, const std::string& payload) {
+  const auto request = wire::decode<wire::CheckStore>(payload);
+  if (!request) return malformed(to);
+  std::set<std::string> busy = removing_;
+  for (const auto& [id, stack] : sealing_) busy.insert(id);
+  const auto found =
+      check_store(host_, busy, request->repair ? StoreRepair::kYes : StoreRepair::kNo);
+  if (!found) return reply_error(outbox_, to, found.error());
+  const auto type = static_cast<wire::Type>(wire::StoreCheckType::kStoreFinding);
+  for (const wire::StoreFindingMsg& one : *found) reply(outbox_, to, type, one);
+  reply(outbox_, to, wire::Type::kEof, wire::Eof{});
+}
+
 std::size_t StoreVerbs::users_of(const std::string& layer) const {
   const auto being_sealed = std::count_if(sealing_.begin(), sealing_.end(), [&](const auto& item) {
     return item.first == layer ||
@@ -90,6 +108,7 @@ void StoreVerbs::remove_snapshot(const ReplyTo& to, const std::string& payload) 
       errno != ENOENT) {
     return reply_error(outbox_, to, Error::from_errno(errno, "remove snapshot " + id));
   }
+  removing_.insert(id);
   start_job_(
       to,
       [this, id, going](const ChildJob::Emit& emit) {
@@ -101,7 +120,7 @@ void StoreVerbs::remove_snapshot(const ReplyTo& to, const std::string& payload) 
           emit(wire::Type::kError, error_frame(0, removed.error()).payload);
         }
       },
-      [] {});
+      [this, id] { removing_.erase(id); });
 }
 
 void StoreVerbs::make(const ReplyTo& to, const std::string& payload) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class StoreVerbs {
  private:
   void seal(const ReplyTo& to, const std::string& payload);
   void list_all_layers(const ReplyTo& to);
+  void check(const ReplyTo& to, const std::string& payload);
   void remove_snapshot(const ReplyTo& to, const std::string& payload);
   void make(const ReplyTo& to, const std::string& payload);
   void remove(const ReplyTo& to, const std::string& payload);
@@ -41,6 +43,7 @@ class StoreVerbs {
   Outbox& outbox_;
   StartJob start_job_;
   std::map<std::string, std::vector<std::string>> sealing_;  // what each new one will stand on
+  std::set<std::string> removing_;                           // layers
 };
 
 }  // namespace cay::launcher

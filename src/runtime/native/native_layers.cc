@@ -5,6 +5,7 @@
 
 #include "runtime/native/launcher_messages.h"
 #include "wire/launcher_features.h"
+#include "wire/store_check.h"
 
 namespace cay::runtime {
 namespace {
@@ -140,6 +141,28 @@ Task<std::vector<core::Layer>> NativeLayers::list() {
   std::vector<core::Layer> layers;
   for (const wire::LayerMsg& one : all) layers.push_back(to_model(one));
   co_return std::move(layers);
+}
+
+Task<std::vector<StoreFinding>> NativeLayers::check(bool repair) {
+  CAY_CO_CHECK(need(launcher_.theirs(), feature::kLayers, kNoLayers));
+  std::vector<StoreFinding> found;
+  auto begin = [&found]() -> LauncherClient::Take {
+    found.clear();
+    return [&found](const wire::Frame& frame) -> Result<bool> {
+      if (is(frame, wire::Type::kEof)) return true;
+      constexpr auto kFinding = static_cast<wire::Type>(wire::StoreCheckType::kStoreFinding);
+      CAY_TRY(auto one, decode_as<wire::StoreFindingMsg>(frame, kFinding, "a finding"));
+      if (found.size() >= kMostKept) return unexpected_frame(frame, "an end to its findings");
+      found.push_back({std::move(one.kind), std::move(one.subject), std::move(one.meaning),
+                       std::move(one.remedy), one.can_repair, one.repaired});
+      return false;
+    };
+  };
+  constexpr auto kCheck = static_cast<wire::Type>(wire::StoreCheckType::kCheckStore);
+  auto payload = wire::encode(wire::CheckStore{.repair = repair});
+  CAY_CO_CHECK(
+      co_await launcher_.converse(kCheck, std::move(payload), kRemoveLimit, std::move(begin)));
+  co_return std::move(found);
 }
 
 Task<void> NativeVolumes::make(VolumeId id, std::uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ports/runtime.h"
+#include "core/ports/store_check.h"
 #include "runtime/native/launcher_client.h"
 
 namespace cay::runtime {
@@ -17,7 +18,7 @@ Result<void> check_layer_features(const core::BootSpec& spec, const wire::Hello&
 // Fills the members of the request that concern disks.
 void fill_disk(const core::BootSpec& spec, wire::CreateSandbox& request);
 
-class NativeLayers final : public core::Layers {
+class NativeLayers final : public core::Layers, public core::StoreCheck {
  public:
   // `launcher` outlives this.
   explicit NativeLayers(LauncherClient& launcher) : launcher_(launcher) {}
@@ -25,6 +26,7 @@ class NativeLayers final : public core::Layers {
   Task<core::Layer> seal(SandboxId from, LayerId as) override;
   Task<void> remove(LayerId id) override;
   Task<std::vector<core::Layer>> list() override;
+  Task<std::vector<StoreFinding>> check(bool repair) override;
 
  private:
   LauncherClient& launcher_;
