@@ -22,6 +22,7 @@ set(CAY_UNITY_ALONE
   src/api/outbound/webhooks.cc
   src/cli/secret.cc
   src/client/tar_unpack.cc
+  src/core/forks.cc
   src/core/testing/fake_files.cc
   src/gate/decisions.cc
   src/gate/first_bytes.cc

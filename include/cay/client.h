@@ -191,6 +191,9 @@ class Sandbox : public SandboxCommands, public SandboxFiles {
   // snapshot that it stands on, else from that one.
   SandboxInfo rollback(const std::string& to = {}) const;
 
+  // Compares its disk with the snapshot that it stands on, path by path.
+  DiffSummary diff(const OnChange& change) const;
+
   // Any TCP service inside, reached by a port of this machine. Half-closes and back-pressure pass
   // through. ApiError kAlreadyExists "port_in_use".
   Forward forward(const ForwardOptions& options) const;
@@ -256,6 +259,10 @@ class SnapshotStore {
   PushState push(const std::string& ref, const PushOptions& options,
                  const PushProgress& progress = {}) const;
   void remove(const std::string& ref) const;  // ApiError kConflict: something needs it
+  // Writes it as an OCI archive, which import_archive() and other programs read.
+  void export_archive(const std::string& ref, const ByteSink& sink) const;
+  // Compares the daemon's rows with its disk. For the host's operator.
+  StoreReport check(bool repair = false) const;
 
   explicit SnapshotStore(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
 

@@ -338,6 +338,40 @@ struct PushState {
   std::string json{};     // the answer as it came
 };
 
+// One side of a DiskChange.
+struct ChangedFile {
+  std::string kind{};  // file, directory, symlink or other
+  std::uint64_t size = 0;
+  std::string mode{};  // "0755"
+  std::uint32_t uid = 0, gid = 0;
+  std::string target{};  // of a symlink
+};
+
+// How a path of a sandbox's disk differs from the snapshot that it stands on.
+struct DiskChange {
+  std::string change{};  // added, changed or deleted
+  std::string path{};
+  std::optional<ChangedFile> before{}, after{};
+  std::string json{};  // the line as it came
+};
+using OnChange = std::function<void(const DiskChange&)>;
+
+struct DiffSummary {
+  std::uint64_t added = 0, changed = 0, deleted = 0;
+};
+
+// Something in the store of snapshots that is not as it should be.
+struct StoreFinding {
+  std::string kind{}, subject{}, meaning{}, remedy{};
+  bool can_repair = false, repaired = false;
+};
+
+struct StoreReport {
+  bool clean = false;  // nothing is wrong, or all was repaired
+  std::vector<StoreFinding> findings{};
+  std::string json{};  // the answer as it came
+};
+
 struct Feature {
   std::string name;
   bool ok = false;

@@ -147,10 +147,14 @@ struct TopArgs {
   bool once = false;
 };
 struct SnapshotArgs {
-  std::string action;              // ls, inspect, pull, import, capture, tag, push or rm
+  std::string action;  // ls, inspect, pull, import, export, capture, tag, push, rm or fsck
   std::vector<std::string> words;  // of the action
   std::string name, platform;
   bool quiet = false;
+  bool repair = false;  // fsck
+};
+struct DiffArgs {
+  std::string sandbox;
 };
 struct BuildArgs {
   sdk::BuildOptions build;    // what the line itself holds of it

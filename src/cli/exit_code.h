@@ -10,6 +10,7 @@ constexpr int kOk = 0;
 constexpr int kLeftOut = 1;   // of cp: the rest was copied
 constexpr int kMissing = 1;   // of doctor FEATURE: the host lacks it
 constexpr int kBadBuild = 1;  // of build: the Dockerfile or one of its steps failed
+constexpr int kNotClean = 1;  // of snapshot fsck: something is wrong
 constexpr int kTimedOut = 124;
 constexpr int kOurFailure = 125;
 constexpr int kNotExecutable = 126;

@@ -14,7 +14,7 @@
 namespace cay::cli {
 namespace {
 
-constexpr std::uint32_t kPage = 1000;
+constexpr std::uint32_t kPrograms = 1000;
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr auto kRecordRetryFor = std::chrono::seconds(60);  // a daemon that restarts
 
@@ -51,7 +51,7 @@ sdk::ProgramPage patient_page(const sdk::Sandbox& box, std::uint64_t offset) {
   const auto give_up = std::chrono::steady_clock::now() + kRecordRetryFor;
   for (;;) {
     try {
-      return box.programs(offset, kPage);
+      return box.programs(offset, kPrograms);
     } catch (const ApiError& error) {
       if (error.code() != ErrorCode::kUnavailable || std::chrono::steady_clock::now() >= give_up)
         throw;
@@ -64,7 +64,7 @@ int programs_command(Context& at, const ProgramsArgs& args) {
   const auto box = at.client.sandbox(args.sandbox);
   std::uint64_t offset = args.offset;
   for (bool first = true;; first = false) {
-    const auto page = first ? box.programs(offset, kPage) : patient_page(box, offset);
+    const auto page = first ? box.programs(offset, kPrograms) : patient_page(box, offset);
     for (const auto& event : page.items) {
       print(at.json ? event.json + "\n" : line_of(event));
       if (event.kind == "full") return kOk;

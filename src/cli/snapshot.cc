@@ -15,11 +15,13 @@
 #include "base/unique_fd.h"
 #include "cli/args.h"
 #include "cli/command.h"
+#include "cli/container_engine.h"
 #include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/image.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "cli/store.h"
 #include "cli/values.h"
 
 namespace cay::cli {
@@ -34,15 +36,17 @@ struct Action {
   bool named = false;  // --name
 };
 constexpr std::size_t kAnyNumber = 1000;
-constexpr std::array<Action, 9> kActions{{{"ls", "", 0, 0},
-                                          {"inspect", "SNAPSHOT", 1, 1},
-                                          {"pull", "IMAGE", 1, 1, true},
-                                          {"import", "FILE", 1, 1, true},
-                                          {"build", "CONTEXT", 0, kAnyNumber, true},
-                                          {"capture", "SANDBOX", 1, 1, true},
-                                          {"tag", "SNAPSHOT TAG", 2, 2},
-                                          {"push", "SNAPSHOT IMAGE", 2, 2},
-                                          {"rm", "SNAPSHOT...", 1, kAnyNumber}}};
+constexpr std::array<Action, 11> kActions{{{"ls", "", 0, 0},
+                                           {"inspect", "SNAPSHOT", 1, 1},
+                                           {"pull", "IMAGE", 1, 1, true},
+                                           {"import", "FILE", 1, 1, true},
+                                           {"build", "CONTEXT", 0, kAnyNumber, true},
+                                           {"capture", "SANDBOX", 1, 1, true},
+                                           {"tag", "SNAPSHOT TAG", 2, 2},
+                                           {"push", "SNAPSHOT IMAGE", 2, 2},
+                                           {"export", "SNAPSHOT FILE", 2, 2},
+                                           {"rm", "SNAPSHOT...", 1, kAnyNumber},
+                                           {"fsck", "", 0, 0}}};
 
 std::vector<std::string> action_names() {
   std::vector<std::string> out;
@@ -70,6 +74,8 @@ int show(const Context& at, const sdk::Snapshot& snapshot) {
 }
 
 int pull(Context& at, const SnapshotArgs& args) {
+  if (const auto image = engine_image_from(args.words[0]))
+    return show(at, wait_for(at, import_from_engine(at, *image, args.name)));
   return show(
       at, pull_image(at, {.image = args.words[0], .name = args.name, .platform = args.platform}));
 }
@@ -143,7 +149,9 @@ int snapshot_command(Context& at, const SnapshotArgs& args) {
   if (args.action == "tag")
     return show(at, at.client.snapshot_store().tag(args.words[0], args.words[1]));
   if (args.action == "push") return push(at, args);
+  if (args.action == "export") return export_snapshot(at, args);
   if (args.action == "rm") return remove(at, args);
+  if (args.action == "fsck") return check_store(at, args);
   return list(at, args);
 }
 
@@ -158,6 +166,7 @@ void check_words(const SnapshotArgs& args) {
   if (args.name.empty() && args.action == "capture") missing("--name");
   if (!args.name.empty() && !action->named) wrong("--name", "goes with pull, import and capture");
   if (!args.platform.empty() && args.action != "pull") wrong("--platform", "goes with pull");
+  if (args.repair && args.action != "fsck") wrong("--repair", "goes with fsck");
   if (args.quiet && args.action != "ls") wrong("-q", "goes with ls");
 }
 
@@ -180,7 +189,10 @@ Command snapshot_entry() {
           "  cay snapshot inspect tools                where it came from, how programs run\n"
           "  cay snapshot tag tools stable             tools:stable means it from then on\n"
           "  cay snapshot push tools registry.example.com/me/tools:1\n"
-          "  cay snapshot rm tools\n\n"
+          "  cay snapshot export tools tools.tar       an OCI archive; - is stdout\n"
+          "  cay snapshot pull docker-daemon:app:1     from this machine's Docker; podman:app:1\n"
+          "  cay snapshot rm tools\n"
+          "  cay snapshot fsck                         is the store whole? --repair mends it\n\n"
           "A capture and a push hold the disk, not the memory of processes. Logins are those of "
           "~/.docker/config.json.\n",
       .actions = action_names(),
@@ -188,17 +200,18 @@ Command snapshot_entry() {
       .options =
           [args](Options& to) {
             to.choice("ACTION", args->action, action_names(),
-                      "ls, inspect, pull, import, build, capture, tag, push or rm",
+                      "ls, inspect, pull, import, export, build, capture, tag, push, rm or fsck",
                       Options::Need::kRequired);
             to.arguments("WORD", args->words,
-                         "pull IMAGE; import FILE (- is stdin); capture SANDBOX; inspect, tag, "
-                         "push and rm SNAPSHOT");
+                         "pull IMAGE; import FILE (- is stdin); export SNAPSHOT FILE; capture "
+                         "SANDBOX; inspect, tag, push and rm SNAPSHOT");
             to.text("--name", args->name,
                     "pull, import, capture: NAME or NAME:TAG of the snapshot (default: the "
                     "image's. A capture needs one)");
             to.text("--platform", args->platform,
                     "pull: of an image for several, as linux/amd64 (default: this host's)");
             to.flag("-q,--quiet", args->quiet, "ls: names only");
+            to.flag("--repair", args->repair, "fsck: remove what nothing needs");
           },
       .args = [args](const Line&) -> std::any {
         check_words(*args);

@@ -48,6 +48,25 @@ Task<sdk::Snapshot> capture(Connection& at, std::string ref, std::string name);
 Task<std::vector<sdk::SandboxInfo>> fork(Connection& at, std::string ref, sdk::ForkOptions options);
 Task<sdk::SandboxInfo> rollback(Connection& at, std::string ref, std::string to);
 
+// A line of JSON for each change: DiffReader reads them.
+Task<std::unique_ptr<ByteSource>> diff(Connection& at, std::string ref);
+class DiffReader {
+ public:
+  explicit DiffReader(const sdk::OnChange& change) : change_(change) {}
+  // Calls the caller's function for each change in it.
+  Result<void> add(const std::string& piece);
+  // Fails if the last line did not come.
+  Result<sdk::DiffSummary> finish() const;
+
+ private:
+  const sdk::OnChange& change_;
+  std::string rest_;
+  sdk::DiffSummary sums_;
+  bool ended_ = false;
+};
+Task<std::unique_ptr<ByteSource>> export_snapshot(Connection& at, std::string ref);
+Task<sdk::StoreReport> check_store(Connection& at, bool repair);
+
 Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::object spec);
 Task<std::vector<sdk::CommandInfo>> commands(Connection& at, std::string ref);
 Task<sdk::CommandInfo> command(Connection& at, std::string ref, std::string id);

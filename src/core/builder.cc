@@ -48,6 +48,7 @@ Task<void> Builder::boot(BootSpec spec) {
                                                   deadline));
   CAY_CO_TRY(auto place, co_await host_.admission.place(deadline));
   begun_ = true;
+  host_.builders->insert(id_);
   auto booting = host_.runtime.boot(std::move(spec));
   CAY_CO_TRY(live_, co_await with_deadline(std::move(booting), kBuilderBootLimit,
                                            "the start of a builder"));
@@ -61,6 +62,7 @@ Task<void> Builder::destroy() {
     gone = co_await host_.runtime.destroy(id_);
   }
   begun_ = false;
+  host_.builders->erase(id_);
   room_.reset();
   co_return gone;
 }

@@ -7,6 +7,9 @@
 namespace cay::core {
 namespace {
 
+// The name of the host's own snapshot where `default` is another one.
+constexpr const char* kHostsName = "host";
+
 // An eighth of the host's memory, and room enough for one of the largest for each of two tenants.
 std::uint64_t most_of_answers(const CoreConfig& config) {
   constexpr std::uint64_t kLeast = 256ull << 20;
@@ -50,6 +53,8 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       builds_({registry_, runtimes_, layers_, imports_, snapshots_, config.images, jobs_, defaults_,
                build_caches_, image_registries_},
               building_),
+      default_image_(snapshots_, jobs_, std::move(config.default_snapshot)),
+      contents_(registry_, runtimes_, layers_, imports_, captures_, snapshots_, jobs_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
                  layers_, forks_, defaults_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
@@ -59,7 +64,9 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       tunnels_(wake_),
       links_(registry_),
       secrets_(registry_, proxies_, jobs_),
-      drain_(registry_, lifecycle_, jobs_) {}
+      drain_(registry_, lifecycle_, jobs_) {
+  snapshots_.use_contents(contents_);
+}
 
 Core::Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
            Clock& clock, CoreConfig config)
@@ -104,6 +111,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) timers_.poke();
   };
+  if (default_image_.is_set()) default_image_.begin();
   jobs_.spawn(proxies_.keep_told());
   jobs_.spawn(timers_.run());
   jobs_.spawn(command_log_.run());
@@ -123,12 +131,13 @@ Task<void> Core::prepare_snapshots(std::function<void(std::string)> progress) {
     CAY_CO_TRY(SnapshotInfo snapshot, std::move(prepared));
     snapshot.runtime = host.name;
     if (!is_first) snapshot.name = host.name;
+    if (is_first && default_image_.is_set()) snapshot.name = kHostsName;
     if (snapshot.layer.get().empty()) snapshot.layer = LayerId(snapshot.id.get());
     snapshot.updated_at = snapshot.created_at;
     CAY_CO_CHECK(kept.put_tagged(snapshot, std::string(kLatestTag)));
     prepared_.push_back(snapshot.id);
     if (!is_first) continue;
-    snapshots_.use_default(snapshot.id);
+    if (!default_image_.is_set()) snapshots_.use_default({snapshot.id, std::nullopt});
     LayerRow row;
     row.id = snapshot.layer;
     row.bytes = snapshot.used_bytes;
@@ -162,6 +171,8 @@ Task<void> Core::close(bool stop_sandboxes) {
   imports_.stop();
   builds_.stop();
   pushes_.stop();
+  default_image_.stop();
+  contents_.stop();
   events_.end();
   const auto deadline = deadline_in(timing_.close_limit);
   co_await boots_.end(std::min(deadline, deadline_in(timing_.last_boots)));

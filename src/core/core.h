@@ -9,6 +9,8 @@
 #include "core/cay.h"
 #include "core/command_log.h"
 #include "core/commands.h"
+#include "core/contents.h"
+#include "core/default_image.h"
 #include "core/drain.h"
 #include "core/events.h"
 #include "core/files.h"
@@ -90,6 +92,8 @@ class CoreParts : public Cay {
   SnapshotVerbs snapshots_;
   BuildCaches build_caches_;
   BuildVerbs builds_;
+  DefaultImage default_image_;
+  ContentVerbs contents_;
   SandboxVerbs sandboxes_;
   InspectionVerbs inspection_;
   PolicyVerbs policies_;

@@ -109,6 +109,12 @@ Result<void> LayerTree::put(LayerRow row) {
   return {};
 }
 
+Result<void> LayerTree::forget(const LayerId& id) {
+  CAY_CHECK(registry_->store().snapshots().erase_layer(id));
+  rows_.erase(id);
+  return {};
+}
+
 std::vector<LayerId> LayerTree::stack(const LayerId& top) const {
   std::vector<LayerId> out;
   for (auto at = rows_.find(top); at != rows_.end() && out.size() <= rows_.size();

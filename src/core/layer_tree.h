@@ -39,6 +39,12 @@ class LayerTree {
   // Notes that a build uses a layer. No other layer has its chain from then on.
   Result<void> use(const LayerId& id);
   Result<void> put(LayerRow row);
+  // All that are known: those of the host too.
+  const std::map<LayerId, LayerRow>& rows() const { return rows_; }
+  // The layers that something stands on, and those that are held.
+  Result<std::set<LayerId>> needed() const;
+  // Drops the row of a layer that is not on the disk any more.
+  Result<void> forget(const LayerId& id);
   bool carries_another(const LayerId& id) const;
   // The top one first. Layers without a row, as those of a runtime without layers, end it.
   std::vector<LayerId> stack(const LayerId& top) const;
@@ -54,7 +60,6 @@ class LayerTree {
 
  private:
   Task<void> collect_job();
-  Result<std::set<LayerId>> needed() const;
   void add_of_builds(std::set<LayerId>& needed) const;
   Result<void> fail_broken(const std::set<LayerId>& whole);
   Result<void> erase_retired(const LayerId& gone);

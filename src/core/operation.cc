@@ -78,6 +78,7 @@ Task<std::vector<Feature>> Core::features() {
       all.push_back(std::move(one));
     }
   }
+  if (default_image_.is_set()) all.push_back(default_image_.feature());
   co_return std::move(all);
 }
 
@@ -103,11 +104,14 @@ std::vector<Cay::Check> Core::readiness() {
   bool found = false;
   if (const auto snapshots = registry_->store().snapshots().all()) {
     for (const auto& snapshot : *snapshots)
-      found = found || (snapshot.name == "default" && snapshot.status == "ready");
+      found = found || (snapshot.origin == kFromHost && snapshot.status == kSnapshotReady);
   }
-  out.push_back(
-      {"default_snapshot", found,
-       found ? "" : "the default snapshot is not ready: restart the daemon, and see its log"});
+  std::string why =
+      found ? "" : "the default snapshot is not ready: restart the daemon, and see its log";
+  if (default_image_.failure())
+    why = "the default snapshot could not be pulled, and is tried again: " +
+          default_image_.failure()->message;
+  out.push_back({"default_snapshot", why.empty(), why});
   out.push_back({"admitting", !jobs_.draining,
                  jobs_.draining ? "draining: the operator empties this host, nothing new begins on "
                                   "it until `cay drain --undo`"

@@ -3,34 +3,12 @@
 #include <algorithm>
 
 #include "core/errors.h"
+#include "core/layer_readers.h"
 
 namespace cay::core {
 namespace {
 
 constexpr std::uint64_t kReaderDisk = 64ull << 20;  // it writes nothing
-
-std::string mount_of(std::size_t index) { return "/layers/" + std::to_string(index); }
-
-// A layer that is opened when its first entry is needed: one after the other.
-class LayerOnDisk : public LayerSource {
- public:
-  LayerOnDisk(std::shared_ptr<LiveSandbox> live, std::string path)
-      : live_(std::move(live)), path_(std::move(path)) {}
-
-  Task<std::optional<LayerEvent>> next() override {
-    if (!inner_) {
-      auto opening = live_->read_layer(path_);
-      CAY_CO_TRY(inner_, co_await std::move(opening));
-    }
-    auto event = co_await inner_->next();
-    co_return event;
-  }
-
- private:
-  std::shared_ptr<LiveSandbox> live_;
-  const std::string path_;
-  std::unique_ptr<LayerSource> inner_;
-};
 
 }  // namespace
 
@@ -96,15 +74,10 @@ Task<std::string> Pushes::attempt(std::shared_ptr<Push> push, SnapshotInfo snaps
   CAY_CO_TRY(Images* const images, imports_.images());
   auto stack = layers_.stack(snapshot.layer);
   std::ranges::reverse(stack);  // the lowest first
-  std::vector<DiskMount> mounts;
-  for (std::size_t i = 0; i < stack.size(); ++i)
-    mounts.push_back({.path = mount_of(i), .layer = stack[i], .read_only = true});
   push->progress = "reading the layers";
   push->builder = std::make_shared<Builder>(runtimes_.first(), snapshot.tenant, kReaderDisk);
-  CAY_CO_CHECK(co_await push->builder->boot({}, std::move(mounts)));
-  std::vector<std::unique_ptr<LayerSource>> layers;
-  for (std::size_t i = 0; i < stack.size(); ++i)
-    layers.push_back(std::make_unique<LayerOnDisk>(push->builder->live(), mount_of(i)));
+  CAY_CO_CHECK(co_await push->builder->boot({}, mounts_of(stack)));
+  auto layers = readers_of(push->builder->live(), stack.size());
   Told told = [weak = std::weak_ptr<Push>(push)](std::string line) {
     if (const auto there = weak.lock()) there->progress = std::move(line);
   };

@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct RuntimeHost {
   Runtime& runtime;
   Admission& admission;
   DiskRoom disk;
+  // The temporary sandboxes of Cay's own that exist now (core/builder.h): they have no rows.
+  std::shared_ptr<std::set<SandboxId>> builders = std::make_shared<std::set<SandboxId>>();
 };
 
 class Runtimes {

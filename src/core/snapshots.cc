@@ -95,7 +95,7 @@ Task<std::vector<SnapshotInfo>> SnapshotVerbs::list(Principal who) {
   CAY_CO_TRY(auto all, visible(who.tenant));
   for (SnapshotInfo& row : all) row = shown(std::move(row));
   // The one that the name means comes first.
-  const auto meant = std::ranges::find(all, default_, &SnapshotInfo::id);
+  const auto meant = std::ranges::find(all, default_.id, &SnapshotInfo::id);
   if (meant != all.end()) std::rotate(all.begin(), meant, meant + 1);
   co_return all;
 }
@@ -107,11 +107,12 @@ Result<SnapshotInfo> SnapshotVerbs::look_up(const TenantId& tenant, const std::s
   const bool is_default =
       wanted.name == kDefaultName && (wanted.tag.empty() || wanted.tag == kLatestTag);
   const std::string tag = wanted.tag.empty() ? std::string(kLatestTag) : wanted.tag;
+  if (is_default && default_.missing) return *default_.missing;
   const SnapshotInfo* tagged = nullptr;
   const SnapshotInfo* newest = nullptr;  // ready, without a tag
   const SnapshotInfo* unfit = nullptr;
   for (const SnapshotInfo& row : all) {
-    const bool is_id = row.id.get() == ref || (is_default && row.id == default_);
+    const bool is_id = row.id.get() == ref || (is_default && row.id == default_.id);
     if (is_id && (want == Want::kAny || row.status == kSnapshotReady)) return row;
     if (is_id) return not_bootable(ref, row);
     if (is_default || row.name != wanted.name) continue;
@@ -278,7 +279,8 @@ Result<SnapshotInfo> SnapshotVerbs::owned(const Principal& who, const std::strin
 
 Task<void> SnapshotVerbs::remove(Principal who, std::string ref) {
   CAY_CO_TRY(const SnapshotInfo row, owned(who, ref));
-  if (row.origin == kFromHost && (row.id == default_ || row.runtime != kNativeRuntime)) {
+  const bool is_another_runtimes = row.origin == kFromHost && row.runtime != kNativeRuntime;
+  if (row.id == default_.id || is_another_runtimes) {
     co_return Error{Code::kConflict, "default_snapshot",
                     "snapshot '" + row.name + "' is what sandboxes start from if they name none",
                     0};

@@ -1,6 +1,7 @@
 // SnapshotVerbs: core::Snapshots over the store, and which of them a name means.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,7 +17,28 @@
 
 namespace cay::core {
 
-class SnapshotVerbs : public Snapshots {
+// The snapshot that `default` means.
+struct DefaultChoice {
+  SnapshotId id{};
+  std::optional<Error> missing{};  // why there is none yet
+};
+
+// The parts that Core sets before the first request, and later.
+class SnapshotParts : public Snapshots {
+ public:
+  // The newest snapshot of the name `default` may be of earlier settings.
+  void use_default(DefaultChoice choice) { default_ = std::move(choice); }
+  void use_contents(Contents& contents) { contents_ = &contents; }
+  Contents& contents() override { return *contents_; }
+
+ protected:
+  DefaultChoice default_{};
+
+ private:
+  Contents* contents_ = nullptr;
+};
+
+class SnapshotVerbs : public SnapshotParts {
  public:
   SnapshotVerbs(std::shared_ptr<Registry> registry, LayerTree& layers, Imports& imports,
                 const BuildsUnderWay& builds, Captures& captures, Pushes& pushes,
@@ -31,8 +53,6 @@ class SnapshotVerbs : public Snapshots {
         jobs_(jobs),
         defaults_(defaults) {}
 
-  // Sets the snapshot that `default` means. The newest of that name may be of earlier settings.
-  void use_default(SnapshotId id) { default_ = std::move(id); }
   // Begins to delete the host's snapshots that nothing stands on, but for `current`.
   Result<void> retire_old_defaults(const std::vector<SnapshotId>& current);
 
@@ -77,7 +97,6 @@ class SnapshotVerbs : public Snapshots {
   const ImageRegistryVerbs& registries_;
   Jobs& jobs_;
   const Defaults& defaults_;
-  SnapshotId default_{};
   std::map<SnapshotId, std::shared_ptr<Event>> capturing_;
 };
 

@@ -117,7 +117,8 @@ def answers_of(http, known):
     ours = [
         path
         for path, verbs in http.get("/api/v1/openapi.json").json()["paths"].items()
-        if "get" in verbs and not path.endswith(("/ws", "/tunnel", "/programs", "/push", "/build"))
+        if "get" in verbs
+        and not path.endswith(("/ws", "/tunnel", "/programs", "/push", "/build", "/archive"))
     ]
     theirs = [
         f"/v2/sandboxes/{path}"

@@ -34,6 +34,11 @@ Task<http::Response> rollback_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> build_snapshot(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> get_build_log(core::Cay& cay, ExchangePtr exchange);
 
+// contents.cc
+Task<void> sandbox_diff(core::Cay& cay, ExchangePtr exchange);
+Task<void> export_snapshot(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> check_store(core::Cay& cay, ExchangePtr exchange);
+
 // programs.cc
 Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 

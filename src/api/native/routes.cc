@@ -98,6 +98,9 @@ void add_snapshot_routes(Adder& to) {
   to.add("POST", "/snapshots/{ref}/tag", tag_snapshot, Right::kManage);
   to.add("POST", "/snapshots/{ref}/push", push_snapshot, Right::kManage);
   to.add("GET", "/snapshots/{ref}/push", get_push, Right::kRead);
+  to.add("GET", "/snapshots/{ref}/archive", export_snapshot, Right::kRead);
+  to.add("POST", "/store/check", check_store, Right::kHost);
+  to.add("GET", "/sandboxes/{ref}/diff", sandbox_diff, Right::kReadOne);
   to.add("POST", "/sandboxes/{ref}/snapshot", capture_sandbox, Right::kManage);
   to.add("POST", "/sandboxes/{ref}/fork", fork_sandbox, Right::kManage);
   to.add("POST", "/sandboxes/{ref}/rollback", rollback_sandbox, Right::kManage);

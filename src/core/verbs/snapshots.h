@@ -15,11 +15,15 @@
 
 namespace cay::core {
 
+class Contents;
+
 // Long work returns the row at once, and goes on whoever waits for it. Such a row is `building`,
 // and its status_message has the progress. It becomes `ready` or `failed`.
 class Snapshots {
  public:
   virtual ~Snapshots() = default;
+  // The verbs on the content of disks and snapshots: core/verbs/contents.h.
+  virtual Contents& contents() = 0;
   // The one that `default` means comes first, and then the newest.
   virtual Task<std::vector<SnapshotInfo>> list(Principal who) = 0;
   // Fails kNotFound (snapshot_not_found).
