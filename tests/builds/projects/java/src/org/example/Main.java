@@ -1,0 +1,7 @@
+package org.example;
+
+public class Main {
+  public static void main(String[] words) {
+    System.out.println("hello java");
+  }
+}

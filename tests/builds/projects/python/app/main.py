@@ -1,0 +1,3 @@
+from greeting import hello
+
+print(hello("python"))

@@ -1,0 +1,2 @@
+require "greeting"
+puts hello("ruby")
