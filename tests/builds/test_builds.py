@@ -47,7 +47,7 @@ PROJECTS = {
     "arguments": ("python", ["--build-arg", "VERSION=2.5", "--build-arg", "NAME=a b"]),
 }
 # Paths that hold times, or that a builder makes for itself.
-LEFT_OUT = ("/__pycache__/", "/.cache/", "/var/lib/gems/3.1.0/cache/")
+LEFT_OUT = ("/__pycache__/", "/.cache/", "/root/.npm/", "/var/lib/gems/3.1.0/cache/")
 # buildah looks for changes by size and time, and overlooks a backup that groupadd wrote.
 OVERLOOKED = {"etc/group-", "etc/gshadow-", "etc/passwd-", "etc/shadow-"}
 BUILDERS_OWN = {"etc/hosts", "etc/resolv.conf", "etc/hostname", "dev", "proc", "sys", "run", "tmp"}
