@@ -15,7 +15,8 @@ using dockerfile::MountType;
 using dockerfile::Source;
 
 constexpr std::string_view kContextMount = "/context";
-constexpr std::string_view kBindMount = "/run/cay-build/bind-";
+// Nothing is mounted below /run. The directory itself lies in memory.
+constexpr std::string_view kBindMount = "/.cay-build-bind-";
 
 // The step's own line of the log.
 std::string headline(const dockerfile::Instruction& instruction) {
