@@ -270,6 +270,22 @@ class SnapshotStore {
   std::shared_ptr<ClientState> state_;
 };
 
+// The directories that sandboxes mount, and that outlive them. `ref`: a name or an id.
+class VolumeStore {
+ public:
+  std::vector<Volume> list() const;
+  Volume get(const std::string& ref) const;
+  // `disk_bytes`: its limit. 0: the daemon's default. ApiError kAlreadyExists "volume_exists".
+  Volume create(const std::string& name, std::uint64_t disk_bytes = 0) const;
+  Volume resize(const std::string& ref, std::uint64_t disk_bytes) const;
+  void remove(const std::string& ref) const;  // ApiError kConflict: a sandbox has it
+
+  explicit VolumeStore(std::shared_ptr<ClientState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<ClientState> state_;
+};
+
 class Client {
  public:
   Client() : Client(ClientOptions::from_environment()) {}
@@ -281,6 +297,7 @@ class Client {
   Sandbox sandbox(std::string id_or_name) const;  // a handle; sends no request
   std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
   SnapshotStore snapshot_store() const;
+  VolumeStore volume_store() const;
   std::vector<Snapshot> snapshots() const;  // snapshot_store().list()
   std::vector<Feature> doctor() const;
   Version version() const;

@@ -26,6 +26,16 @@ struct Limits {
   std::uint32_t pids = 0;
 };
 
+// A volume in a sandbox. One sandbox at a time runs with a volume to write in. Those with `shared`
+// write side by side, and any number reads.
+struct VolumeMount {
+  std::string volume{};  // name or id
+  std::string path{};    // inside, absolute
+  bool read_only = false;
+  bool shared = false;  // not with read_only
+  bool operator==(const VolumeMount&) const = default;
+};
+
 struct CreateOptions {
   std::string name;      // empty: made by Cay
   std::string snapshot;  // empty: "default"
@@ -44,7 +54,8 @@ struct CreateOptions {
       profile;  // strict, default or nested: how commands are held; empty: the daemon's default
   std::string proxy;  // a JSON list of proxy rules (docs/api.md); empty: none
   std::map<std::string, std::uint64_t>
-      tmpfs;              // in memory: a directory, bytes (0: half of the memory)
+      tmpfs;  // in memory: a directory, bytes (0: half of the memory)
+  std::vector<VolumeMount> volumes{};
   bool wait = true;       // come back when it is ready
   double timeout_s = 30;  // with wait: fail, and leave nothing
 };
@@ -69,6 +80,7 @@ struct SandboxInfo {
   bool record_programs = false;
   std::string profile;
   std::map<std::string, std::uint64_t> tmpfs;
+  std::vector<VolumeMount> volumes{};
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
   std::string json;  // the answer as it came
@@ -369,6 +381,16 @@ struct StoreFinding {
 struct StoreReport {
   bool clean = false;  // nothing is wrong, or all was repaired
   std::vector<StoreFinding> findings{};
+};
+
+// A directory that sandboxes mount, and that outlives them.
+struct Volume {
+  std::string id{}, name{};
+  std::uint64_t disk_bytes = 0;  // its limit
+  std::uint64_t used_bytes = 0;
+  std::vector<std::string> sandboxes{};  // the ids of those that mount it, the stopped ones too
+  bool disk_lost = false;                // its directory is gone: it can only be removed
+  std::string created_at{}, created_by{};
   std::string json{};  // the answer as it came
 };
 

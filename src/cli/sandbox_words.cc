@@ -66,6 +66,9 @@ void CreateWords::declare(Options& to, sdk::CreateOptions& sandbox, std::string&
   to.texts("--tmpfs", tmpfs_,
            "A file system in memory at PATH, as /tmp or /tmp:size=1GiB (default size: "
            "half of the memory); repeatable");
+  to.texts("--volume", volumes_,
+           "Mount this volume (`cay volume`), as NAME:/PATH; NAME:/PATH:ro only reads, "
+           "NAME:/PATH:shared writes beside others; repeatable");
   declare_rules(to, rules);
   timers_.declare(to);
 }
@@ -84,6 +87,8 @@ void CreateWords::fill(sdk::CreateOptions& sandbox, const std::string& image,
     const auto [path, bytes] = must(parse_tmpfs(text), "--tmpfs");
     if (!sandbox.tmpfs.emplace(path, bytes).second) wrong("--tmpfs", path + " is named twice");
   }
+  for (const std::string& text : volumes_)
+    sandbox.volumes.push_back(must(parse_volume(text), "--volume"));
   timers_.fill(sandbox);
   if (keep_awake_) sandbox.commands_keep_awake = true;
 }

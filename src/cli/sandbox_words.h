@@ -41,7 +41,7 @@ class CreateWords {
   void fill(sdk::CreateOptions& sandbox, const std::string& image, const RuleArgs& rules) const;
 
  private:
-  std::vector<std::string> labels_, tmpfs_;
+  std::vector<std::string> labels_, tmpfs_, volumes_;
   std::string cpus_, memory_, disk_, pids_;
   bool keep_awake_ = false;
   TimerWords timers_;

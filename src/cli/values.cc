@@ -68,6 +68,24 @@ Result<std::pair<std::string, std::uint64_t>> parse_tmpfs(std::string_view text)
   return std::pair(path, bytes);
 }
 
+Result<sdk::VolumeMount> parse_volume(std::string_view text) {
+  sdk::VolumeMount out;
+  const std::size_t at = text.find(":/");
+  out.volume = text.substr(0, at);
+  if (at != std::string_view::npos) out.path = text.substr(at + 1);
+  for (const std::string_view mode : {":ro", ":rw", ":shared"}) {
+    if (!out.path.ends_with(mode)) continue;
+    out.path.resize(out.path.size() - mode.size());
+    out.read_only = mode == ":ro";
+    out.shared = mode == ":shared";
+    break;
+  }
+  if (out.volume.empty() || out.path.empty())
+    return bad("'" + std::string(text) +
+               "' is no volume: write it like data:/data, data:/data:ro or data:/data:shared");
+  return out;
+}
+
 Result<std::uint64_t> parse_size(std::string_view text) {
   static constexpr std::array<Unit, 18> kUnits{{{"", 1},
                                                 {"b", 1},

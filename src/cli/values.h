@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cay/types.h"
 
 namespace cay::cli {
 
@@ -17,6 +18,8 @@ namespace cay::cli {
 Result<std::uint64_t> parse_size(std::string_view text);
 // "/tmp" or "/tmp:size=512MiB": the path and its bytes, 0 where no size is named.
 Result<std::pair<std::string, std::uint64_t>> parse_tmpfs(std::string_view text);
+// NAME:/path, NAME:/path:ro or NAME:/path:shared.
+Result<sdk::VolumeMount> parse_volume(std::string_view text);
 // Seconds: "90", "1.5", "90s", "10m", "2h", "1d", "250ms".
 Result<double> parse_duration(std::string_view text);
 // A timer, in whole seconds: a time, or "never" (0 and -1, too), which is 0. Up: a part of a second

@@ -26,6 +26,16 @@ TEST(ValuesTest, FileSystemsInMemory) {
   }
 }
 
+TEST(ValuesTest, Volumes) {
+  EXPECT_EQ(*parse_volume("data:/a/b"), (sdk::VolumeMount{.volume = "data", .path = "/a/b"}));
+  EXPECT_EQ(parse_volume("data:/a:rw")->path, "/a");
+  EXPECT_TRUE(parse_volume("data:/a:ro")->read_only);
+  EXPECT_TRUE(parse_volume("data:/a:shared")->shared);
+  for (const char* wrong : {"", "data", "data:", "data:a", ":/a", "/a"}) {
+    EXPECT_FALSE(parse_volume(wrong)) << wrong;
+  }
+}
+
 TEST(ValuesTest, Durations) {
   EXPECT_EQ(*parse_duration("90"), 90);
   EXPECT_EQ(*parse_duration("1.5s"), 1.5);

@@ -67,6 +67,12 @@ class DiffReader {
 Task<std::unique_ptr<ByteSource>> export_snapshot(Connection& at, std::string ref);
 Task<sdk::StoreReport> check_store(Connection& at, bool repair);
 
+Task<std::vector<sdk::Volume>> volumes(Connection& at);
+Task<sdk::Volume> volume(Connection& at, std::string ref);
+Task<sdk::Volume> create_volume(Connection& at, std::string name, std::uint64_t disk_bytes);
+Task<sdk::Volume> resize_volume(Connection& at, std::string ref, std::uint64_t disk_bytes);
+Task<void> remove_volume(Connection& at, std::string ref);
+
 Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::object spec);
 Task<std::vector<sdk::CommandInfo>> commands(Connection& at, std::string ref);
 Task<sdk::CommandInfo> command(Connection& at, std::string ref, std::string id);

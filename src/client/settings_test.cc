@@ -33,19 +33,24 @@ TEST(SettingsTest, ACreateHoldsWhatWasGiven) {
   options.record_programs = true;
   options.profile = "strict";
   options.tmpfs = {{"/cache", 4096}};
+  options.volumes = {{.volume = "data", .path = "/data"}};
   EXPECT_EQ(codec::write(create_body(options)),
             R"({"idle_ttl_s":0,"commands_keep_awake":false,"record_programs":true,)"
-            R"("profile":"strict","tmpfs":{"/cache":4096},"wait":false})");
+            R"("profile":"strict","tmpfs":{"/cache":4096},"volumes":[{"volume":"data",)"
+            R"("path":"/data","read_only":false,"shared":false}],"wait":false})");
   options.profile = "\xff";
   EXPECT_ANY_THROW(create_body(options)) << "JSON carries text";
 }
 
 TEST(SettingsTest, AnAnswerIsReadTolerantly) {
-  const auto info =
-      sandbox_from({{"lifetime_s", 60}, {"profile", "nested"}, {"tmpfs", {{"/a", 5}}}});
+  const json::array volumes{{{"volume", "v"}, {"path", "/v"}, {"shared", true}}};
+  const auto info = sandbox_from(
+      {{"lifetime_s", 60}, {"profile", "nested"}, {"tmpfs", {{"/a", 5}}}, {"volumes", volumes}});
   EXPECT_EQ(info.lifetime_s, 60);
   EXPECT_EQ(info.profile, "nested");
   EXPECT_EQ(info.tmpfs, (std::map<std::string, std::uint64_t>{{"/a", 5}}));
+  EXPECT_EQ(info.volumes,
+            (std::vector<sdk::VolumeMount>{{.volume = "v", .path = "/v", .shared = true}}));
   EXPECT_EQ(info.idle_ttl_s, 0);
 }
 

@@ -23,6 +23,16 @@ json::value setting_json(const Setting& setting, const TmpfsMounts& value, TextO
   return out;
 }
 
+json::value setting_json(const Setting& setting, const VolumeMounts& value, TextOf text_of) {
+  json::array out;
+  for (const VolumeMount& one : value)
+    out.push_back(json::object{{"volume", text_of(setting.name, one.volume)},
+                               {"path", text_of(setting.name, one.path)},
+                               {"read_only", one.read_only},
+                               {"shared", one.shared}});
+  return out;
+}
+
 bool read_setting(Fields& fields, const Setting& setting, bool& out) {
   return fields.read(setting.name, out);
 }
@@ -55,6 +65,27 @@ bool read_setting(Fields& fields, const Setting& setting, TmpfsMounts& out) {
   return true;
 }
 
+bool read_setting(Fields& fields, const Setting& setting, VolumeMounts& out) {
+  const json::array* list = fields.array(setting.name);
+  if (list == nullptr) return false;
+  for (const json::value& one : *list) {
+    if (!one.is_object()) {
+      fields.complain(setting.name, "must be a list of objects");
+      return true;
+    }
+    Fields in(one.get_object(), fields.path(setting.name));
+    VolumeMount mount;
+    if (!in.read("volume", mount.volume)) in.complain("volume", "is needed: a name or an id");
+    if (!in.read("path", mount.path)) in.complain("path", "is needed");
+    in.read("read_only", mount.read_only);
+    in.read("shared", mount.shared);
+    in.refuse_unknown();
+    fields.adopt(in);
+    out.push_back(std::move(mount));
+  }
+  return true;
+}
+
 void setting_at(const json::object& in, const Setting& setting, bool& out) {
   out = bool_at(in, setting.name);
 }
@@ -72,6 +103,18 @@ void setting_at(const json::object& in, const Setting& setting, TmpfsMounts& out
   out.clear();
   for (const auto& member : sizes)
     out[std::string(member.key())] = number_at<std::uint64_t>(sizes, member.key());
+}
+
+void setting_at(const json::object& in, const Setting& setting, VolumeMounts& out) {
+  out.clear();
+  const json::value* list = in.if_contains(setting.name);
+  if (list == nullptr || !list->is_array()) return;
+  for (const json::value& one : list->get_array()) {
+    if (!one.is_object()) continue;
+    const json::object& mount = one.get_object();
+    out.push_back({string_at(mount, "volume"), string_at(mount, "path"),
+                   bool_at(mount, "read_only"), bool_at(mount, "shared")});
+  }
 }
 
 }  // namespace cay::codec

@@ -1,9 +1,11 @@
 // The settings of a sandbox (model/sandbox_settings.h) in JSON, each as its own member.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codec/fields.h"
 #include "codec/json.h"
@@ -26,12 +28,14 @@ json::value setting_json(const Setting& setting, std::int64_t value, TextOf text
 json::value setting_json(const Setting& setting, const std::string& value, TextOf text_of);
 json::value setting_json(const Setting& setting, Profile value, TextOf text_of);
 json::value setting_json(const Setting& setting, const TmpfsMounts& value, TextOf text_of);
+json::value setting_json(const Setting& setting, const VolumeMounts& value, TextOf text_of);
 
 // Return whether a request gave the member, and complain where it is wrong.
 bool read_setting(Fields& fields, const Setting& setting, bool& out);
 bool read_setting(Fields& fields, const Setting& setting, std::int64_t& out);
 bool read_setting(Fields& fields, const Setting& setting, std::string& out);
 bool read_setting(Fields& fields, const Setting& setting, TmpfsMounts& out);
+bool read_setting(Fields& fields, const Setting& setting, VolumeMounts& out);
 template <class T>
 bool read_setting(Fields& fields, const Setting& setting, std::optional<T>& out) {
   T value{};
@@ -45,6 +49,27 @@ void setting_at(const json::object& in, const Setting& setting, std::int64_t& ou
 void setting_at(const json::object& in, const Setting& setting, std::string& out);
 void setting_at(const json::object& in, const Setting& setting, Profile& out);
 void setting_at(const json::object& in, const Setting& setting, TmpfsMounts& out);
+void setting_at(const json::object& in, const Setting& setting, VolumeMounts& out);
+
+// The SDK has a type of its own for a VolumeMount, with the same members.
+template <class T>
+concept OfVolume = !std::same_as<T, VolumeMount> && requires(T mount) {
+  { mount.shared } -> std::same_as<bool&>;
+};
+template <OfVolume T>
+json::value setting_json(const Setting& setting, const std::vector<T>& value, TextOf text_of) {
+  VolumeMounts out;
+  for (const T& one : value) out.push_back({one.volume, one.path, one.read_only, one.shared});
+  return setting_json(setting, out, text_of);
+}
+template <OfVolume T>
+void setting_at(const json::object& in, const Setting& setting, std::vector<T>& out) {
+  VolumeMounts read;
+  setting_at(in, setting, read);
+  out.clear();
+  for (const VolumeMount& one : read)
+    out.push_back({one.volume, one.path, one.read_only, one.shared});
+}
 
 // ---- all settings of an object ----
 

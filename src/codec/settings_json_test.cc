@@ -15,6 +15,7 @@ struct Box {
   std::int64_t keep_s = 0;
   Profile profile = Profile::kDefault;
   TmpfsMounts rooms{};
+  VolumeMounts drawers{};
   bool operator==(const Box&) const = default;
 };
 struct BoxRequest {
@@ -22,6 +23,7 @@ struct BoxRequest {
   std::optional<bool> lid;
   std::optional<std::int64_t> keep_s;
   TmpfsMounts rooms{};
+  VolumeMounts drawers{};
   bool operator==(const BoxRequest&) const = default;
 };
 template <class T>
@@ -34,6 +36,7 @@ void visit_settings(Object& object, Visit&& visit) {
   visit(Setting{"keep_s"}, object.keep_s);
   if constexpr (requires { object.profile; }) visit(Setting{"profile"}, object.profile);
   visit(Setting{"rooms"}, object.rooms);
+  visit(Setting{"drawers"}, object.drawers);
 }
 
 Result<BoxRequest> request_from(const json::object& in) {
@@ -46,11 +49,18 @@ Result<BoxRequest> request_from(const json::object& in) {
 }
 
 TEST(SettingsJsonTest, AnAnswerThereAndBack) {
-  const Box box{"red", true, 60, Profile::kNested, {{"/a", 5}, {"/b", 1ull << 40}}};
+  const Box box{"red",
+                true,
+                60,
+                Profile::kNested,
+                {{"/a", 5}, {"/b", 1ull << 40}},
+                {{.volume = "v", .path = "/v", .shared = true}}};
   json::object out;
   put_settings(out, box);
-  EXPECT_EQ(write(out), R"({"colour":"red","lid":true,"keep_s":60,"profile":"nested",)"
-                        R"("rooms":{"/a":5,"/b":1099511627776}})");
+  EXPECT_EQ(write(out),
+            R"({"colour":"red","lid":true,"keep_s":60,"profile":"nested",)"
+            R"("rooms":{"/a":5,"/b":1099511627776},)"
+            R"("drawers":[{"volume":"v","path":"/v","read_only":false,"shared":true}]})");
   Box got;
   settings_at(out, got);
   EXPECT_EQ(got, box);

@@ -13,6 +13,7 @@
 #include "core/errors.h"
 #include "core/proxies.h"
 #include "core/registry.h"
+#include "core/volume_use.h"
 #include "core/workdir.h"
 
 namespace cay::core {
@@ -100,6 +101,7 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
   CAY_CHECK(entry->check_runtime());
   CAY_ASSERT(!entry->boot && !entry->stopping && !entry->removing());
   if (!is_first(kind)) {
+    CAY_CHECK(check_writers(*registry_, entry->row));
     CAY_CHECK(profiles_.check_allowed(entry->row.profile));
     Sandbox next = entry->row;
     next.state = SandboxState::kProvisioning;
@@ -238,6 +240,7 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   spec.record_programs = entry->row.record_programs;
   spec.profile = entry->row.profile;
   spec.tmpfs = entry->row.tmpfs;
+  CAY_CO_TRY(spec.mounts, disk_mounts(registry_->store().volumes(), entry->row));
   // A sandbox that ran before still starts, even if its host lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   Granted granted;

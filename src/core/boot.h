@@ -59,6 +59,8 @@ class Boots {
   // Begins a job that boots the sandbox, whose row is (or becomes) kProvisioning. The entry has no
   // boot, stop or removal under way. Fails runtime_not_configured, and kPermissionDenied
   // (profile_not_allowed) if the sandbox ran before and the operator no longer allows its profile.
+  // A sandbox that ran before also fails kConflict (volume_in_use). A caller checks a new one
+  // before it has a row.
   // `by` is the key that requested it, for the event.
   Result<std::shared_ptr<Boot>> begin(std::shared_ptr<Entry> entry, BootKind kind,
                                       Event::Deadline deadline, const std::string& by = {});

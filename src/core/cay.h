@@ -26,15 +26,18 @@ class Secrets;
 class Snapshots;
 class Tunnels;
 class Usage;
+class Volumes;
 struct Feature;
 
-// SnapshotFamilies: the families about what sandboxes start from, and where it comes from.
+// SnapshotFamilies: the families about what sandboxes start from, where it comes from, and what
+// outlives them.
 class SnapshotFamilies {
  public:
   virtual ~SnapshotFamilies() = default;
   virtual Snapshots& snapshots() = 0;
   virtual Builds& builds() = 0;
   virtual ImageRegistries& image_registries() = 0;
+  virtual Volumes& volumes() = 0;
 };
 
 class Cay : public SnapshotFamilies {

@@ -55,6 +55,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
               building_),
       default_image_(snapshots_, jobs_, std::move(config.default_snapshot)),
       contents_(registry_, runtimes_, layers_, imports_, captures_, snapshots_, jobs_),
+      volumes_(registry_, runtimes_, jobs_, defaults_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
                  layers_, forks_, defaults_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
@@ -79,6 +80,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_CHECK(command_log_.look_back());
   CAY_CO_CHECK(co_await restart_.run(std::move(progress)));
   CAY_CO_CHECK(co_await open_snapshots());
+  CAY_CO_CHECK(co_await volumes_.open());
   registry_->on_state = [this,
                          alive = std::weak_ptr<bool>(alive_)](const std::shared_ptr<Entry>& entry) {
     if (alive.expired()) return;

@@ -32,6 +32,7 @@
 #include "core/snapshots.h"
 #include "core/timers.h"
 #include "core/tunnels.h"
+#include "core/volumes.h"
 
 namespace cay::core {
 
@@ -46,6 +47,7 @@ class CoreParts : public Cay {
   Snapshots& snapshots() override { return snapshots_; }
   ImageRegistries& image_registries() override { return image_registries_; }
   Builds& builds() override { return builds_; }
+  Volumes& volumes() override { return volumes_; }
   Commands& commands() override { return commands_; }
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
@@ -94,6 +96,7 @@ class CoreParts : public Cay {
   BuildVerbs builds_;
   DefaultImage default_image_;
   ContentVerbs contents_;
+  VolumeVerbs volumes_;
   SandboxVerbs sandboxes_;
   InspectionVerbs inspection_;
   PolicyVerbs policies_;

@@ -4,6 +4,7 @@
 #include "core/errors.h"
 #include "core/sandboxes.h"
 #include "core/validate.h"
+#include "core/volume_use.h"
 
 namespace cay::core {
 namespace {
@@ -71,6 +72,12 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   const std::vector<ProxyRule> before = spec.proxy;
   CAY_CO_TRY(const RuntimeHost* const host, host_of(snapshot));
   CAY_CO_CHECK(check_boot(host->runtime.capabilities(), spec, named_policy));
+  if (!spec.volumes.empty() && host->runtime.volumes() == nullptr) {
+    co_return Error{Code::kUnsupported, "no_volumes",
+                    "the runtime " + host->name + " mounts no volumes", 0};
+  }
+  VolumeStore& volumes = registry_->store().volumes();
+  CAY_CO_CHECK(named_volumes(volumes, who.tenant, spec.volumes));
   if (spec.name.empty()) {
     CAY_CO_TRY(spec.name, free_name(who.tenant));
   } else {
@@ -89,7 +96,10 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
   CAY_CO_TRY(spec.proxy, proxies_.checked(who.tenant, std::move(spec.proxy), before));
-  CAY_CO_TRY(auto entry, registry_->insert(row_of(who, std::move(spec), snapshot)));
+  CAY_CO_TRY(spec.volumes, named_volumes(volumes, who.tenant, std::move(spec.volumes)));
+  Sandbox row = row_of(who, std::move(spec), snapshot);
+  CAY_CO_CHECK(check_writers(*registry_, row));
+  CAY_CO_TRY(auto entry, registry_->insert(std::move(row)));
   entry->slot = std::move(slot);
   entry->network_required = named_policy;
   const BootKind kind = options.wait_for_ready ? BootKind::kEphemeral : BootKind::kFirst;
@@ -161,6 +171,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
   row.commands_keep_awake = spec.commands_keep_awake;
   row.record_programs = spec.record_programs;
   row.tmpfs = std::move(spec.tmpfs);
+  row.volumes = std::move(spec.volumes);
   row.profile = profile_from(spec.profile).value_or(Profile::kStrict);  // checked before
   row.created_at = registry_->clock().wall();
   row.updated_at = row.created_at;

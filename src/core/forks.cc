@@ -2,6 +2,7 @@
 
 #include "core/errors.h"
 #include "core/validate.h"
+#include "core/volume_use.h"
 
 namespace cay::core {
 namespace {
@@ -78,7 +79,9 @@ Result<void> Forks::begin_all(const Principal& who, const Entry& source, const F
   const auto deadline = deadline_in(timing_.wake_wait);
   for (std::size_t i = 0; i < count; ++i) {
     CAY_TRY(Grant slot, runtimes_.slots().slot_now(source.row.tenant));
-    CAY_TRY(auto entry, registry_->insert(row_of(who, source.row, request, i)));
+    Sandbox row = row_of(who, source.row, request, i);
+    CAY_CHECK(check_writers(*registry_, row));
+    CAY_TRY(auto entry, registry_->insert(std::move(row)));
     entry->slot = std::move(slot);
     entry->disk_of = source.row.id;
     CAY_TRY(auto boot, boots_.begin(entry, BootKind::kEphemeral, deadline));

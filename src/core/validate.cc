@@ -184,6 +184,45 @@ Result<void> check_tmpfs(const TmpfsMounts& mounts, std::uint64_t memory_bytes) 
   return {};
 }
 
+constexpr std::size_t kMaxVolumes = 16;
+
+// As is_tmpfs_path(), and outside /tmp, which is the sandbox's own.
+bool is_volume_path(const std::string& path) {
+  return is_tmpfs_path(path) && !(path + "/").starts_with("/tmp/");
+}
+
+bool is_within(const std::string& path, const std::string& outer) {
+  return (path + "/").starts_with(outer + "/");
+}
+
+Result<void> check_volumes(const VolumeMounts& mounts, const TmpfsMounts& tmpfs) {
+  if (mounts.size() > kMaxVolumes) {
+    return invalid("invalid_volumes",
+                   std::to_string(mounts.size()) + " volumes: at most 16 are mounted");
+  }
+  std::vector<std::string> taken;
+  for (const auto& [path, bytes] : tmpfs) taken.push_back(path);
+  for (const VolumeMount& mount : mounts) {
+    if (!is_volume_path(mount.path)) {
+      return invalid("invalid_volumes",
+                     "'" + mount.path +
+                         "' takes no volume: name an absolute path without '.' and '..', outside "
+                         "/proc, /sys, /dev, /run and /tmp");
+    }
+    if (mount.read_only && mount.shared) {
+      return invalid("invalid_volumes", "the volume at " + mount.path +
+                                            " is either read_only or shared: shared ones write");
+    }
+    for (const std::string& other : taken) {
+      if (!is_within(mount.path, other) && !is_within(other, mount.path)) continue;
+      return invalid("invalid_volumes",
+                     mount.path + " and " + other + " lie in one another: mount them side by side");
+    }
+    taken.push_back(mount.path);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
@@ -207,6 +246,7 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   CAY_CHECK(check_limit("disk_bytes", limits.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   CAY_CHECK(check_limit("pids", limits.pids, kLeastLimits.pids, most.pids));
   CAY_CHECK(check_tmpfs(spec.tmpfs, limits.memory_bytes));
+  CAY_CHECK(check_volumes(spec.volumes, spec.tmpfs));
   if (spec.policy.empty()) spec.policy = defaults.policy;
   CAY_TRY(policy::Choice choice, chosen_policy(spec.policy, defaults));
   spec.policy = std::move(choice.policy);

@@ -32,7 +32,9 @@ Result<void> make_volume(const Host& host, const wire::VolumeMsg& wanted) {
   CAY_TRY(const UniqueFd volume, os::open_dir(store, name));
   if (fresh && ::fchmod(volume.get(), 0755) != 0)
     return Error::from_errno(errno, "chmod the volume");
-  CAY_CHECK(os::btrfs_write_in_place(volume.get()));
+  if (fresh) {  // a full volume takes no change of its flags
+    CAY_CHECK(os::btrfs_write_in_place(volume.get()));
+  }
   return os::btrfs_limit_subvolume(volume.get(), wanted.limit_bytes);
 }
 

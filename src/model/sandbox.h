@@ -13,6 +13,7 @@
 #include "model/limits.h"
 #include "model/proxy.h"
 #include "model/run_config.h"
+#include "model/volume.h"
 
 namespace cay {
 
@@ -64,6 +65,7 @@ struct SandboxSpec {
       profile{};  // how commands are held, by name (base/profile.h); empty: the daemon's default
   std::vector<ProxyRule> proxy;  // secrets that it may use
   TmpfsMounts tmpfs{};
+  VolumeMounts volumes{};
   // Members that a facade must store and give back, though the core does not act on them
   // (facade -> JSON text).
   std::map<std::string, std::string> facade_data;
@@ -113,6 +115,7 @@ struct Sandbox {
   Profile profile = Profile::kDefault;
   std::vector<ProxyRule> proxy;
   TmpfsMounts tmpfs{};
+  VolumeMounts volumes{};
   LifeMarks marks;
   UnixMillis created_at = 0;
   UnixMillis updated_at = 0;

@@ -30,6 +30,7 @@ constexpr void visit_settings(Object& object, Visit&& visit) {
   if constexpr (requires { object.profile; })
     visit(Setting{"profile", "must not be empty: leave it out for the usual one"}, object.profile);
   if constexpr (requires { object.tmpfs; }) visit(Setting{"tmpfs"}, object.tmpfs);
+  if constexpr (requires { object.volumes; }) visit(Setting{"volumes"}, object.volumes);
 }
 
 }  // namespace cay

@@ -28,15 +28,25 @@ struct NewVolume {
 struct VolumeInfo {
   Volume volume;
   std::uint64_t used_bytes = 0;
-  std::vector<SandboxId> sandboxes{};  // that mount it
+  std::vector<SandboxId> sandboxes{};  // that mount it, the stopped ones too
+  bool disk_lost = false;              // the store does not have its directory
 };
 
 // How a sandbox mounts a volume.
+//
+// One sandbox at a time runs with a volume to write in. Those with `shared` write side by side.
+// Any number reads.
 struct VolumeMount {
-  std::string volume;  // name or id
+  std::string volume;  // name or id; the name in a sandbox
   std::string path;    // inside, absolute
   bool read_only = false;
+  bool shared = false;  // with others that write and are `shared`; not with `read_only`
   bool operator==(const VolumeMount&) const = default;
 };
+using VolumeMounts = std::vector<VolumeMount>;
+
+// Whether a volume is Cay's own, such as a cache of builds: no user can give such a name. Users do
+// not see them.
+inline bool is_reserved_volume(const std::string& name) { return !is_valid_name(name); }
 
 }  // namespace cay

@@ -1,5 +1,6 @@
 #include "store/setting_columns.h"
 
+#include <boost/json.hpp>
 #include <charconv>
 
 #include "store/rows.h"
@@ -25,6 +26,18 @@ void bind_setting(db::Statement& statement, const TmpfsMounts& value) {
   std::map<std::string, std::string> sizes;
   for (const auto& [path, bytes] : value) sizes[path] = std::to_string(bytes);
   statement.bind(encode(sizes));
+}
+
+// A JSON array of objects. A member that is false is left out.
+void bind_setting(db::Statement& statement, const VolumeMounts& value) {
+  boost::json::array out;
+  for (const VolumeMount& one : value) {
+    boost::json::object mount{{"volume", one.volume}, {"path", one.path}};
+    if (one.read_only) mount["read_only"] = true;
+    if (one.shared) mount["shared"] = true;
+    out.push_back(std::move(mount));
+  }
+  statement.bind(boost::json::serialize(out));
 }
 
 Result<void> read_setting(const db::Statement& row, int column, bool& out) {
@@ -57,6 +70,26 @@ Result<void> read_setting(const db::Statement& row, int column, TmpfsMounts& out
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out[path]);
     if (failed != std::errc() || end != text.data() + text.size())
       return store_broken("the size '" + text + "'");
+  }
+  return {};
+}
+
+Result<void> read_setting(const db::Statement& row, int column, VolumeMounts& out) {
+  out.clear();
+  boost::json::parse_options options;
+  options.allow_invalid_utf8 = true;  // a path is bytes
+  boost::json::error_code error;
+  const auto list = boost::json::parse(row.text(column), error, {}, options);
+  if (error || !list.is_array()) return store_broken("bad volumes");
+  for (const auto& one : list.get_array()) {
+    const auto* mount = one.if_object();
+    const auto text = [&](const char* name) -> const boost::json::string* {
+      const auto* found = mount == nullptr ? nullptr : mount->if_contains(name);
+      return found == nullptr ? nullptr : found->if_string();
+    };
+    if (text("volume") == nullptr || text("path") == nullptr) return store_broken("bad volumes");
+    out.push_back({std::string(*text("volume")), std::string(*text("path")),
+                   mount->contains("read_only"), mount->contains("shared")});
   }
   return {};
 }

@@ -22,6 +22,7 @@ void bind_setting(db::Statement& statement, std::int64_t value);
 void bind_setting(db::Statement& statement, const std::string& value);
 void bind_setting(db::Statement& statement, Profile value);
 void bind_setting(db::Statement& statement, const TmpfsMounts& value);
+void bind_setting(db::Statement& statement, const VolumeMounts& value);
 
 // Fail as store_broken().
 Result<void> read_setting(const db::Statement& row, int column, bool& out);
@@ -29,6 +30,7 @@ Result<void> read_setting(const db::Statement& row, int column, std::int64_t& ou
 Result<void> read_setting(const db::Statement& row, int column, std::string& out);
 Result<void> read_setting(const db::Statement& row, int column, Profile& out);
 Result<void> read_setting(const db::Statement& row, int column, TmpfsMounts& out);
+Result<void> read_setting(const db::Statement& row, int column, VolumeMounts& out);
 
 // ---- all settings of an object ----
 

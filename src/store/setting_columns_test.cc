@@ -21,6 +21,7 @@ struct Box {
   std::int64_t keep_s = 0;
   Profile profile = Profile::kDefault;
   TmpfsMounts rooms{};
+  VolumeMounts drawers{};
   bool operator==(const Box&) const = default;
 };
 template <class Object, class Visit>
@@ -31,6 +32,7 @@ void visit_settings(Object& box, Visit&& visit) {
   visit(Setting{"keep_s"}, box.keep_s);
   visit(Setting{"profile"}, box.profile);
   visit(Setting{"rooms"}, box.rooms);
+  visit(Setting{"drawers"}, box.drawers);
 }
 
 class SettingColumnsTest : public ::testing::Test {
@@ -43,7 +45,7 @@ class SettingColumnsTest : public ::testing::Test {
     EXPECT_TRUE(db_->execute("CREATE TABLE box (" + names + ")"));
   }
   void put(const Box& box) {
-    auto row = db_->prepare_once("INSERT INTO box VALUES (?, ?, ?, ?, ?)");
+    auto row = db_->prepare_once("INSERT INTO box VALUES (?, ?, ?, ?, ?, ?)");
     bind_settings(*row, box);
     EXPECT_TRUE(row->run());
   }
@@ -63,8 +65,14 @@ class SettingColumnsTest : public ::testing::Test {
 
 TEST_F(SettingColumnsTest, ValuesThereAndBack) {
   EXPECT_EQ(setting_columns<Box>(),
-            (std::vector<std::string>{"colour", "lid", "keep_s", "profile", "rooms"}));
-  const Box box{"red", true, 60, Profile::kNested, {{"/a", 5}, {"/b", 1ull << 40}}};
+            (std::vector<std::string>{"colour", "lid", "keep_s", "profile", "rooms", "drawers"}));
+  const Box box{"red",
+                true,
+                60,
+                Profile::kNested,
+                {{"/a", 5}, {"/b", 1ull << 40}},
+                {{.volume = "v", .path = "/v", .read_only = true},
+                 {.volume = "w", .path = "/\xff", .shared = true}}};
   put(box);
   const auto read = got();
   ASSERT_TRUE(read) << read.error().message;
@@ -74,7 +82,9 @@ TEST_F(SettingColumnsTest, ValuesThereAndBack) {
 TEST_F(SettingColumnsTest, WhatWasNeverWrittenIsRefused) {
   put({});
   for (const char* sql : {"UPDATE box SET rooms = '{\"/a\":\"5x\"}'", "UPDATE box SET rooms = '[]'",
-                          "UPDATE box SET rooms = '{}', profile = 'loose'"}) {
+                          "UPDATE box SET rooms = '{}', profile = 'loose'",
+                          "UPDATE box SET profile = 'strict', drawers = '{}'",
+                          "UPDATE box SET drawers = '[{\"path\":\"/a\"}]'"}) {
     ASSERT_TRUE(db_->execute(sql));
     const auto read = got();
     ASSERT_FALSE(read) << sql;

@@ -229,7 +229,8 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
         assert made.status_code == 422, made.text
     # The members of a creation. A new member has to be reviewed here. `proxy` names secrets and the
     # public hosts that they go to, through the broker, which dials what the gate may. `image` is
-    # fetched by a process outside, which gives the sandbox files alone. `profile`
+    # fetched by a process outside, which gives the sandbox files alone. `volumes` are directories
+    # of the same store as disks. `profile`
     # nested makes network namespaces inside its own. They are empty, and exist only if the operator
     # allows it (tests/kernel/test_profiles.py).
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"][
@@ -254,6 +255,7 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
         "record_programs",
         "profile",
         "tmpfs",
+        "volumes",
         "wait",
         "timeout_s",
     }

@@ -23,6 +23,7 @@ NEVER = {
     "link": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b12",
     "secret": "omega-secret",
     "snapshot": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b13",
+    "volume": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b14",
 }
 SCOPES = ("admin", "create", "read", "use", "monitor")
 BODIES = {
@@ -37,6 +38,7 @@ BODIES = {
     "/snapshot": {"name": "touched"},
     "/tag": {"tag": "touched"},
     "/push": {"reference": "127.0.0.1:9/touched:1"},
+    "/api/v1/volumes/{ref}": {"disk_bytes": 64 << 20},
 }
 PARAMS = {"path": "/tmp/alpha-file", "stream": "stdout"}
 SENDS = ("post", "put", "patch")
@@ -86,6 +88,7 @@ def alpha(host):
             f"{one}/snapshot", json={"name": "alpha-snapshot"}, params={"wait": 60}
         ).json()
         assert snapshot["status"] == "ready"
+        volume = http.post("/api/v1/volumes", json={"name": "alpha-volume"}).json()
         wait_until(
             lambda: http.get("/api/v1/events", params={"sandbox": box["id"]}).json()["items"],
             "its events are there",
@@ -97,6 +100,7 @@ def alpha(host):
         "link": link["id"],
         "secret": "alpha-secret",
         "snapshot": snapshot["id"],
+        "volume": volume["id"],
     }
 
 
@@ -182,6 +186,7 @@ def filled(path, operation, those, ref):
     query = "&".join(f"{name}={value}" for name, value in PARAMS.items() if name in known)
     item = those["link"] if "/links/" in path else those["command"]
     named = those["snapshot"] if "/snapshots/" in path else those[ref]
+    named = those["volume"] if "/volumes/" in path else named
     filled_in = (
         path.replace("{ref}", named).replace("{id}", item).replace("{name}", those["secret"])
     )
@@ -189,7 +194,9 @@ def filled(path, operation, those, ref):
 
 
 def body_for(method, path):
-    return BODIES.get(path.partition("{ref}")[2], {}) if method in SENDS else None
+    if method not in SENDS:
+        return None
+    return BODIES.get(path) or BODIES.get(path.partition("{ref}")[2], {})
 
 
 def test_each_route_with_anothers_ids_answers_as_if_they_never_were(host, alpha, keys):
@@ -251,6 +258,7 @@ def test_a_listing_is_its_own_tenants(host, alpha, keys):
         "/api/v1/stats": "items",
         "/api/v1/events": "items",
         "/api/v1/secrets": "items",
+        "/api/v1/volumes": "items",
     }
     asked = 0
     for method, path, operation in native_routes():

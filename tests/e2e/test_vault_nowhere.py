@@ -131,7 +131,9 @@ def answers_of(http, known):
             "registries",
         )
     ]
+    http.post("/api/v1/volumes", json={"name": "answers"})
     for path in ours + theirs:
+        path = path.replace("/volumes/{ref}", "/volumes/answers")
         path = path.replace("/snapshots/{ref}", "/snapshots/default")
         for name, word in known.items():
             path = path.replace("{" + name + "}", word)

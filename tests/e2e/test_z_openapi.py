@@ -57,6 +57,24 @@ def test_snapshots_are_made_and_removed_by_each_route(http, box):
         assert http.delete(f"{snapshots}/{made.json()['id']}").status_code == 204
 
 
+def test_volumes_are_made_and_removed_by_each_route(http):
+    volumes = "/api/v1/volumes"
+    made = http.post(volumes, json={"name": "z-volume", "disk_bytes": 64 << 20})
+    assert made.status_code == 201, made.text
+    one = f"{volumes}/{made.json()['id']}"
+    assert http.post(volumes, json={"name": "z-volume"}).status_code == 409
+    assert [row["name"] for row in http.get(volumes).json()["items"]] == ["z-volume"]
+    assert http.get(f"{volumes}/z-volume").json()["disk_bytes"] == 64 << 20
+    assert http.patch(one, json={"disk_bytes": 32 << 20}).json()["disk_bytes"] == 32 << 20
+    box = http.post(
+        "/api/v1/sandboxes", json={"volumes": [{"volume": "z-volume", "path": "/data"}]}
+    ).json()
+    refused = http.delete(one)
+    assert (refused.status_code, refused.json()["error"]["reason"]) == (409, "volume_in_use")
+    assert http.delete(f"/api/v1/sandboxes/{box['id']}").status_code == 204
+    assert http.delete(one).status_code == 204
+
+
 def test_every_route_was_exercised(daemon, http, box):
     ref = f"/api/v1/sandboxes/{box['id']}"
     for path in (
@@ -234,7 +252,12 @@ BODIES = {
     "/tag": {"tag": "x"},
     "/push": {"reference": "x"},
     "/snapshot": {"name": "x"},
+    "/api/v1/volumes/{ref}": {"disk_bytes": 64 << 20},
 }
+
+
+def body_of(path, bodies=BODIES):
+    return bodies.get(path) or bodies.get(path.partition("{ref}")[2], {})
 
 
 def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
@@ -244,7 +267,7 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
         for method in operations:
             if "{ref}" in path and method in ("get", "put", "post", "patch", "delete", "head"):
                 tail = path.partition("{ref}")[2]
-                sends = {"json": BODIES.get(tail, {})} if method in ("post", "patch") else {}
+                sends = {"json": body_of(path)} if method in ("post", "patch") else {}
                 params = {"path": "/x", "stream": "stdout"}
                 known = {
                     one["name"]

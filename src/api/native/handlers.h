@@ -39,6 +39,13 @@ Task<void> sandbox_diff(core::Cay& cay, ExchangePtr exchange);
 Task<void> export_snapshot(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> check_store(core::Cay& cay, ExchangePtr exchange);
 
+// volumes.cc
+Task<http::Response> create_volume(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> list_volumes(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> get_volume(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> resize_volume(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> delete_volume(core::Cay& cay, ExchangePtr exchange);
+
 // programs.cc
 Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 

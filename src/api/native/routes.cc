@@ -106,6 +106,14 @@ void add_snapshot_routes(Adder& to) {
   to.add("POST", "/sandboxes/{ref}/rollback", rollback_sandbox, Right::kManage);
 }
 
+void add_volume_routes(Adder& to) {
+  to.add("POST", "/volumes", create_volume, Right::kManage);
+  to.add("GET", "/volumes", list_volumes, Right::kRead);
+  to.add("GET", "/volumes/{ref}", get_volume, Right::kRead);
+  to.add("PATCH", "/volumes/{ref}", resize_volume, Right::kManage);
+  to.add("DELETE", "/volumes/{ref}", delete_volume, Right::kManage);
+}
+
 void add_sandbox_routes(Adder& to) {
   to.add("POST", "/sandboxes", create_sandbox, Right::kManage);
   to.add("GET", "/sandboxes", list_sandboxes, Right::kRead);
@@ -190,6 +198,7 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   add_daemon_routes(router, cay, to, config);
   add_sandbox_routes(to);
   add_snapshot_routes(to);
+  add_volume_routes(to);
   add_link_routes(router, cay, to, config.names);
   add_command_routes(router, cay, to, config.input);
   add_file_routes(to);

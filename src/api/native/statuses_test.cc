@@ -41,6 +41,7 @@ class World : public NativeTest {
               201);
     EXPECT_EQ(call("POST", "/api/v1/snapshots/mine/push", R"({"reference":"a.test/x"})")->status,
               200);
+    EXPECT_EQ(call("POST", "/api/v1/volumes", R"({"name":"vol"})")->status, 201);
     settle();
     images.images["x"] = images.archive.emplace(images.image_of({{"a", "1"}}));
     commands().program = [](const CommandSpec&) {
@@ -76,7 +77,8 @@ class World : public NativeTest {
   static std::string target_of(const Request& request) {
     std::string path = request.path;
     const bool files = path.ends_with("/files") || path.find("/files/") != std::string::npos;
-    const std::string ref = path.find("/snapshots/") == std::string::npos ? "box" : "mine";
+    std::string ref = path.find("/snapshots/") == std::string::npos ? "box" : "mine";
+    if (path.find("/volumes/") != std::string::npos) ref = "vol";
     if (path.ends_with("/snapshots/archive")) path += "?name=other";
     for (const auto& [from, to] :
          {std::pair<std::string, std::string>{"{ref}", ref}, {"{id}", "c1"}, {"{name}", "k"}}) {
@@ -103,6 +105,7 @@ class World : public NativeTest {
         {"/glob", R"({"path":"/","pattern":"*"})"},
         {"/grep", R"({"path":"/","text":"1"})"},
         {"/snapshots", R"({"image":"x"})"},
+        {"/volumes", R"({"name":"other"})"},
         {"/archive", "bytes"},
         {"/build",
          "--b\r\nContent-Disposition: form-data; name=\"build\"\r\n\r\n"
@@ -115,6 +118,8 @@ class World : public NativeTest {
         {"/rollback", "{}"}};
     if (request.method == "PUT" && request.path.find("/secrets/") != std::string::npos)
       return R"({"sealed":"Ym94"})";
+    if (request.method == "PATCH" && request.path.find("/volumes/") != std::string::npos)
+      return R"({"disk_bytes":67108864})";
     if (request.method == "PATCH") return R"({"labels":{"a":"b"}})";
     const auto found = kBodies.find(request.path.substr(request.path.rfind('/')));
     return request.method == "POST" && found != kBodies.end() ? found->second : "";
