@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "archive/tree_digest.h"
 #include "archive/tree_file.h"
 #include "base/clock.h"
 #include "command_line.h"
@@ -20,6 +21,8 @@
 #include "data_dir.h"
 #include "db/database.h"
 #include "disk_store.h"
+#include "launcher/disks.h"
+#include "model/volume.h"
 #include "os/file.h"
 #include "snapshot_layers.h"
 #include "store/backup.h"
@@ -28,7 +31,8 @@
 namespace cay::app {
 namespace {
 
-constexpr int kFormat = 3;  // 2: with DATA/tls; 3: with the vault's keyring, sealed
+// 2: with DATA/tls. 3: with the vault's keyring, sealed. 4: with layers, volumes and digests.
+constexpr int kFormat = 4;
 constexpr std::size_t kMaxFile = 64u << 20;  // of keys and settings: as much as a restore takes
 
 // Removes a file in its destructor, unless keep() was called.
@@ -101,6 +105,10 @@ class Backup {
     CAY_CHECK(db::copy_database(options_.data + "/state.db", copy));
     const Scratch scratch(copy);
     CAY_TRY(sandboxes_, store::sandboxes_in(copy));
+    CAY_TRY(layers_, store::layers_in(copy));
+    CAY_TRY(volumes_, store::volumes_in(copy));
+    // Caches of builds are made anew.
+    std::erase_if(volumes_, [](const auto& one) { return is_reserved_volume(one.name); });
     CAY_CHECK(check_disks());
     CAY_CHECK(freeze_disks());
     CAY_CHECK(look_again());
@@ -118,15 +126,16 @@ class Backup {
     if (!options_.config.empty()) {
       CAY_CHECK(add_file(options_.config, "cay.toml"));
     }
+    // A layer before all that stand on it.
+    CAY_CHECK(add_layers());
     for (const auto& sandbox : sandboxes_) {
       CAY_CHECK(add_sandbox(sandbox));
     }
-    if (!options_.without_snapshots) {
-      CAY_CHECK(add_layers());
-    }
+    CAY_CHECK(add_volumes());
     if (!disks_.pooled) {
       CAY_CHECK(look_again());
     }
+    CAY_CHECK(tar_->add_bytes("cay-digests.json", boost::json::serialize(digests_)));
     CAY_CHECK(tar_->close());
     if (::fsync(out.get()) != 0) return Error::from_errno(errno, "write " + part);
     if (::link(part.c_str(), options_.file.c_str()) != 0)
@@ -179,12 +188,24 @@ class Backup {
   Result<void> freeze_disks() {
     if (!disks_.pooled) return {};
     for (const auto& sandbox : sandboxes_) {
-      auto frozen = disks_.freeze(sandbox.id);
-      if (frozen) {
-        frozen_.emplace(sandbox.id, std::move(*frozen));
-      } else if (frozen.error().os_errno != ENOENT) {
-        return std::move(frozen).error();
-      }
+      CAY_CHECK(freeze(sandbox.id));
+    }
+    for (const auto& volume : volumes_) {
+      CAY_CHECK(freeze(launcher::kVolumeInStore + volume.id));
+    }
+    for (const std::string& id : layers_) {
+      CAY_CHECK(freeze(launcher::kLayerInStore + id));
+    }
+    return {};
+  }
+
+  // A disk that was deleted since the copy of the database is no error.
+  Result<void> freeze(const std::string& name) {
+    auto frozen = disks_.freeze(name);
+    if (frozen) {
+      frozen_.emplace(name, std::move(*frozen));
+    } else if (frozen.error().os_errno != ENOENT) {
+      return std::move(frozen).error();
     }
     return {};
   }
@@ -266,9 +287,11 @@ class Backup {
   Result<void> add_disk(const store::StoredSandbox& sandbox) {
     const std::string name = "disks/" + sandbox.id;
     if (disks_.pooled) {
-      const auto frozen = frozen_.find(sandbox.id);
-      CAY_CHECK(add_frozen(frozen->second, name));
-      frozen_.erase(frozen);
+      // Files of layers that were set aside beside these two are in the backup with their layers.
+      for (const std::string part : {"upper", "work"}) {
+        CAY_CHECK(add_frozen(sandbox.id, part, name + "/" + part));
+      }
+      frozen_.erase(sandbox.id);
       return {};
     }
     auto disk = os::open_dir(disks_.dir.get(), sandbox.id);
@@ -277,18 +300,63 @@ class Backup {
     return tar_->add_tree(disk->get(), name);
   }
 
-  Result<void> add_frozen(const DiskStore::Frozen& frozen, const std::string& name) {
-    CAY_TRY(const UniqueFd disk, frozen.open());
-    return tar_->add_tree(disk.get(), name);
+  // `part`: a directory of that disk; empty: all of it.
+  Result<void> add_frozen(const std::string& disk, const std::string& part,
+                          const std::string& name) {
+    CAY_TRY(const UniqueFd root, frozen_.at(disk).open());
+    CAY_TRY(const UniqueFd tree, os::open_dir(root.get(), part.empty() ? "." : part));
+    return tar_->add_tree(tree.get(), name);
   }
 
-  // Adds the snapshots that sandboxes boot from, and those below them.
+  // The same, with a digest, which the restore compares. A tree that the archive does not have
+  // exactly as it is has none.
+  Result<void> add_checked(const std::string& disk, const std::string& part,
+                           const std::string& name) {
+    const std::size_t warnings = tar_->warnings().size();
+    CAY_CHECK(add_frozen(disk, part, name));
+    if (tar_->warnings().size() != warnings) return {};
+    CAY_TRY(const UniqueFd root, frozen_.at(disk).open());
+    CAY_TRY(const UniqueFd tree, os::open_dir(root.get(), part.empty() ? "." : part));
+    CAY_TRY(digests_[name], archive::tree_digest(tree.get()));
+    return {};
+  }
+
+  // Adds the trees that sandboxes boot from, and all sealed layers. The host's own trees are left
+  // out by request.
   Result<void> add_layers() {
-    for (const std::string& id : layers_of(data_.get(), sandboxes_)) {
+    auto ids = layers_of(data_.get(), sandboxes_);
+    for (const std::string& id : layers_) {
+      const auto stack = stack_in(data_.get(), id);
+      ids.insert(stack.begin(), stack.end());
+    }
+    for (const std::string& id : ids) {
       auto layer = os::open_dir(data_.get(), "layers/" + id);
       if (!layer && layer.error().os_errno == ENOENT) continue;
       if (!layer) return std::move(layer).error();
+      const bool sealed = frozen_.contains(launcher::kLayerInStore + id);
+      if (!sealed && options_.without_snapshots) continue;
       CAY_CHECK(tar_->add_tree(layer->get(), "layers/" + id));
+    }
+    for (const std::string& id : layers_) {
+      const std::string disk = launcher::kLayerInStore + id;
+      if (!frozen_.contains(disk)) continue;
+      CAY_CHECK(add_checked(disk, "upper", "sealed/" + id));
+      frozen_.erase(disk);
+    }
+    return {};
+  }
+
+  Result<void> add_volumes() {
+    for (const auto& volume : volumes_) {
+      const std::string disk = launcher::kVolumeInStore + volume.id;
+      if (!frozen_.contains(disk)) {
+        std::printf("volume %-17s has no disk, or was deleted meanwhile: not in the backup\n",
+                    volume.name.c_str());
+        continue;
+      }
+      CAY_CHECK(add_checked(disk, "", "volumes/" + volume.id));
+      frozen_.erase(disk);
+      std::printf("volume %-17s as of one moment\n", volume.name.c_str());
     }
     return {};
   }
@@ -298,7 +366,10 @@ class Backup {
   DiskStore disks_;
   std::optional<archive::TreeWriter> tar_;
   std::vector<store::StoredSandbox> sandboxes_;
-  std::map<std::string, DiskStore::Frozen> frozen_;  // by sandbox; let go before the disks
+  std::vector<std::string> layers_;  // each after the one that it stands on
+  std::vector<store::StoredVolume> volumes_;
+  std::map<std::string, DiskStore::Frozen> frozen_;  // by name; let go before the disks
+  boost::json::object digests_;                      // of trees in the archive
   std::set<std::string> ran_;                        // when their disks were taken
 };
 

@@ -59,11 +59,11 @@ Result<void> DiskStore::remove_leftovers() const {
   return {};
 }
 
-Result<DiskStore::Frozen> DiskStore::freeze(const std::string& id) const {
-  CAY_TRY(const UniqueFd disk, os::open_dir(dir.get(), id));
-  const std::string name = kPrefix + id;
-  CAY_CHECK(os::btrfs_snapshot(disk.get(), dir.get(), name));
-  return Frozen(dir.get(), name);
+Result<DiskStore::Frozen> DiskStore::freeze(const std::string& name) const {
+  CAY_TRY(const UniqueFd disk, os::open_dir(dir.get(), name));
+  const std::string frozen = kPrefix + name;
+  CAY_CHECK(os::btrfs_snapshot(disk.get(), dir.get(), frozen));
+  return Frozen(dir.get(), frozen);
 }
 
 Result<UniqueFd> DiskStore::Frozen::open() const { return os::open_dir(store_, name_); }

@@ -34,7 +34,8 @@ struct DiskStore {
     int store_;
     std::string name_;
   };
-  Result<Frozen> freeze(const std::string& id) const;
+  // `name`: the disk's in the store.
+  Result<Frozen> freeze(const std::string& name) const;
 };
 
 }  // namespace cay::app

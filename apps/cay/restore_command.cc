@@ -27,8 +27,8 @@
 #include "launcher/validate.h"
 #include "gate_process.h"
 #include "launcher_process.h"
-#include "os/btrfs.h"
 #include "os/file.h"
+#include "restored_trees.h"
 #include "server/key_file.h"
 #include "snapshot_layers.h"
 #include "store/backup.h"
@@ -37,13 +37,9 @@
 namespace cay::app {
 namespace {
 
-constexpr std::int64_t kFormat = 3;
+constexpr std::int64_t kFormat = 4;
+constexpr std::int64_t kWithDigests = 4;  // the first format that has them
 constexpr const char* kIncoming = "state.db.incoming";
-
-Error not_a_backup(const std::string& why) {
-  return {Code::kInvalidArgument, "not_a_backup",
-          "this is no backup of Cay's, or a damaged one: " + why, 0};
-}
 
 Error needs_snapshots() {
   return {Code::kInvalidArgument, "needs_snapshots",
@@ -56,6 +52,7 @@ Error needs_snapshots() {
 struct Manifest {
   UnixMillis taken_at = 0;
   std::set<std::string> sandboxes;  // ids
+  bool digests = false;             // its last entry has those of its trees
 };
 
 // `snapshots_told`: where they are, should the backup have none.
@@ -76,7 +73,7 @@ Result<Manifest> check_manifest(const std::string& name, const std::string& byte
   const auto* with = object->if_contains("with_snapshots");
   if (with != nullptr && with->is_bool() && !with->get_bool() && !snapshots_told)
     return needs_snapshots();
-  Manifest out{taken->get_int64(), {}};
+  Manifest out{taken->get_int64(), {}, format->get_int64() >= kWithDigests};
   const auto* listed = object->if_contains("sandboxes");
   const auto* items = listed != nullptr ? listed->if_array() : nullptr;
   for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
@@ -238,12 +235,18 @@ class Restore {
     CAY_TRY(layers_, os::open_dir(data_.get(), "layers"));
     CAY_TRY(records_, os::open_dir(data_.get(), "sandboxes"));
     CAY_TRY(disks_, DiskStore::open(where_.path));
+    trees_.emplace(data_.get(), disks_);
     CAY_CHECK(archive::extract_tar(
         file, [this](const std::string& name) { return place(name); },
         [this](const std::string& name, std::string bytes) {
           return take(name, std::move(bytes));
         }));
     if (!manifest_) return not_a_backup("it has no cay-backup.json");
+    open_.clear();
+    if (manifest_->digests) {
+      CAY_CHECK(trees_->check(digests_));
+    }
+    CAY_CHECK(trees_->seal_layers());
     const std::string incoming = where_.path + "/" + kIncoming;
     CAY_TRY(without_disk_,
             store::settle_restored(incoming,
@@ -253,6 +256,8 @@ class Restore {
     CAY_CHECK(own("state.db"));
     CAY_TRY(const auto sandboxes, store::sandboxes_in(where_.path + "/state.db"));
     CAY_CHECK(take_snapshots(sandboxes));
+    CAY_TRY(const auto volumes, store::volumes_in(where_.path + "/state.db"));
+    CAY_CHECK(trees_->limit_volumes(volumes));
     if (::faccessat(data_.get(), "api-key", F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
       CAY_CHECK(server::ensure_key_file(where_.path + "/api-key"));
       new_key_ = true;
@@ -282,18 +287,21 @@ class Restore {
   bool has_settings() const { return settings_; }
 
  private:
+  enum class What : std::uint8_t { kPlain, kDisk, kLayer, kVolume };
   struct Kind {
     const char* prefix;
     const UniqueFd* parent;
-    bool disk;
+    What what;
   };
 
   Result<archive::TarPlace> place(const std::string& name) {
     if (name != "cay-backup.json" && !manifest_)
       return not_a_backup("it does not begin with cay-backup.json");
     if (name == "state.db") return archive::TarPlace{data_.get(), "", kIncoming, -1};
-    for (const Kind& kind : {Kind{"disks/", &disks_.dir, true}, Kind{"spool/", &spool_, false},
-                             Kind{"layers/", &layers_, false}}) {
+    for (const Kind& kind :
+         {Kind{"disks/", &disks_.dir, What::kDisk}, Kind{"spool/", &spool_, What::kPlain},
+          Kind{"layers/", &layers_, What::kPlain}, Kind{"sealed/", &disks_.dir, What::kLayer},
+          Kind{"volumes/", &disks_.dir, What::kVolume}}) {
       if (!name.starts_with(kind.prefix)) continue;
       const std::string rest = name.substr(std::string(kind.prefix).size());
       const std::string id = rest.substr(0, rest.find('/'));
@@ -311,22 +319,31 @@ class Restore {
     const std::string key = kind.prefix + id;
     const auto known = open_.find(key);
     if (known != open_.end()) return known->second.get();
-    if (kind.disk) restored_disks_.insert(id);
-    if (kind.disk && disks_.pooled) {
-      CAY_CHECK(os::btrfs_create_subvolume(kind.parent->get(), id));
-    } else if (::mkdirat(kind.parent->get(), id.c_str(), 0755) != 0) {
-      return Error::from_errno(errno, "make " + key);
-    }
     open_.clear();  // one after the other: no more than one is under way
-    CAY_TRY(UniqueFd dir, os::open_dir(kind.parent->get(), id));
+    CAY_TRY(UniqueFd dir, made_directory(kind, id));
     return (open_[key] = std::move(dir)).get();
+  }
+
+  Result<UniqueFd> made_directory(const Kind& kind, const std::string& id) {
+    switch (kind.what) {
+      case What::kDisk: restored_disks_.insert(id); return trees_->make_disk(id, bases_[id]);
+      case What::kLayer: return trees_->make_layer(id);
+      case What::kVolume: return trees_->make_volume(id);
+      case What::kPlain: break;
+    }
+    return make_plain_directory(kind.parent->get(), id);
   }
 
   Result<void> take_snapshots(const std::vector<store::StoredSandbox>& sandboxes) {
     if (!snapshots_of_.empty()) {
       CAY_TRY(const UniqueFd from, os::open_dir(AT_FDCWD, snapshots_of_));
       CAY_TRY(const UniqueFd layers, os::open_dir(from.get(), "layers"));
-      for (const std::string& id : layers_of(from.get(), sandboxes)) {
+      auto ids = layers_of(from.get(), sandboxes);
+      for (const std::string& id : trees_->layers()) {
+        const auto stack = stack_in(data_.get(), id);
+        ids.insert(stack.begin(), stack.end());
+      }
+      for (const std::string& id : ids) {
         const bool here = ::faccessat(layers_.get(), id.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
         if (here || !launcher::is_uuid(id)) continue;
         CAY_CHECK(link_layer(layers.get(), layers_.get(), id));
@@ -365,12 +382,19 @@ class Restore {
       settings_ = true;
       return os::replace_file(data_.get(), "cay.toml.restored", bytes, 0600);
     }
+    if (name == "cay-digests.json") {
+      digests_ = std::move(bytes);
+      return {};
+    }
     if (!name.starts_with("sandboxes/")) return not_a_backup("'" + name + "'");
     const std::string id = name.substr(std::string("sandboxes/").size());
     auto record = wire::decode<launcher::Record>(bytes);
     if (!launcher::is_uuid(id) || !record) return not_a_backup("'" + name + "'");
     record->alive = false;  // its keeper belongs to where the backup was taken
     record->boot_id.clear();
+    record->mounted_layers.clear();
+    record->mounted_volumes.clear();
+    bases_[id] = record->snapshot_id;
     if (::mkdirat(records_.get(), id.c_str(), 0700) != 0)
       return Error::from_errno(errno, "record sandbox " + id);
     ++count_;
@@ -394,6 +418,9 @@ class Restore {
   bool settings_ = false, secrets_ = false, new_key_ = false;
   std::size_t count_ = 0;
   std::set<std::string> restored_disks_;
+  std::map<std::string, std::string> bases_;  // of sandboxes: the layer that each stands on
+  std::optional<RestoredTrees> trees_;        // needs disks_
+  std::string digests_;                       // of these trees, as the backup has them
   std::vector<std::string> without_disk_, without_snapshot_;
   std::string snapshots_of_;
 };

@@ -80,16 +80,22 @@ Result<void> link_entries(int from, int to, const std::string& path, int depth) 
 
 }  // namespace
 
+std::vector<std::string> stack_in(int data, const std::string& layer) {
+  std::vector<std::string> ids{layer};
+  const auto below = os::read_file(data, "layers/" + layer + "/layers");
+  for (std::size_t at = 0; below && at < below->size();) {
+    const std::size_t end = std::min(below->find('\n', at), below->size());
+    if (end > at) ids.push_back(below->substr(at, end - at));
+    at = end + 1;
+  }
+  return ids;
+}
+
 std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox>& sandboxes) {
   std::set<std::string> ids;
   for (const auto& sandbox : sandboxes) {
-    ids.insert(sandbox.snapshot_id);
-    const auto below = os::read_file(data, "layers/" + sandbox.snapshot_id + "/layers");
-    for (std::size_t at = 0; below && at < below->size();) {
-      const std::size_t end = std::min(below->find('\n', at), below->size());
-      if (end > at) ids.insert(below->substr(at, end - at));
-      at = end + 1;
-    }
+    const auto stack = stack_in(data, sandbox.layer);
+    ids.insert(stack.begin(), stack.end());
   }
   return ids;
 }

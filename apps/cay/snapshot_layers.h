@@ -10,8 +10,10 @@
 
 namespace cay::app {
 
-// Ids of what these boot from, and of what lies below. `data`: the open data directory; what is not
-// there is an id all the same.
+// Returns the layer and those below it, the nearest first. `data`: the open data directory; what is
+// not there is an id all the same.
+std::vector<std::string> stack_in(int data, const std::string& layer);
+// Returns the ids of what these boot from, and of what lies below.
 std::set<std::string> layers_of(int data, const std::vector<store::StoredSandbox>& sandboxes);
 
 // Links LAYERS/ID of one data directory into another's. Directories are copied as they are (owner,

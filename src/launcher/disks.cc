@@ -147,6 +147,22 @@ Result<void> note_what_is_counted(int store, int disk) {
 
 }  // namespace
 
+Result<void> make_disk_above(int store, const std::string& name, const std::string& origin,
+                             const std::string& layer) {
+  if (!origin.empty()) {
+    CAY_TRY(const UniqueFd source, os::open_dir(store, origin));
+    CAY_CHECK(os::btrfs_snapshot(source.get(), store, name, os::SnapshotKind::kWritable));
+    CAY_TRY(const UniqueFd disk, os::open_dir(store, name));
+    CAY_CHECK(note_what_is_counted(store, disk.get()));
+    return set_aside(disk.get(), layer);
+  }
+  CAY_CHECK(os::btrfs_create_subvolume(store, name));
+  CAY_TRY(const UniqueFd disk, os::open_dir(store, name));
+  if (::fchmod(disk.get(), 0755) != 0) return Error::from_errno(errno, "chmod the disk");
+  CAY_CHECK(os::btrfs_write_in_place(disk.get()));
+  return make_trees(disk.get());
+}
+
 Result<Disks> Disks::open(int data_dir, const Config& config) {
   Disks disks;
   CAY_TRY(disks.store_, os::ensure_dir(data_dir, "store", 0, 0, 0700));

@@ -25,6 +25,12 @@ inline constexpr const char* kVolumeInStore = "volume-";
 // A disk that is being made from another one.
 inline constexpr const char* kMakingInStore = "making-";
 
+// Makes the disk `name` for files that a restore brings. Its new files get inode numbers above
+// those of the subvolume `origin`, a disk with the layer's files (see Disks::make). Empty: there is
+// none.
+Result<void> make_disk_above(int store, const std::string& name, const std::string& origin,
+                             const std::string& layer);
+
 class Disks {
  public:
   // `data_dir` is DATA. Mounts the pool at DATA/store in the caller's mount namespace, and makes it

@@ -8,18 +8,78 @@
 #include "db/database.h"
 
 namespace cay::store {
-Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
+namespace {
+
+Result<std::unique_ptr<db::Database>> open_known(const std::string& database) {
   CAY_TRY(auto db, open_database(database));
   CAY_CHECK(check_version(*db));
+  return db;
+}
+
+Result<bool> has_column(db::Database& db, const char* table, const char* column) {
+  CAY_TRY(db::Statement row,
+          db.prepare_once("SELECT count(*) FROM pragma_table_info(?) WHERE name = ?"));
+  row.bind(std::string(table)).bind(std::string(column));
+  CAY_TRY(const bool found, row.step());
+  return found && row.number(0) > 0;
+}
+
+}  // namespace
+
+Result<std::vector<StoredSandbox>> sandboxes_in(const std::string& database) {
+  CAY_TRY(const auto db, open_known(database));
+  CAY_TRY(const bool layered, has_column(*db, "sandbox", "layer"));
+  const std::string layer = layered ? "coalesce(nullif(layer, ''), snapshot_id)" : "snapshot_id";
   CAY_TRY(db::Statement rows,
-          db->prepare_once(
-              "SELECT id, name, state, snapshot_id, coalesce(stopped_at, -1) FROM sandbox ORDER BY "
-              "created_at, id"));
+          db->prepare_once("SELECT id, name, state, " + layer +
+                           ", coalesce(stopped_at, -1) FROM sandbox ORDER BY created_at, id"));
   std::vector<StoredSandbox> out;
   for (;;) {
     CAY_TRY(const bool row, rows.step());
     if (!row) return out;
     out.push_back({rows.text(0), rows.text(1), rows.text(2), rows.text(3), rows.number(4)});
+  }
+}
+
+Result<std::vector<std::string>> layers_in(const std::string& database) {
+  CAY_TRY(const auto db, open_known(database));
+  std::vector<std::string> out;
+  CAY_TRY(const bool known, has_column(*db, "layer", "below"));
+  if (!known) return out;
+  std::vector<std::pair<std::string, std::string>> left;  // with the one below
+  CAY_TRY(db::Statement rows, db->prepare_once("SELECT id, below FROM layer ORDER BY id"));
+  for (;;) {
+    CAY_TRY(const bool row, rows.step());
+    if (!row) break;
+    left.emplace_back(rows.text(0), rows.text(1));
+  }
+  const auto waits = [&](const std::string& below) {
+    return std::ranges::any_of(left, [&](const auto& one) { return one.first == below; });
+  };
+  while (!left.empty()) {
+    const auto next =
+        std::ranges::find_if(left, [&](const auto& one) { return !waits(one.second); });
+    if (next == left.end()) {
+      return Error{Code::kInternal, "store_broken",
+                   "state.db holds layers that stand on one another: restore it from a backup", 0};
+    }
+    out.push_back(next->first);
+    left.erase(next);
+  }
+  return out;
+}
+
+Result<std::vector<StoredVolume>> volumes_in(const std::string& database) {
+  CAY_TRY(const auto db, open_known(database));
+  std::vector<StoredVolume> out;
+  CAY_TRY(const bool known, has_column(*db, "volume", "disk_bytes"));
+  if (!known) return out;
+  CAY_TRY(db::Statement rows,
+          db->prepare_once("SELECT id, name, disk_bytes FROM volume ORDER BY tenant, name"));
+  for (;;) {
+    CAY_TRY(const bool row, rows.step());
+    if (!row) return out;
+    out.push_back({rows.text(0), rows.text(1), static_cast<std::uint64_t>(rows.number(2))});
   }
 }
 

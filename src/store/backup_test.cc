@@ -100,5 +100,47 @@ TEST_F(BackupTest, ANewerSchemaIsRefused) {
       "store_too_new");
 }
 
+TEST_F(BackupTest, LayersComeAfterThoseBelowAndVolumesByName) {
+  {
+    auto store = open_store(dir);
+    for (const auto& [id, below] : {std::pair("a", "c"), {"b", ""}, {"c", "b"}}) {
+      LayerRow layer;
+      layer.id = LayerId(id);
+      layer.below = LayerId(below);
+      ASSERT_TRUE((*store)->snapshots().put_layer(layer));
+    }
+    Volume volume;
+    volume.id = VolumeId("v");
+    volume.name = "data";
+    volume.disk_bytes = 5;
+    ASSERT_TRUE((*store)->volumes().put(volume));
+    Sandbox old = row("1", SandboxState::kReady), newer = row("2", SandboxState::kReady);
+    old.snapshot_id = SnapshotId("s");
+    newer.snapshot_id = SnapshotId("s");
+    newer.layer = LayerId("a");
+    ASSERT_TRUE((*store)->insert(old) && (*store)->insert(newer));
+  }
+  const auto layers = layers_in(dir + "/state.db");
+  ASSERT_TRUE(layers) << layers.error().message;
+  EXPECT_EQ(*layers, (std::vector<std::string>{"b", "c", "a"}));
+  const auto volumes = volumes_in(dir + "/state.db");
+  ASSERT_TRUE(volumes && volumes->size() == 1);
+  EXPECT_EQ(volumes->front().disk_bytes, 5U);
+  const auto rows = sandboxes_in(dir + "/state.db");
+  ASSERT_TRUE(rows && rows->size() == 2);
+  EXPECT_EQ(rows->at(0).layer, "s") << "of before there were layers";
+  EXPECT_EQ(rows->at(1).layer, "a");
+}
+
+TEST_F(BackupTest, AnOldDatabaseHasNoLayers) {
+  {
+    auto db = open_database(dir + "/state.db");
+    ASSERT_TRUE(db && migrate(**db, 14));
+  }
+  EXPECT_TRUE(layers_in(dir + "/state.db")->empty());
+  EXPECT_TRUE(volumes_in(dir + "/state.db")->empty());
+  EXPECT_TRUE(sandboxes_in(dir + "/state.db")->empty());
+}
+
 }  // namespace
 }  // namespace cay::store

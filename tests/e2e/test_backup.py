@@ -674,6 +674,71 @@ def test_a_backup_alone_opens_nothing(own_daemon, directory):
             copy.close()
 
 
+def test_layers_and_volumes_come_back_as_they_were(own_daemon, directory):
+    """Snapshots boot after a restore, sandboxes on them go on, and volumes keep files and limit."""
+    daemon = own_daemon()
+    assert daemon.cli("volume", "create", "data", "--disk", "32MiB").code == 0
+
+    def sh(at, box, line):
+        got = at.cli("exec", box, "--", "sh", "-c", line)
+        assert got.code == 0, got
+        return got.text
+
+    assert daemon.cli("create", "--name", "one", "--volume", "data:/data").code == 0
+    # No command's record has these two texts.
+    sh(daemon, "one", "printf 'mark-%s-volume' in >/data/n; rm /etc/debian_version")
+    sh(daemon, "one", "echo first-layer >/root/a; echo z >/root/z")
+    assert daemon.cli("snapshot", "capture", "one", "--name", "first").code == 0
+    assert daemon.cli("create", "--name", "two", "--snapshot", "first").code == 0
+    sh(daemon, "two", "echo second-layer >/root/b; ln /root/b /root/c; rm /root/a; mkdir /root/a")
+    sh(daemon, "two", "printf 'mark-%s-layer' in >/root/e")
+    assert daemon.cli("snapshot", "capture", "two", "--name", "second").code == 0
+    sh(daemon, "two", "rm /root/e; echo of-the-disk >/root/d; sync")
+    file = directory / "file"
+    done = backup(daemon, file)
+    assert done.returncode == 0 and "volume data" in done.stdout, done
+    names = members(file)
+    assert len({name.split("/")[1] for name in names if name.startswith("sealed/")}) == 2, names
+    assert not any("/below/" in name for name in names), "a layer is there once"
+    place = directory / "place"
+    place.mkdir()  # a daemon that is closed takes along what its directory lies in
+    copy, said = restored(daemon, file, place / "copy")
+    assert "cannot start" not in said, said
+    copy.start()
+    try:
+        assert sh(copy, "two", "cat /root/b /root/c /root/d; ls -d /root/a/") == (
+            "second-layer\nsecond-layer\nof-the-disk\n/root/a/\n"
+        )
+        assert sh(copy, "one", "cat /data/n /root/a") == "mark-in-volumefirst-layer\n"
+        # Files of different layers have different numbers (decision 0048).
+        numbers = sh(copy, "two", "stat -c %i /root/z /root/b /root/d").split()
+        assert numbers == sorted(numbers, key=int) and len(set(numbers)) == 3, numbers
+        with copy.http() as http:
+            volume = http.get("/api/v1/volumes/data").json()
+            assert (volume["disk_bytes"], volume["disk_lost"]) == (32 << 20, False)
+            ready = {
+                row["name"]: row["status"] for row in http.get("/api/v1/snapshots").json()["items"]
+            }
+            assert ready["first"] == ready["second"] == "ready", ready
+        line = "test ! -e /etc/debian_version && cat /root/c /root/e"
+        got = copy.cli("run", "--rm", "--snapshot", "second", "--", "sh", "-c", line)
+        assert got.text == "second-layer\nmark-in-layer", got
+        full = copy.cli("exec", "one", "--", "sh", "-c", "head -c 64M /dev/zero >/data/big")
+        assert full.code == 1 and b"quota" in full.err, full
+    finally:
+        copy.close()
+    # A byte that changed in the file is found, and nothing of it can boot.
+    plain = subprocess.run(["zstd", "-dc", file], capture_output=True).stdout
+    for marked in (b"mark-in-layer", b"mark-in-volume"):
+        assert plain.count(marked) == 1
+        broken = directory / "broken"
+        broken.write_bytes(plain.replace(marked, marked[:-1] + b"?"))
+        words = ("--data", directory / "never", "--snapshots-of", daemon.data, broken)
+        refused = cay("restore", *words)
+        assert refused.returncode == 125 and "differs" in refused.stderr, refused
+        assert not (directory / "never").exists()
+
+
 def test_settings_that_hold_a_key_are_named(own_daemon, directory):
     daemon, config = own_daemon(), directory / "cay.toml"
     for text, said in (
