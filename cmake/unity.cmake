@@ -17,6 +17,7 @@ set(CAY_UNITY_ALONE
   src/api/langsmith/files.cc
   src/api/langsmith/frames.cc
   src/api/langsmith/links.cc
+  src/api/native/network.cc
   src/api/native/programs.cc
   src/api/native/sandboxes.cc
   src/api/outbound/webhooks.cc
