@@ -49,7 +49,8 @@ def _entry(tar, member):
 
 
 def name_of(path):
-    return path.removeprefix("./").strip("/")
+    path = path.removeprefix("./").strip("/")
+    return "" if path == "." else path
 
 
 def entries_of(layout, digest):
