@@ -381,6 +381,7 @@ struct StoreFinding {
 struct StoreReport {
   bool clean = false;  // nothing is wrong, or all was repaired
   std::vector<StoreFinding> findings{};
+  std::string json{};  // the answer as it came
 };
 
 // A directory that sandboxes mount, and that outlives them.
