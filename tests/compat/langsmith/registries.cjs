@@ -4,6 +4,9 @@
 const { createRequire } = require("node:module");
 const { webcrypto, randomBytes } = require("node:crypto");
 const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const os = require("node:os");
+const path = require("node:path");
 
 globalThis.crypto ??= webcrypto; // Node 18, Debian 12's, lacks it
 
@@ -43,6 +46,19 @@ const checks = {
     const copy = await client.createSandbox(captured.id);
     boxes.push(copy.name);
     assert.equal((await copy.run("greet; cat /srv/note")).stdout, "installed\nof the image\n");
+  },
+  async "a Dockerfile is built"() {
+    const context = fs.mkdtempSync(path.join(os.tmpdir(), "cay-context-"));
+    fs.writeFileSync(path.join(context, "Dockerfile"), `FROM ${image}\nENV BUILT=yes\n`);
+    const made = await client.createSnapshotFromDockerfile(`${name}-built`, "Dockerfile", {
+      context,
+      timeout: 120,
+    });
+    fs.rmSync(context, { recursive: true });
+    snapshots.push(made.id);
+    const box = await client.createSandbox(made.id);
+    boxes.push(box.name);
+    assert.equal((await box.run("echo $BUILT; cat /srv/note")).stdout, "yes\nof the image\n");
   },
   async "an image of another host does not get the login"() {
     const building = client.createSnapshot(`${name}-other`, "127.0.0.1:9/x", 2 ** 31, {

@@ -167,6 +167,68 @@ def test_what_a_terminal_agent_asks_for_is_begun(daemon, client, names):
     assert begun["status"] == "building" and {key: begun[key] for key in wanted} == wanted
 
 
+def context(folder, text):
+    (folder / "Dockerfile").write_text(text)
+    (folder / "greet").write_text("#!/bin/sh\necho hello\n")
+    (folder / "greet").chmod(0o755)
+    return folder
+
+
+def test_a_dockerfile_is_built_when_its_image_is_captured(
+    client, names, registry, closed, tmp_path
+):
+    text = f"FROM {closed}\nUSER 0\nARG WORD=none\nRUN echo $WORD > made\nCOPY greet /bin/\n"
+    said = []
+    made = client.create_snapshot_from_dockerfile(
+        names("built"),
+        "Dockerfile",
+        2 * GIB,
+        context=context(tmp_path, text),
+        build_args={"WORD": 'a "word"'},
+        on_build_log=said.append,
+        timeout=int(slow(120)),
+    )
+    line = "cat /srv/made /srv/note; greet; id -u"
+    assert output(client, made, line) == 'a "word"\nof the image\nhello\n0\n'
+    assert "The build runs when the image is captured" in "".join(map(str, said))
+
+
+def test_a_build_that_fails_names_the_line(client, names, registry, closed, tmp_path):
+    from langsmith.sandbox import ResourceCreationError, ValidationError
+
+    def build(text):
+        client.create_snapshot_from_dockerfile(
+            names("failed"), "Dockerfile", context=context(tmp_path, text), timeout=int(slow(120))
+        )
+
+    with pytest.raises(ResourceCreationError) as failed:
+        build(f"FROM {closed}\nRUN echo why it failed; exit 3\n")
+    assert "line 2" in str(failed.value) and "why it failed" in str(failed.value)
+    with pytest.raises(ValidationError, match="line 2"):
+        build(f"FROM {closed}\nNONSENSE\n")
+    # No registry that this tenant saved: the Dockerfile of a sandbox gets no image from there.
+    with pytest.raises(ResourceCreationError, match="127.0.0.1"):
+        build("FROM 127.0.0.1:9/secret-of-the-sandbox\n")
+
+
+def test_only_what_buildctl_recorded_is_an_image(client, names):
+    from langsmith.sandbox import ValidationError
+
+    with client.sandbox() as box:
+        with pytest.raises(ValidationError, match="none:1"):
+            client.capture_snapshot(box.name, names("none"), docker_image="none:1")
+        run = "buildkitd --addr unix:///run/b.sock & until buildctl --addr unix:///run/b.sock "
+        run += "debug workers; do sleep 0.05; done; docker info; kill $!; wait; docker info"
+        got = box.run(run)
+        assert "There is no BuildKit and no Docker engine here" in got.stdout
+        assert got.exit_code != 0, "docker is there only while buildkitd runs"
+        box.write("/opt/real/buildctl", b"#!/bin/sh\necho the real $*\n")
+        got = box.run("chmod +x /opt/real/buildctl; PATH=$PATH:/opt/real buildctl build x")
+        assert got.stdout == "the real build x\n"
+        got = box.run("buildctl build --frontend dockerfile.v0")
+        assert got.exit_code == 1 and "no buildkitd at" in got.stderr
+
+
 def test_npm(daemon, closed):
     where = NODE / f"{NEWEST}-with"
     if not where.exists():
@@ -181,4 +243,4 @@ def test_npm(daemon, closed):
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     failed = "\n\n".join(f"{row['name']}\n{row['error']}" for row in rows if row["error"])
     assert done.returncode == 0 and not failed, failed + done.stderr[-3000:]
-    assert len(rows) == 3
+    assert len(rows) == 4
