@@ -35,7 +35,7 @@ std::string digest_of(const std::string& at) {
   const UniqueFd dir(::open(at.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   auto got = tree_digest(dir.get());
   EXPECT_TRUE(got) << got.error().message;
-  return got.value_or("");
+  return std::move(got).value_or("");
 }
 
 TEST(TreeDigestTest, ACopyByTheArchiveHasTheSame) {
