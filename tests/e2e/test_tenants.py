@@ -236,6 +236,8 @@ def test_the_control_this_tenants_own_key_gets_them(host, alpha):
             method in ("get", "head") or path.endswith(("/glob", "/grep", "/batch"))
         ):
             continue
+        if path.endswith("/snapshots/{ref}/archive"):
+            continue  # all of the host's /usr: e2e/test_snapshot_store.py reads a small one
         status, text = ask(
             host, host.key, method, filled(path, operation, alpha, "id"), body_for(method, path)
         )

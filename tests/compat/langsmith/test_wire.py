@@ -118,7 +118,7 @@ def test_statuses_and_envelopes(ls, wired):
     image = {"name": "a", "docker_image": "b", "fs_capacity_bytes": 1}
     assert ls.post(snapshots, json=image).status_code == 422  # a disk of one byte
     unknown = {**image, "fs_capacity_bytes": 1 << 30, "registry_id": str(uuid.uuid4())}
-    assert ls.post(snapshots, json=unknown).status_code == 422
+    assert ls.post(snapshots, json=unknown).status_code == 404
 
 
 def test_list_rules(ls, wired):
