@@ -49,7 +49,9 @@ def test_snapshots_are_made_and_removed_by_each_route(http, box):
     built = http.post(f"{snapshots}/build", params={"wait": 60}, files=asked)
     assert built.status_code == 201 and built.json()["status"] == "ready", built.text
     assert http.get(f"{snapshots}/z-built/build").status_code == 200
-    assert http.get(f"{snapshots}/z-built/archive").status_code == 200
+    huge = {"build": (None, " " * (4 << 20) + "{}")}
+    assert http.post(f"{snapshots}/build", files=huge).status_code == 413
+    assert http.get(f"{snapshots}/z-unpacked/archive").status_code == 200
     assert http.get(f"{ref}/diff").status_code == 200
     assert http.post("/api/v1/store/check", json={}).json()["clean"]
     assert http.delete(f"{snapshots}/default").status_code == 409
