@@ -109,7 +109,7 @@ std::vector<std::string_view> names_in() {
 
 TEST(SettingsJsonTest, ASandboxHasTheSettingsOfItsSpec) {
   EXPECT_EQ(names_in<Sandbox>(), names_in<SandboxSpec>());
-  EXPECT_EQ(names_in<Sandbox>().size(), 7u);
+  EXPECT_EQ(names_in<Sandbox>().size(), 8u);
 }
 
 }  // namespace
