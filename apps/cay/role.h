@@ -1,6 +1,6 @@
-// Role: a helper of the daemon that is a process of its own, the gate or the broker. If root starts
-// it, it runs as a user of its own. It has a directory in the data directory and holds a lock
-// there, which contains its pid and its identity.
+// Role: a helper of the daemon that is a process of its own: the gate, the broker, or the process
+// that fetches images. If root starts it, it runs as a user of its own. It has a directory in the
+// data directory and holds a lock there, which contains its pid and its identity.
 #pragma once
 #include <sys/types.h>
 

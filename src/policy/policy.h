@@ -81,9 +81,9 @@ class Policy {
   std::size_t programs_ = 0;
 };
 
-// The verdict for an address without a known name, with `decide` as Policy's. Beside refused names,
-// a rule for this address alone lets it through by TLS without a name, and by HTTP with it as a
-// Host (gate/flow.cc). An IPv6 address does not count as a Host.
+// The verdict for an address without a known name, with `decide` as the one of Policy. A rule for
+// this address alone lets it through beside refused names. Then TLS comes without a name, and HTTP
+// has the address as its Host (gate/inspectors.h). An IPv6 address does not count as a Host.
 template <typename Decide>
 Verdict verdict_of_address(const IpAddress& address, std::uint16_t port, const Decide& decide) {
   Verdict bare = decide({.names = {}, .shown = std::nullopt, .address = address, .port = port});
