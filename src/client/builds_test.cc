@@ -11,8 +11,7 @@
 #include "base/testing/temp_dir.h"
 #include "client/context_pack.h"
 #include "client/json_write.h"
-#include "client/sync_state.h"
-#include "client/testing/fake_http.h"
+#include "client/testing/store_fixture.h"
 #include "cay/client.h"
 
 namespace cay::sdk {
@@ -20,19 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using client::ContextPacker;
-using client::testing::FakeHttp;
 
-struct BuildsTest : ::testing::Test {
-  std::shared_ptr<FakeHttp::Log> log = std::make_shared<FakeHttp::Log>();
-  ClientOptions options = [] {
-    ClientOptions out;
-    out.api_key = "key";
-    return out;
-  }();
-  std::shared_ptr<ClientState> state = std::make_shared<ClientState>(
-      options, [this](asio::any_io_executor) { return std::make_unique<FakeHttp>(log); });
-  SnapshotStore store{state};
-
+struct BuildsTest : client::testing::StoreFixture {
   void answers(std::vector<Result<http::Response>> all) {
     log->answer = [all, next = std::size_t{0}](const std::string&) mutable {
       return all[std::min(next++, all.size() - 1)];

@@ -1,17 +1,14 @@
 #include "client/context_pack.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 #include <vector>
 
-#include "archive/tar_writer.h"
-#include "base/unique_fd.h"
 #include "client/left_out.h"
+#include "client/local_tar.h"
 #include "dockerfile/ignore.h"
 
 namespace cay::client {
@@ -20,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kPackedPiece = 64 * 1024;
-constexpr std::uint32_t kPermissions = 07777;
+constexpr std::string_view kChanged = "changed while it was sent";
+constexpr LocalTar::Rules kSent{.permissions = 07777, .changed = kChanged, .shorter = kChanged};
 
 // A directory that is being walked: its entries that are still to come, the last one first.
 struct Walked {
@@ -40,45 +37,20 @@ Result<Walked> walk(const fs::path& path, std::string name) {
   return out;
 }
 
-Error changed_while_sent(const std::string& path) {
-  return {Code::kNotReady, "changed", path + " changed while it was sent", 0};
-}
-
 }  // namespace
 
 struct ContextPacker::State {
   dockerfile::IgnoreList ignored;
-  std::unique_ptr<archive::TarWriter> tar;
-  std::vector<Walked> stack;
+  LocalTar tar;
+  std::vector<Walked> stack{};
   // The ignored directories of `stack` that are not packed yet. The first entry that is kept below
   // packs them.
-  std::vector<std::pair<std::string, struct stat>> waiting;
-  UniqueFd file;  // being packed
-  std::string file_name;
-  std::uint64_t left = 0;  // of `file`
-  bool finished = false;
-  sdk::CopyReport report;
-
-  Result<void> header(const std::string& name, const struct stat& facts, const std::string& link) {
-    archive::TarHeader header;
-    header.name = name;
-    header.kind = S_ISDIR(facts.st_mode)   ? archive::TarEntry::Kind::kDirectory
-                  : S_ISLNK(facts.st_mode) ? archive::TarEntry::Kind::kSymlink
-                                           : archive::TarEntry::Kind::kFile;
-    header.mode = facts.st_mode & kPermissions;
-    header.mtime_seconds = facts.st_mtim.tv_sec;
-    header.mtime_nanoseconds = facts.st_mtim.tv_nsec;
-    header.size = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
-    header.link_target = link;
-    CAY_CHECK(tar->add(header));
-    ++report.moved.files;
-    return {};
-  }
+  std::vector<std::pair<std::string, struct stat>> waiting{};
 
   // Packs the ignored directories that the next entry lies in.
   Result<void> pack_parents() {
     for (const auto& [directory, facts] : std::exchange(waiting, {})) {
-      CAY_CHECK(header(directory, facts, {}));
+      CAY_CHECK(tar.add(directory, facts, {}));
     }
     return {};
   }
@@ -90,19 +62,17 @@ struct ContextPacker::State {
     if (S_ISDIR(facts.st_mode)) return add_directory(path, name, facts, stays);
     if (stays) return {};
     if (stack.size() > kMostDepth || name.size() >= kMostPath) {
-      leave_out(report, name, kTooDeep);
+      leave_out(tar.report(), name, kTooDeep);
       return {};
     }
     if (S_ISREG(facts.st_mode)) return add_file(path, name);
     if (!S_ISLNK(facts.st_mode)) {
-      leave_out(report, name, kNoFile);
+      leave_out(tar.report(), name, kNoFile);
       return {};
     }
-    std::error_code unread;
-    const std::string link = fs::read_symlink(path, unread).string();
-    if (unread) return Error::from_errno(unread.value(), path.string());
+    CAY_TRY(const std::string link, link_target(path));
     CAY_CHECK(pack_parents());
-    return header(name, facts, link);
+    return tar.add(name, facts, link);
   }
 
   Result<void> add_directory(const fs::path& path, const std::string& name,
@@ -110,14 +80,14 @@ struct ContextPacker::State {
     if (stays && !ignored.may_keep_below(name)) return {};
     const std::string slashed = name + "/";
     if (stack.size() > kMostDepth || slashed.size() >= kMostPath) {
-      leave_out(report, name, kTooDeep);
+      leave_out(tar.report(), name, kTooDeep);
       return {};
     }
     if (stays) {
       waiting.emplace_back(slashed, facts);
     } else {
       CAY_CHECK(pack_parents());
-      CAY_CHECK(header(slashed, facts, {}));
+      CAY_CHECK(tar.add(slashed, facts, {}));
     }
     CAY_TRY(Walked inside, walk(path, slashed));
     stack.push_back(std::move(inside));
@@ -125,42 +95,14 @@ struct ContextPacker::State {
   }
 
   Result<void> add_file(const fs::path& path, const std::string& name) {
-    // A pipe may have taken the file's place. With O_NONBLOCK the open does not wait for its
-    // writer, and fstat reports the type.
-    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (!fd) return Error::from_errno(errno, path.string());
-    struct stat facts{};
-    if (::fstat(fd.get(), &facts) != 0) return Error::from_errno(errno, path.string());
-    if (!S_ISREG(facts.st_mode)) return changed_while_sent(path.string());
+    CAY_TRY(auto file, tar.open_file(path));
     CAY_CHECK(pack_parents());
-    CAY_CHECK(header(name, facts, {}));
-    file = std::move(fd);
-    file_name = path.string();
-    left = static_cast<std::uint64_t>(facts.st_size);
-    return {};
-  }
-
-  Result<void> pump_file() {
-    if (left == 0) {
-      file.reset();
-      return tar->end_entry();
-    }
-    std::array<char, kPackedPiece> bytes;
-    const auto got = ::read(file.get(), bytes.data(), std::min<std::uint64_t>(left, bytes.size()));
-    if (got < 0) return Error::from_errno(errno, file_name);
-    if (got == 0) return changed_while_sent(file_name);
-    CAY_CHECK(tar->write({bytes.data(), static_cast<std::size_t>(got)}));
-    left -= static_cast<std::uint64_t>(got);
-    report.moved.bytes += static_cast<std::uint64_t>(got);
-    return {};
+    return tar.add_file(name, std::move(file));
   }
 
   Result<void> step() {
-    if (file) return pump_file();
-    if (stack.empty()) {
-      finished = true;
-      return tar->close();
-    }
+    if (tar.in_file()) return tar.pump();
+    if (stack.empty()) return tar.close();
     Walked& top = stack.back();
     if (top.entries.empty()) {
       std::erase_if(waiting, [&](const auto& one) { return one.first == top.name; });
@@ -178,25 +120,22 @@ ContextPacker::~ContextPacker() = default;
 
 Result<std::unique_ptr<ContextPacker>> ContextPacker::open(const fs::path& root,
                                                            std::string_view ignore) {
-  auto state = std::make_unique<State>();
-  CAY_TRY(state->ignored, dockerfile::IgnoreList::parse(ignore));
-  CAY_TRY(state->tar, archive::TarWriter::into_memory(archive::TarWriter::Blocks::kOfTape));
+  CAY_TRY(auto ignored, dockerfile::IgnoreList::parse(ignore));
+  CAY_TRY(auto tar, LocalTar::create(kSent));
   struct stat facts{};
   if (::stat(root.c_str(), &facts) != 0) return Error::from_errno(errno, root.string());
   if (!S_ISDIR(facts.st_mode))
     return Error{Code::kInvalidArgument, "not_a_directory", root.string() + " is no directory", 0};
   CAY_TRY(Walked top, walk(root, {}));
+  std::unique_ptr<State> state(new State{.ignored = std::move(ignored), .tar = std::move(tar)});
   state->stack.push_back(std::move(top));
   return std::unique_ptr<ContextPacker>(new ContextPacker(std::move(state)));
 }
 
 Result<std::string> ContextPacker::next() {
-  while (!state_->finished && state_->tar->size() < kPackedPiece) {
-    CAY_CHECK(state_->step());
-  }
-  return state_->tar->take();
+  return state_->tar.next([this] { return state_->step(); });
 }
 
-const sdk::CopyReport& ContextPacker::report() const { return state_->report; }
+const sdk::CopyReport& ContextPacker::report() const { return state_->tar.report(); }
 
 }  // namespace cay::client

@@ -3,26 +3,13 @@
 
 #include "client/json_read.h"
 #include "client/json_write.h"
-#include "client/sync_state.h"
-#include "client/testing/fake_http.h"
+#include "client/testing/store_fixture.h"
 #include "cay/client.h"
 
 namespace cay::sdk {
 namespace {
 
-using client::testing::FakeHttp;
-
-struct SnapshotsTest : ::testing::Test {
-  std::shared_ptr<FakeHttp::Log> log = std::make_shared<FakeHttp::Log>();
-  ClientOptions options = [] {
-    ClientOptions out;
-    out.api_key = "key";
-    return out;
-  }();
-  std::shared_ptr<ClientState> state = std::make_shared<ClientState>(
-      options, [this](asio::any_io_executor) { return std::make_unique<FakeHttp>(log); });
-  SnapshotStore store{state};
-
+struct SnapshotsTest : client::testing::StoreFixture {
   void answers(std::vector<std::string> bodies) {
     log->answer = [bodies, next = std::size_t{0}](const std::string&) mutable {
       const std::string& body = bodies[std::min(next++, bodies.size() - 1)];
