@@ -220,12 +220,22 @@ Task<std::string> BodyReader::read_all(std::size_t limit) {
   co_return std::move(all.bytes());
 }
 
+std::optional<std::uint64_t> BodyReader::told_left() const {
+  if (left_) return left_;
+  if (!parser_.is_header_done()) return std::nullopt;
+  if (const auto told = parser_.content_length_remaining()) return *told;
+  return std::nullopt;
+}
+
+bool BodyReader::fits_drain() const {
+  if (is_over()) return true;
+  const auto left = told_left();
+  return !expects_continue_ && (!left || *left <= connection_.config().max_drain);
+}
+
 asio::awaitable<bool> BodyReader::drain() {
   if (is_over()) co_return true;
-  if (expects_continue_) co_return false;
-  auto left = left_;
-  if (const auto told = parser_.content_length_remaining(); !left && told) left = *told;
-  if (left && *left > connection_.config().max_drain) co_return false;
+  if (!fits_drain()) co_return false;
   Wiped unwanted(std::string(kBodyPiece, '\0'));  // of a request that was refused, too
   std::size_t seen = 0;
   while (true) {

@@ -31,10 +31,15 @@ class BodyReader {
   // nothing of it was read yet.
   bool can_splice();
   Task<KernelPipe> next_piped_piece();
+  // Whether what is left fits drain()'s limit, as far as its length is known. The listener closes
+  // the connection after the response if not, and the response says so.
+  bool fits_drain() const;
   // Reads what is left of the body. False: too much, or broken.
   asio::awaitable<bool> drain();
 
  private:
+  // Returns how much is left of a body of known length.
+  std::optional<std::uint64_t> told_left() const;
   Task<void> send_continue();
   Task<ErrorCode> read_piece();
   bool knows_left();

@@ -114,7 +114,10 @@ TEST(ListenerTest, AnUnwantedBodyStillLetsTheAnswerThrough) {
   RawClient client(server.port());
   client.send("PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n");
   std::thread sender([&] { client.send(std::string(8'000'000, 'x')); });
-  EXPECT_EQ(status_line(client.read_to_end()), "HTTP/1.1 413 Payload Too Large");
+  const auto answer = client.read_to_end();
+  EXPECT_EQ(status_line(answer), "HTTP/1.1 413 Payload Too Large");
+  EXPECT_NE(answer.find("Connection: close"), std::string::npos)
+      << "a client must not send its next request on it";
   EXPECT_FALSE(client.was_reset());
   sender.join();
 }

@@ -61,7 +61,7 @@ bool LiveExchange::begin_response() {
   if (connection_.is_gone() || answered_) return false;
   answered_ = true;
   // A body that was not read to its end makes the connection unfit, unless little is left of it.
-  if (body_.awaits_continue() || ending_) connection_.close_after();
+  if (!body_.fits_drain() || ending_) connection_.close_after();
   return true;
 }
 
