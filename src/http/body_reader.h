@@ -32,7 +32,7 @@ class BodyReader {
   bool can_splice();
   Task<KernelPipe> next_piped_piece();
   // Whether what is left fits drain()'s limit, as far as its length is known. The listener closes
-  // the connection after the response if not, and the response says so.
+  // the connection after the response otherwise, and the response has `Connection: close`.
   bool fits_drain() const;
   // Reads what is left of the body. False: too much, or broken.
   asio::awaitable<bool> drain();
