@@ -229,6 +229,27 @@ Result<void> Disks::copy(const std::string& id, const DiskOrigin& origin) {
   return {};
 }
 
+Result<void> Disks::make_spare(const std::string& layer) {
+  const std::string spare = kSpareInStore + layer;
+  if (exists(spare)) return {};
+  return copy(spare, DiskOrigin{layer, ""});
+}
+
+Result<bool> Disks::take_spare(const std::string& id, std::uint64_t bytes,
+                               const std::string& layer) {
+  const std::string spare = kSpareInStore + layer;
+  if (::renameat(store_.get(), spare.c_str(), store_.get(), id.c_str()) != 0) {
+    if (errno == ENOENT) return false;
+    return Error::from_errno(errno, "take a spare disk");
+  }
+  CAY_CHECK(limit(id, bytes + kMountRoom));
+  return true;
+}
+
+Result<void> Disks::remove_spare(const std::string& layer) {
+  return os::btrfs_delete_subvolume(store_.get(), kSpareInStore + layer);
+}
+
 Result<void> Disks::make(const std::string& id, std::uint64_t bytes, const DiskOrigin& origin) {
   const bool fresh = !exists(id);
   if (fresh && origin.copies()) {

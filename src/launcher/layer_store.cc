@@ -193,6 +193,7 @@ std::size_t layers_above(const Host& host, const std::string& id) {
 
 Result<void> remove_sealed(const Host& host, const std::string& id) {
   if (!host.disks.need_pool()) return {};
+  CAY_CHECK(os::btrfs_delete_subvolume(host.disks.store(), kSpareInStore + id));
   return os::btrfs_delete_subvolume(host.disks.store(), sealed_name(id));
 }
 
@@ -205,7 +206,7 @@ void remove_leftovers(const Host& host) {
   const auto stored = os::list_dir(host.disks.store());
   if (!stored || !host.disks.need_pool()) return;
   for (const std::string& name : *stored) {
-    const bool half = name.starts_with(kMakingInStore);
+    const bool half = name.starts_with(kMakingInStore) || name.starts_with(kSpareInStore);
     const bool stray = name.starts_with(kLayerInStore) &&
                        !has(host.layers.get(), name.substr(std::string_view(kLayerInStore).size()));
     if (half || stray) (void)os::btrfs_delete_subvolume(host.disks.store(), name);

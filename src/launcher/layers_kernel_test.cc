@@ -1,11 +1,15 @@
 // Layers, forks and volumes on this machine's kernel: what a layer contains, who holds it, and what
 // a kill leaves.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "launcher/testing/launcher_test.h"
@@ -17,6 +21,12 @@ using wire::Type;
 
 // The disk of a sandbox that wrote nothing: init mends the mode of the test snapshot's /tmp.
 const std::vector<std::string> kOnDisk{"tmp"};
+
+bool wait_until(const std::function<bool()>& holds) {
+  for (int i = 0; i < 1000 && !holds(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return holds();
+}
 
 std::string layer_uuid(unsigned number) {
   std::string id = test_uuid(number);
@@ -253,6 +263,46 @@ TEST_F(LayersTest, FilesOfDifferentLayersAreDifferentFiles) {
     EXPECT_EQ(std::count(seen.begin(), seen.end(), told), 0) << file << " is another one: " << told;
     seen.push_back(told);
   }
+}
+
+// The device of a disk in the store, which a rename keeps.
+dev_t device_of(const RunningLauncher& launcher, const std::string& name) {
+  struct stat info{};
+  const std::string store = "/proc/" + std::to_string(launcher.guardian) + "/root" + launcher.data;
+  return ::stat((store + "/store/" + name).c_str(), &info) == 0 ? info.st_dev : 0;
+}
+
+TEST_F(LayersTest, TheNextDiskOnALayerIsMadeAhead) {
+  const std::string from = test_uuid(1), first = test_uuid(2), second = test_uuid(3);
+  const std::string layer = layer_uuid(1), spare = "spare-" + layer;
+  ASSERT_EQ(create(request_for(from)), "created");
+  put(from, "/kept", "text");
+  ASSERT_EQ(seal(from, layer), "sealed");
+  EXPECT_TRUE(launcher_->stored("spare-").empty()) << "nobody stands on it";
+  const auto spare_is_there = [&] {
+    return launcher_->stored("spare-") == std::vector<std::string>{spare};
+  };
+  ASSERT_EQ(create(on(first, layer)), "created");
+  ASSERT_TRUE(wait_until(spare_is_there));
+  const dev_t ahead = device_of(*launcher_, spare);
+  ASSERT_NE(ahead, 0U);
+  EXPECT_NE(device_of(*launcher_, first), ahead);
+
+  ASSERT_EQ(create(on(second, layer)), "created");
+  EXPECT_EQ(device_of(*launcher_, second), ahead) << "it took the spare";
+  EXPECT_EQ(get(second, "/kept"), "got=text\n");
+  put(second, "/own", "x");
+  EXPECT_NE(run(second, {"identity", "/own"}), run(second, {"identity", "/kept"}));
+  ASSERT_TRUE(wait_until(spare_is_there)) << "another one for the next";
+
+  kill_the_worker();
+  EXPECT_TRUE(launcher_->stored("spare-").empty()) << "a launcher takes over none";
+  for (const std::string& id : {from, first, second}) ASSERT_EQ(destroy(id), "destroyed");
+  ASSERT_EQ(create(on(first, layer)), "created");
+  ASSERT_TRUE(wait_until(spare_is_there));
+  ASSERT_EQ(destroy(first), "destroyed");
+  ASSERT_EQ(remove_layer(layer), "removed");
+  EXPECT_TRUE(launcher_->stored("").empty()) << "the spare goes with its layer";
 }
 
 TEST_F(LayersTest, AForkSeesTheFilesAndDiverges) {

@@ -145,6 +145,9 @@ Result<void> Sandboxes::begin(Sandbox& sandbox) {
   }
   CAY_TRY(const DiskPlan disk, bases_.plan_disk(sandbox));
   if (!disk.fresh && !disk.origin.copies()) return give_birth(sandbox);
+  if (!request.builds_layer) sandbox.disk_layer = disk.origin.layer;
+  CAY_TRY(const bool taken, spares_.take(disk));
+  if (taken) return give_birth(sandbox);
   CAY_TRY(sandbox.maker, DiskMaker::start(host_, disk));
   sandbox.deadline = Clock::now() + kCopyLimit;
   poller_.watch(sandbox.maker->fd(), EPOLLIN,
@@ -229,6 +232,8 @@ void Sandboxes::confirm(Sandbox& sandbox) {
   watch_keeper(sandbox);
   const std::optional<ReplyTo> creator = std::exchange(sandbox.creator, std::nullopt);
   if (creator) answer_created(outbox_, *creator, sandbox);
+  const std::string layer = std::exchange(sandbox.disk_layer, "");
+  if (!layer.empty()) spares_.refill(layer);
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {

@@ -21,6 +21,7 @@
 #include "launcher/sandbox_bases.h"
 #include "launcher/sandbox_removal.h"
 #include "launcher/sandbox_state.h"
+#include "launcher/spare_disks.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -32,7 +33,8 @@ class Sandboxes {
         poller_(poller),
         outbox_(outbox),
         programs_(poller),
-        removal_(host, programs_) {}
+        removal_(host, programs_),
+        spares_(host, poller, outbox) {}
 
   // At start: takes back what lives, finishes what was cut short, removes what nobody knows.
   Result<void> adopt();
@@ -77,6 +79,7 @@ class Sandboxes {
   Outbox& outbox_;
   ProgramRecorder programs_;
   SandboxRemoval removal_;
+  SpareDisks spares_;
   GuestNetworkPlans networks_;
   SandboxStates sandboxes_;
   SandboxBases bases_{host_, sandboxes_};
