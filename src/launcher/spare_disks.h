@@ -23,7 +23,7 @@ class SpareDisks {
   // Makes the disk of that plan from a spare. False: there is none for it.
   Result<bool> take(const DiskPlan& plan);
   // Makes a spare on that layer in a child process. One is made at a time, and a layer whose spare
-  // would be the next gets none. Of more than kMost the oldest is removed.
+  // is there gets none. At most kMost are kept, and the oldest is removed.
   void refill(const std::string& layer);
 
   static constexpr std::size_t kMost = 8;
