@@ -68,13 +68,31 @@ bool FileChannel::send_entry(const wire::LayerEntryMsg& entry) {
   return true;
 }
 
+void FileChannel::send_event(const wire::FileEventMsg& event) {
+  const std::string payload = wire::encode(event);
+  wait_for_credit(payload.size());
+  credit_ -= payload.size();
+  send(wire::Type::kFileEvent, payload);
+}
+
+void FileChannel::add_credit(const wire::Frame& frame) {
+  if (static_cast<wire::Type>(frame.type) != wire::Type::kCredit) return;
+  const auto credit = wire::decode<wire::Credit>(frame.payload);
+  if (credit) credit_ += credit->bytes;
+}
+
+void FileChannel::take_credit() {
+  char buffer[4096];
+  const ssize_t got = ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (got <= 0) hang_up();
+  reader_.feed(std::string_view(buffer, static_cast<std::size_t>(got)));
+  while (auto frame = reader_.next()) add_credit(*frame);
+  if (reader_.bad()) hang_up();
+}
+
 std::uint64_t FileChannel::wait_for_credit(std::uint64_t least) {
-  while (credit_ < least) {
-    const wire::Frame frame = receive();
-    if (static_cast<wire::Type>(frame.type) != wire::Type::kCredit) continue;
-    const auto credit = wire::decode<wire::Credit>(frame.payload);
-    if (credit) credit_ += credit->bytes;
-  }
+  while (credit_ < least) add_credit(receive());
   return credit_;
 }
 

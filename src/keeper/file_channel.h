@@ -30,6 +30,11 @@ class FileChannel {
   void send_entry(const wire::FileInfoMsg& entry);
   // The same for a layer's. False, and nothing is sent: it is larger than kDataChunk.
   bool send_entry(const wire::LayerEntryMsg& entry);
+  // The same for an event of a watch.
+  void send_event(const wire::FileEventMsg& event);
+  // Takes the credit that has come, once fd() is readable. Waits for nothing.
+  void take_credit();
+  int fd() const { return fd_; }
   // How much may be sent now; waits until that is at least `least`.
   std::uint64_t wait_for_credit(std::uint64_t least = 1);
   // The next frame of an upload: kData, kEof, kFileInfo or kLayerEntry. Gives new credit as data
@@ -43,6 +48,7 @@ class FileChannel {
 
  private:
   wire::Frame receive();
+  void add_credit(const wire::Frame& frame);
   [[noreturn]] void hang_up();
 
   int fd_;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "keeper/file_details.h"
 #include "keeper/file_error.h"
 #include "keeper/file_names.h"
 #include "keeper/file_removal.h"
@@ -22,6 +23,7 @@ namespace {
 // directory that lies deeper is moved up into the root of the tree that is removed, and its turn
 // comes later.
 constexpr int kMostListDepth = 256;
+constexpr std::uint32_t kMostListLevels = 64;
 
 struct Removal {
   FileChannel& channel;
@@ -128,24 +130,58 @@ Result<std::vector<std::string>> names_in(int dir, const std::string& shown) {
 Result<void> stat_file(FileChannel& channel, const wire::FileOp& op) {
   struct stat info{};
   CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), op.follow, info, shown_path(op, op.path)));
-  channel.send(wire::Type::kFileInfo,
-               info_of(shown_path(op, op.path), info, AT_FDCWD, op.path.c_str()));
+  auto facts = info_of(shown_path(op, op.path), info, AT_FDCWD, op.path.c_str());
+  FileDetails details(op);
+  CAY_CHECK(details.add(facts, AT_FDCWD, op.path.c_str(), op.follow));
+  channel.send(wire::Type::kFileInfo, facts);
   channel.ok();
   return {};
 }
+
+namespace {
+
+struct Listing {
+  FileChannel& channel;
+  FileDetails& details;
+  int depth;  // levels
+
+  // `level`: from 1.
+  Result<void> send(int dir, const std::string& prefix, int level) {
+    CAY_TRY(const auto names, names_in(dir, prefix));
+    for (const std::string& name : names) {
+      channel.heartbeat();
+      struct stat info{};
+      if (::fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+        continue;  // gone meanwhile
+      auto facts = info_of(prefix + name, info, dir, name.c_str());
+      const auto added = details.add(facts, dir, name.c_str(), false);
+      if (!added) {
+        if (added.error().os_errno == ENOENT) continue;
+        return added.error();
+      }
+      channel.send(wire::Type::kFileInfo, facts);
+      if (!S_ISDIR(info.st_mode) || level >= depth) continue;
+      const auto sub =
+          open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, {});
+      // A directory that this user may not read is listed without its content.
+      if (sub) {
+        CAY_CHECK(send(sub->get(), prefix + name + "/", level + 1));
+      }
+    }
+    return {};
+  }
+};
+
+}  // namespace
 
 Result<void> list_directory(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
   CAY_TRY(const UniqueFd dir,
           open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
-  CAY_TRY(auto names, names_in(dir.get(), shown));
-  const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
-  for (const std::string& name : names) {
-    struct stat info{};
-    if (::fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-      continue;  // gone meanwhile
-    channel.send(wire::Type::kFileInfo, info_of(prefix + name, info, dir.get(), name.c_str()));
-  }
+  FileDetails details(op);
+  const auto depth = static_cast<int>(std::clamp<std::uint32_t>(op.depth, 1, kMostListLevels));
+  Listing listing{channel, details, depth};
+  CAY_CHECK(listing.send(dir.get(), shown.ends_with('/') ? shown : shown + "/", 1));
   channel.send(wire::Type::kEof, wire::Eof{});
   return {};
 }

@@ -38,6 +38,9 @@ timespec time_of(std::int64_t ns);  // since 1970
 std::string parent_of(const std::string& path);
 std::string base_of(const std::string& path);
 
+// How a rename treats a file that has the target's name already.
+enum class Existing : bool { kReplace, kRefuse };
+
 // A file being written beside its target; removed unless committed.
 class PendingFile {
  public:
@@ -51,7 +54,8 @@ class PendingFile {
   // Called after the last byte, before its facts are read or set.
   Result<void> finish(const std::string& shown);
   // Renames it to `name` in its directory.
-  Result<void> commit(const std::string& name, const std::string& shown);
+  Result<void> commit(const std::string& name, const std::string& shown,
+                      Existing existing = Existing::kReplace);
   void discard();
 
  private:

@@ -1,85 +1,27 @@
 // glob and grep: one walk, never through symbolic links, bounded by a limit and a deadline.
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <functional>
 
 #include "keeper/file_error.h"
-#include "keeper/file_names.h"
 #include "keeper/file_paths.h"
 #include "keeper/file_task.h"
+#include "keeper/file_walk.h"
 #include "keeper/glob_pattern.h"
-#include "keeper/loop.h"
 #include "keeper/text.h"
 
 namespace cay::keeper {
 namespace {
 
-constexpr std::uint32_t kDefaultLimit = 10'000;
-constexpr std::int64_t kDefaultDeadlineMs = 30'000;
-constexpr std::size_t kMostDepth = 500;  // each level holds a descriptor
 constexpr std::size_t kTextLimit = 4096;
 constexpr std::size_t kLineLimit = 1024 * 1024;  // a longer line is searched in pieces of this size
-constexpr std::size_t kSniff = 8192;             // a NUL in here: binary
-constexpr long kProcMagic = 0x9fa0;
-constexpr long kSysMagic = 0x62656572;
-
-struct Walk {
-  FileChannel& channel;
-  std::int64_t until;
-  std::uint32_t limit;
-  bool truncated = false;
-  std::vector<std::string> path;  // relative to the root
-
-  bool over() {
-    channel.heartbeat();
-    if (monotonic_ms() >= until) truncated = true;
-    return truncated;
-  }
-  std::string relative() const {
-    std::string out;
-    for (const auto& part : path) out += out.empty() ? part : "/" + part;
-    return out;
-  }
-
-  // Calls visit(dir, name, info) for all below `dir`; `descend` decides on directories.
-  void run(int dir, const std::function<void(int, const std::string&, const struct stat&)>& visit,
-           const std::function<bool()>& descend) {
-    auto names = names_in(dir, {});
-    if (!names) return;  // what may not be read holds no matches for this user
-    for (const std::string& name : *names) {
-      if (over()) return;
-      struct stat info{};
-      if (::fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      path.push_back(name);
-      visit(dir, name, info);
-      if (S_ISDIR(info.st_mode) && path.size() < kMostDepth && !truncated && descend()) {
-        const auto sub =
-            open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, {});
-        if (sub) run(sub->get(), visit, descend);
-      }
-      path.pop_back();
-    }
-  }
-};
-
-Walk walk_for(FileChannel& channel, const wire::FileOp& op) {
-  const std::int64_t allowed = op.deadline_ms > 0 ? op.deadline_ms : kDefaultDeadlineMs;
-  return {channel, monotonic_ms() + allowed, op.limit > 0 ? op.limit : kDefaultLimit, false, {}};
-}
-
-bool made_up_by_kernel(int fd) {
-  struct statfs fs{};
-  return ::fstatfs(fd, &fs) != 0 || fs.f_type == kProcMagic || fs.f_type == kSysMagic;
-}
 
 // Every line of `file` that holds `text`.
-void search_file(int file, const std::string& text, Walk& walk, const std::string& shown,
+void search_file(int file, const std::string& text, FileWalk& walk, const std::string& shown,
                  std::uint32_t& found) {
   std::string held;  // the line so far
   std::uint64_t line = 0;
@@ -102,7 +44,8 @@ void search_file(int file, const std::string& text, Walk& walk, const std::strin
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     std::string_view in(buffer.data(), static_cast<std::size_t>(got));
-    if (std::exchange(first, false) && in.substr(0, kSniff).find('\0') != std::string_view::npos)
+    if (std::exchange(first, false) &&
+        in.substr(0, kBinarySniff).find('\0') != std::string_view::npos)
       return;
     while (!in.empty() && !walk.truncated) {
       const std::size_t end = in.find('\n');
@@ -133,7 +76,7 @@ Result<void> glob_files(FileChannel& channel, const wire::FileOp& op) {
   const GlobPattern pattern(op.pattern);
   const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
   std::vector<wire::FileInfoMsg> matches;
-  Walk walk = walk_for(channel, op);
+  FileWalk walk = FileWalk::of(channel, op);
   walk.run(
       root.get(),
       [&](int dir, const std::string& name, const struct stat& info) {
@@ -159,7 +102,7 @@ Result<void> grep_files(FileChannel& channel, const wire::FileOp& op) {
   }
   struct stat info{};
   CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), true, info, shown));
-  Walk walk = walk_for(channel, op);
+  FileWalk walk = FileWalk::of(channel, op);
   std::uint32_t found = 0;
   if (!S_ISDIR(info.st_mode)) {
     CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));

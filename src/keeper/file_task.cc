@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
+#include <cstdio>  // renameat2, too
 
 #include "base/saturate.h"
 #include "keeper/file_error.h"
@@ -38,6 +38,12 @@ Result<void> perform(FileChannel& channel, const wire::FileOp& op, int layer_roo
     case wire::FileVerb::kWriteTree: return write_tree(channel, op);
     case wire::FileVerb::kWriteLayer: return write_layer(channel, layer_root_fd);
     case wire::FileVerb::kReadLayer: return read_layer(channel, op);
+    case wire::FileVerb::kChmod: return change_mode(channel, op);
+    case wire::FileVerb::kChown: return change_owner(channel, op);
+    case wire::FileVerb::kCopy: return copy_path(channel, op);
+    case wire::FileVerb::kMove: return move_path(channel, op);
+    case wire::FileVerb::kReplace: return replace_in_files(channel, op);
+    case wire::FileVerb::kWatch: return watch_directory(channel, op);
   }
   return Error{Code::kUnsupported, "unknown_request",
                "this keeper does not know that file operation", 0};
@@ -244,8 +250,11 @@ Result<void> PendingFile::finish(const std::string& shown) {
   return {};
 }
 
-Result<void> PendingFile::commit(const std::string& name, const std::string& shown) {
-  if (::renameat(dir_, name_.c_str(), dir_, name.c_str()) != 0) return file_error(errno, shown);
+Result<void> PendingFile::commit(const std::string& name, const std::string& shown,
+                                 Existing existing) {
+  const unsigned flags = existing == Existing::kRefuse ? RENAME_NOREPLACE : 0;
+  if (::renameat2(dir_, name_.c_str(), dir_, name.c_str(), flags) != 0)
+    return file_error(errno, shown);
   file_.reset();
   return {};
 }

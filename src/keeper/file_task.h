@@ -29,5 +29,12 @@ Result<void> write_tree(FileChannel& channel, const wire::FileOp& op);
 // `root_fd`: the root that the layer is written to, O_PATH.
 Result<void> write_layer(FileChannel& channel, int root_fd);
 Result<void> read_layer(FileChannel& channel, const wire::FileOp& op);
+Result<void> change_mode(FileChannel& channel, const wire::FileOp& op);
+Result<void> change_owner(FileChannel& channel, const wire::FileOp& op);
+Result<void> copy_path(FileChannel& channel, const wire::FileOp& op);
+Result<void> move_path(FileChannel& channel, const wire::FileOp& op);
+Result<void> replace_in_files(FileChannel& channel, const wire::FileOp& op);
+// Returns only on an error: the keeper hangs up when nobody wants the events any more.
+Result<void> watch_directory(FileChannel& channel, const wire::FileOp& op);
 
 }  // namespace cay::keeper

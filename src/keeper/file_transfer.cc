@@ -88,8 +88,10 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
   if (op.parents) {
     CAY_CHECK(make_directories(parent_of(op.path), 0755));
   }
-  CAY_TRY(const std::string target, final_target(op.path, shown));
   struct stat old{};
+  // A symbolic link is something that exists, too.
+  if (op.exclusive && ::lstat(op.path.c_str(), &old) == 0) return file_error(EEXIST, shown);
+  CAY_TRY(const std::string target, final_target(op.path, shown));
   const bool existed = ::lstat(target.c_str(), &old) == 0;
   if (existed && S_ISDIR(old.st_mode)) return is_a_directory(shown);
   if (existed && !S_ISREG(old.st_mode)) return not_a_regular_file(shown);
@@ -120,7 +122,8 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
     return file_error(errno, shown);
   struct stat info{};
   if (::fstat(pending.fd(), &info) != 0) return file_error(errno, shown);
-  CAY_CHECK(pending.commit(base_of(target), shown));
+  CAY_CHECK(pending.commit(base_of(target), shown,
+                           op.exclusive ? Existing::kRefuse : Existing::kReplace));
   channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
   channel.ok();
   return {};

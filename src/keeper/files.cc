@@ -28,8 +28,9 @@ bool valid(const wire::FileOp& op) {
     if (text->size() > 8192 || text->find('\0') != std::string::npos) return false;
   }
   return op.verb >= static_cast<std::uint8_t>(FileVerb::kStat) &&
-         op.verb <= static_cast<std::uint8_t>(FileVerb::kReadLayer) && !op.path.empty() &&
-         op.pattern.size() <= 65536 && op.file_glob.size() <= 4096;
+         op.verb <= static_cast<std::uint8_t>(FileVerb::kWatch) && !op.path.empty() &&
+         op.pattern.size() <= 65536 && op.file_glob.size() <= 4096 && op.owner.size() <= 128 &&
+         op.owner.find('\0') == std::string::npos;
 }
 
 bool uploads(FileVerb verb) {
@@ -39,6 +40,7 @@ bool uploads(FileVerb verb) {
 // The frames that a verb sends before content, and that take credit as content does; none: kOk.
 Type entry_type(FileVerb verb) {
   if (verb == FileVerb::kReadTree) return Type::kFileInfo;
+  if (verb == FileVerb::kWatch) return Type::kFileEvent;
   return verb == FileVerb::kReadLayer ? Type::kLayerEntry : Type::kOk;
 }
 
@@ -51,6 +53,9 @@ std::uint64_t largest_entry(FileVerb verb) {
 bool of_layer(FileVerb verb) {
   return verb == FileVerb::kWriteLayer || verb == FileVerb::kReadLayer;
 }
+
+// The daemon gets the helper's signs of long work, too.
+bool may_take_long(FileVerb verb) { return verb >= FileVerb::kWriteLayer; }
 
 bool relative(const std::string& path) { return !path.empty() && path.front() != '/'; }
 
@@ -76,13 +81,24 @@ void Files::start(ReplyTo to, wire::FileOp op) {
                                        "without mounts",
                                        0});
   }
+  if (verb == FileVerb::kWatch && watchers_ >= kMostWatchers) {
+    return shop_.outbox.fail(to, Error{Code::kExhausted, "too_many_watches",
+                                       "this sandbox has " + std::to_string(kMostWatchers) +
+                                           " watched directories already: remove a watch first",
+                                       0});
+  }
   job->uploads = uploads(verb);
   job->deadline_ms = op.deadline_ms > 0 ? op.deadline_ms : shop_.context.file_deadline_ms;
   // A search ends by itself at its deadline and sends its results so far.
-  if (verb == FileVerb::kGlob || verb == FileVerb::kGrep) job->deadline_ms += 5000;
+  if (verb == FileVerb::kGlob || verb == FileVerb::kGrep || verb == FileVerb::kReplace)
+    job->deadline_ms += 5000;
   job->task = std::make_unique<wire::FileOp>(op);
   job->op = std::move(op);
   jobs_.emplace(to.channel, job);
+  if (verb == FileVerb::kWatch) {
+    ++watchers_;
+    return launch(job);
+  }
   if (helpers_ >= kMostHelpers) {
     queue_.push_back(job);
   } else {
@@ -105,6 +121,7 @@ void Files::launch(const JobPtr& job) {
   job->helper_end.reset(ends[1]);
   Program program;
   const auto verb = static_cast<FileVerb>(job->op.verb);
+  const bool watches = verb == FileVerb::kWatch;
   program.user = of_layer(verb) ? "" : job->op.user;  // a layer has owners: root alone sets them
   if (verb == FileVerb::kWriteLayer) program.layer_root_fd = shop_.context.bare_root_fd;
   const bool needs_workdir = relative(job->op.path) || relative(job->op.to);
@@ -114,7 +131,7 @@ void Files::launch(const JobPtr& job) {
   program.task_fd = ends[1];
   job->starting = true;
   job->oom_before = slot_->oom_kills();
-  ++helpers_;
+  if (!watches) ++helpers_;
   shop_.spawner.start(std::move(program), *slot_,
                       [this, job](Result<Started> result) { on_started(job, std::move(result)); });
 }
@@ -130,14 +147,16 @@ void Files::start_queued() {
 void Files::on_started(const JobPtr& job, Result<Started> result) {
   job->starting = false;
   job->helper_end.reset();
+  std::size_t& count =
+      static_cast<FileVerb>(job->op.verb) == FileVerb::kWatch ? watchers_ : helpers_;
   if (!result) {
-    --helpers_;
+    --count;
     if (!job->cancelled) fail(job, result.error());
     return start_queued();
   }
-  const auto gone = [this, pid = result->pid](const Exit&) {
+  const auto gone = [this, &count, pid = result->pid](const Exit&) {
     leaving_.erase(pid);
-    --helpers_;
+    --count;
     start_queued();
   };
   job->pid = result->pid;
@@ -279,7 +298,18 @@ bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
     case Type::kGrepMatch:
       fine = wire::decode<wire::GrepMatchMsg>(frame.payload).has_value();
       break;
-    case Type::kOk: fine = last = frame.payload.empty(); break;
+    case Type::kFileDone: fine = wire::decode<wire::FileDoneMsg>(frame.payload).has_value(); break;
+    case Type::kReplaced: fine = wire::decode<wire::ReplacedMsg>(frame.payload).has_value(); break;
+    case Type::kFileEvent:
+      fine = verb == FileVerb::kWatch && job->confirmed &&
+             wire::decode<wire::FileEventMsg>(frame.payload).has_value();
+      break;
+    case Type::kOk:
+      fine = last = frame.payload.empty();
+      if (verb != FileVerb::kWatch) break;
+      last = false;  // events follow
+      fine = fine && !std::exchange(job->confirmed, true);
+      break;
     case Type::kEof: fine = last = wire::decode<wire::Eof>(frame.payload).has_value(); break;
     case Type::kError: {
       const auto error = wire::decode<wire::ErrorMsg>(frame.payload);
@@ -297,7 +327,7 @@ bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
     case Type::kCredit: {
       const auto credit = wire::decode<wire::Credit>(frame.payload);
       if (credit && credit->bytes == 0) {  // "still at work"
-        if (of_layer(verb)) shop_.outbox.send(job->to, type, frame.payload);
+        if (may_take_long(verb)) shop_.outbox.send(job->to, type, frame.payload);
         return true;
       }
       fine = credit && job->uploads &&
@@ -367,6 +397,7 @@ bool Files::owes(const Job& job) {
   if (!job.out.empty()) return true;
   if (job.uploads) return job.daemon_done || job.upload_credit < kMostUpload / 2;
   const auto verb = static_cast<FileVerb>(job.op.verb);
+  if (verb == FileVerb::kWatch && job.confirmed) return false;  // nothing may happen for days
   const bool streams = verb == FileVerb::kRead || entry_type(verb) != Type::kOk;
   return !streams || job.credit > largest_entry(verb);
 }

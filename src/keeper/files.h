@@ -20,6 +20,7 @@ class Files {
  public:
   static constexpr std::size_t kMostHelpers = 64;  // further ones queue
   static constexpr std::size_t kMostQueued = 1024;
+  static constexpr std::size_t kMostWatchers = 16;  // beside the other helpers
 
   explicit Files(CommandContext shop) : shop_(shop) {}
 
@@ -47,6 +48,7 @@ class Files {
     bool uploads = false;
     bool daemon_done = false;  // it sent kEof
     bool helper_eof = false;
+    bool confirmed = false;  // a watch: it stands
     bool flush_due = false;
     bool blocked = false;  // the daemon's connection takes nothing now
     bool starting = false;
@@ -80,6 +82,7 @@ class Files {
   std::deque<JobPtr> queue_;
   std::map<pid_t, std::int64_t> leaving_;  // helpers whose work is over, and when that was
   std::size_t helpers_ = 0;                // not yet reaped
+  std::size_t watchers_ = 0;               // the same, of watches
   Timer tick_;
 };
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/keeper_features.h"
+
 namespace cay::keeper {
 namespace {
 
@@ -53,6 +55,7 @@ void Server::admit(UniqueFd fd) {
   hello.build = context_.build;
   hello.passes_sockets = passes_sockets_;
   hello.notes = true;
+  hello.features.assign(wire::keeper_feature::kAll.begin(), wire::keeper_feature::kAll.end());
   Peer& peer = peers_.emplace_back(PeerProof(context_.daemon, std::move(hello)));
   Peer* self = &peer;
   peer.number = next_number_++;

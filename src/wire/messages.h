@@ -45,6 +45,9 @@ enum class Type : std::uint16_t {
   kFileInfo = 41,    // FileInfoMsg
   kGrepMatch = 42,   // GrepMatchMsg
   kLayerEntry = 43,  // LayerEntryMsg
+  kFileDone = 44,    // FileDoneMsg
+  kReplaced = 45,    // ReplacedMsg
+  kFileEvent = 46,   // FileEventMsg
 
   kStats = 50,       // Empty -> kStatsReply
   kStatsReply = 51,  // StatsMsg
@@ -415,6 +418,13 @@ enum class FileVerb : std::uint8_t {
   kWriteLayer = 12,  // -> kCredit...; daemon: (kLayerEntry, kData...)..., kEof; -> kOk. Writes to
                      // the root as it lies on the disk
   kReadLayer = 13,   // -> (kLayerEntry, kData...)... under credit, kEof
+  // A keeper that knows the verbs from here on lists them in its HELLO (wire/keeper_features.h).
+  kChmod = 14,    // -> kFileDone, kOk
+  kChown = 15,    // -> kFileDone, kOk
+  kCopy = 16,     // -> kFileDone, kOk
+  kMove = 17,     // -> kFileDone, kOk
+  kReplace = 18,  // -> kReplaced..., kEof
+  kWatch = 19,  // -> kOk once it watches; then kFileEvent... under credit, until kCancel or kError
 };
 
 struct FileOp {
@@ -435,6 +445,13 @@ struct FileOp {
   std::uint32_t limit = 0;       // glob, grep
   std::uint64_t credit = 0;      // read, read tree
   std::int64_t deadline_ms = 0;  // 0: the keeper's default
+  // From here on: feature "file-changes".
+  bool exclusive = false;     // write, copy, move: fails if the target exists
+  std::uint32_t depth = 0;    // list: levels below the directory; 0: one
+  bool with_names = false;    // stat, list: the names of owner and group
+  bool with_xattrs = false;   // stat, list
+  std::string owner{};        // chown: "USER", "USER:GROUP" or ":GROUP", by name or number
+  std::string replacement{};  // replace: in place of `pattern`
   template <class V>
   void fields(V& v) {
     v(1, verb);
@@ -454,6 +471,21 @@ struct FileOp {
     v(15, limit);
     v(16, credit);
     v(17, deadline_ms);
+    v(18, exclusive);
+    v(19, depth);
+    v(20, with_names);
+    v(21, with_xattrs);
+    v(22, owner);
+    v(23, replacement);
+  }
+};
+
+struct XattrMsg {
+  std::string name, value;
+  template <class V>
+  void fields(V& v) {
+    v(1, name);
+    v(2, value);
   }
 };
 
@@ -465,6 +497,8 @@ struct FileInfoMsg {
   std::int64_t mtime_ns = 0;
   std::uint64_t inode = 0;
   std::string target;
+  std::string owner{}, group{};    // names; empty: with_names is off, or the id has none
+  std::vector<XattrMsg> xattrs{};  // empty: with_xattrs is off
   template <class V>
   void fields(V& v) {
     v(1, path);
@@ -476,15 +510,55 @@ struct FileInfoMsg {
     v(7, mtime_ns);
     v(8, inode);
     v(9, target);
+    v(10, owner);
+    v(11, group);
+    v(12, xattrs);
   }
 };
 
-struct XattrMsg {
-  std::string name, value;
+// The end of a change of one path or a tree.
+struct FileDoneMsg {
+  std::uint64_t entries = 0;   // changed or copied
+  std::uint64_t bytes = 0;     // of content, copied
+  std::uint64_t left_out = 0;  // copy: neither files, directories nor symbolic links
+  bool copied = false;         // move: across file systems, by a copy and a removal
   template <class V>
   void fields(V& v) {
-    v(1, name);
-    v(2, value);
+    v(1, entries);
+    v(2, bytes);
+    v(3, left_out);
+    v(4, copied);
+  }
+};
+
+// One file of a replacement. `reason` empty: it was replaced.
+struct ReplacedMsg {
+  std::string path;
+  std::uint64_t count = 0;
+  std::uint32_t code = 0;  // cay::Code
+  std::string reason, message;
+  template <class V>
+  void fields(V& v) {
+    v(1, path);
+    v(2, count);
+    v(3, code);
+    v(4, reason);
+    v(5, message);
+  }
+};
+
+// A change below a watched directory. cay::FileEventKind.
+struct FileEventMsg {
+  std::uint8_t kind = 0;
+  std::string path;
+  std::string to;  // moved
+  bool directory = false;
+  template <class V>
+  void fields(V& v) {
+    v(1, kind);
+    v(2, path);
+    v(3, to);
+    v(4, directory);
   }
 };
 

@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
        CreateSandbox, SandboxRef, Created, SandboxEntry, ProgressMsg, SnapshotMsg, FeatureMsg,
        OpenTunnel, TunnelOpen, ExtentMsg, PrepareDefault, Lent, DecisionMsg, DecisionsMsg, VaultAsk,
        VaultAnswer, VaultGrant, BrokerHello, BrokerRoutes, BrokerWord, Proof, LayerEntryMsg,
-       DiskMountMsg, SealLayer, LayerMsg, VolumeMsg>(data[0], in);
+       DiskMountMsg, SealLayer, LayerMsg, VolumeMsg, FileDoneMsg, ReplacedMsg, FileEventMsg>(
+      data[0], in);
   if (const auto value = decode_data(in); value && encode_data(*value).size() != in.size())
     std::abort();
   return 0;

@@ -1,0 +1,18 @@
+// The words that a keeper's HELLO lists to name what it can do. A daemon checks Hello::has() before
+// it relies on a feature: a sandbox that an earlier daemon started has an older keeper.
+//
+// Words are for ever: add, never reuse. Keepers older than this list send none.
+#pragma once
+#include <array>
+#include <string_view>
+
+namespace cay::wire::keeper_feature {
+
+// FileOp::exclusive and the members after it, FileVerb::kChmod to kReplace
+inline constexpr std::string_view kFileChanges = "file-changes";
+inline constexpr std::string_view kFileWatch = "file-watch";  // FileVerb::kWatch
+
+// All words of this release's keeper.
+inline constexpr std::array kAll = {kFileChanges, kFileWatch};
+
+}  // namespace cay::wire::keeper_feature
