@@ -1,4 +1,5 @@
-"""Kills while snapshots are imported, captured, forked, deleted and collected.
+"""Kills while snapshots are imported, built, captured, forked, deleted and collected, and while
+volumes are made, mounted and removed.
 
 What was finished is found finished, and nothing leaks. Each client owns its names and writes down
 each answer. A request that a kill cut off may have happened or not: the daemon then has to show one
@@ -8,12 +9,14 @@ import collections
 import contextlib
 import dataclasses
 import http.client
+import io
 import json
 import os
 import pathlib
 import random
 import signal
 import sqlite3
+import tarfile
 import threading
 import time
 import urllib.parse
@@ -27,8 +30,15 @@ from service_group import ServiceGroup
 PATIENCE = 120  # seconds in which the daemon, which is killed all the time, must have answered
 BROKEN = (OSError, EOFError, http.client.HTTPException)
 SANDBOX = {"limits": {"memory_bytes": 128 << 20, "disk_bytes": 1 << 30}}
-MARK, LATER = "/mark", "/later"
-MOST_SNAPSHOTS, MOST_BOXES = 4, 4  # of one client
+MARK, IN_VOLUME = "/mark", "/data/mark"
+MOST_SNAPSHOTS, MOST_BOXES, MOST_VOLUMES = 4, 4, 3  # of one client
+KINDS = ("images", "builds", "volumes")  # of verbs
+# A build of three layers: COPY, RUN, and COPY again.
+DOCKERFILE = """FROM {base}
+COPY files /copied
+RUN cat /copied/text > /mark && echo {text} > /made && test "$(cat /made)" = "$(cat /mark)"
+COPY --chmod=0600 files/text /later
+"""
 
 
 @dataclasses.dataclass
@@ -40,6 +50,8 @@ class Config:
     longest: float = 0.8  # seconds from the daemon's start to the next kill, at most
     whole: float = 0.15  # the part of the kills that ends the launcher as well
     images: float = 0.1  # the part that ends the image process alone
+    kinds: tuple = KINDS
+    until: tuple = ()  # figures: it goes on until each is above 0
     seconds: float = 0  # an end in any case; 0: none
     verbose: bool = False
 
@@ -56,17 +68,21 @@ class Client(threading.Thread):
         self.run_, self.number = run, number
         self.rng = random.Random(f"{run.config.seed}-{number}")
         self.snapshots, self.boxes = {}, {}  # name -> text of MARK
-        self.gone = set()  # names that were deleted
+        self.volumes = {}  # name -> text of IN_VOLUME, or None
+        self.built = []  # (base, text) of builds that were done
+        self.gone = set()  # names of snapshots that were deleted
+        self.gone_volumes = set()
         self.count = 0
 
     # ---- requests ----
 
-    def once(self, method, path, body=None):
+    def once(self, method, path, body=None, kind=None):
         """(status, JSON) of one request, or Lost."""
         connection = http.client.HTTPConnection("127.0.0.1", self.run_.daemon.port, timeout=90)
+        head = {"X-Api-Key": self.run_.daemon.key, **({"Content-Type": kind} if kind else {})}
         try:
             data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-            connection.request(method, "/api/v1" + path, data, {"X-Api-Key": self.run_.daemon.key})
+            connection.request(method, "/api/v1" + path, data, head)
             answer = connection.getresponse()
             content = answer.read()
         except BROKEN as broken:
@@ -114,6 +130,65 @@ class Client(threading.Thread):
         path = f"/sandboxes/{box}/snapshot?wait=60"
         self.made(name, text, lambda: self.once("POST", path, {"name": name}))
 
+    def do_build(self):
+        """Of a base of its own. One that was built before finds its layers kept."""
+        again = [one for one in self.built if one[0] in self.snapshots]
+        if again and self.rng.random() < 0.4:
+            base, text = self.rng.choice(again)
+        elif self.snapshots:
+            base, text = self.rng.choice(list(self.snapshots)), os.urandom(8).hex()
+        else:
+            return
+        name = self.name("d")
+        body, kind = build_body(name, DOCKERFILE.format(base=base, text=text), text)
+        self.made(name, text, lambda: self.once("POST", "/snapshots/build?wait=60", body, kind))
+        if name in self.snapshots:
+            self.built = [*self.built[-7:], (base, text)]
+            self.run_.figures["snapshots built"] += 1
+
+    def do_make_volume(self):
+        if len(self.volumes) >= MOST_VOLUMES:
+            return
+        name = self.name("v")
+        try:
+            status, got = self.once("POST", "/volumes", {"name": name, "disk_bytes": 32 << 20})
+        except Lost:
+            status, got = 0, None
+        assert status in (0, 201, 503), f"volume {name}: {status} {got}"
+        there, got = self.sure("GET", f"/volumes/{name}")
+        assert there == 200 or status != 201, f"{name} was made: {there} {got}"
+        if there == 200:
+            assert not got["disk_lost"], f"{name} has no directory: {got}"
+            self.volumes[name] = None
+            self.run_.figures["volumes made"] += 1
+
+    def do_use_volume(self):
+        """A sandbox mounts it, reads what the last one wrote, and writes."""
+        if not self.volumes or len(self.boxes) >= MOST_BOXES:
+            return
+        volume, text = self.rng.choice(list(self.volumes)), os.urandom(8).hex()
+        box = self.boot(next(iter(self.snapshots), "default"), volume)
+        if not box:
+            return
+        if self.volumes[volume] is not None:
+            self.expect(box, self.volumes[volume], IN_VOLUME)
+        if self.write(box, IN_VOLUME, text):
+            self.volumes[volume] = text
+            self.run_.figures["volumes written"] += 1
+        if self.rng.random() < 0.5:
+            status, got = self.sure("DELETE", f"/volumes/{volume}")
+            assert status == 409, f"{volume} is mounted: {status} {got}"
+        del self.boxes[box]
+        self.delete(f"/sandboxes/{box}")
+
+    def do_delete_volume(self):
+        if self.volumes:
+            name = self.rng.choice(list(self.volumes))
+            del self.volumes[name]
+            self.delete(f"/volumes/{name}")
+            self.gone_volumes.add(name)
+            self.run_.figures["volumes deleted"] += 1
+
     def made(self, name, text, ask):
         """Makes a snapshot; if the answer is lost, what is there decides."""
         try:
@@ -140,14 +215,16 @@ class Client(threading.Thread):
         if self.snapshots and len(self.boxes) < MOST_BOXES:
             self.boot(self.rng.choice(list(self.snapshots)))
 
-    def boot(self, snapshot):
+    def boot(self, snapshot, volume=None):
         """A sandbox of it, or None: the answer was lost, and then it is deleted."""
         name = self.name("b")
         body = {"name": name, "snapshot": snapshot, **SANDBOX}
+        if volume:
+            body["volumes"] = [{"volume": volume, "path": "/data"}]
         with contextlib.suppress(Lost):
             status, got = self.once("POST", "/sandboxes", body)
             if status in (200, 201):
-                self.boxes[name] = self.snapshots[snapshot]
+                self.boxes[name] = self.snapshots.get(snapshot)
                 self.run_.figures["sandboxes made"] += 1
                 return name
             assert status in (409, 429, 503, 504), f"create from {snapshot}: {status} {got}"
@@ -222,8 +299,8 @@ class Client(threading.Thread):
         status, _ = self.sure("PUT", where, text.encode(), passing=(503, 409, 504))
         return status in (200, 201, 204)
 
-    def expect(self, box, text):
-        where = f"/sandboxes/{box}/files?{urllib.parse.urlencode({'path': MARK})}"
+    def expect(self, box, text, path=MARK):
+        where = f"/sandboxes/{box}/files?{urllib.parse.urlencode({'path': path})}"
         status, got = self.sure("GET", where, passing=(503, 409, 504))
         got = got if isinstance(got, bytes) else json.dumps(got).encode()
         assert (status, got) == (200, text.encode()), f"{box} has {status} {got!r}, not {text}"
@@ -238,16 +315,25 @@ class Client(threading.Thread):
     # ---- the thread ----
 
     def step(self):
+        has_room = len(self.snapshots) < MOST_SNAPSHOTS
         verbs = {
-            self.do_import: 3 if len(self.snapshots) < MOST_SNAPSHOTS else 0,
-            self.do_capture: 3 if len(self.snapshots) < MOST_SNAPSHOTS else 0,
-            self.do_boot: 2,
-            self.do_fork: 3,
+            self.do_import: 3 if not self.snapshots else 0,
             self.do_delete_snapshot: 3 if len(self.snapshots) >= MOST_SNAPSHOTS - 1 else 1,
-            self.do_delete_box: 3 if len(self.boxes) >= MOST_BOXES - 1 else 1,
-            self.do_rollback: 1,
             self.do_look: 1,
         }
+        if "images" in self.run_.config.kinds:
+            verbs |= {
+                self.do_import: 3 if has_room else 0,
+                self.do_capture: 3 if has_room else 0,
+                self.do_boot: 2,
+                self.do_fork: 3,
+                self.do_delete_box: 3 if len(self.boxes) >= MOST_BOXES - 1 else 1,
+                self.do_rollback: 1,
+            }
+        if "builds" in self.run_.config.kinds:
+            verbs |= {self.do_build: 5 if has_room else 0}
+        if "volumes" in self.run_.config.kinds:
+            verbs |= {self.do_make_volume: 2, self.do_use_volume: 3, self.do_delete_volume: 1}
         self.rng.choices(list(verbs), list(verbs.values()))[0]()
 
     def run(self):
@@ -258,6 +344,27 @@ class Client(threading.Thread):
                 except AssertionError as wrong:
                     self.run_.wrong.append(str(wrong)[:600])
                     self.run_.over.set()
+
+
+def build_body(name, dockerfile, text):
+    """The multipart body of a build whose context has files/text and forty more, and its type."""
+    context = io.BytesIO()
+    with tarfile.open(fileobj=context, mode="w") as tar:
+        files = {f"files/{number}": b"%d\n" % number * 400 for number in range(40)}
+        for path, data in {"files/text": text.encode(), **files}.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(data), 0o644
+            tar.addfile(entry, io.BytesIO(data))
+    told = json.dumps({"name": name, "dockerfile": dockerfile, "policy": "off"}).encode()
+    parts = [
+        (b'name="build"', b"application/json", told),
+        (b'name="context"; filename="context.tar"', b"application/x-tar", context.getvalue()),
+    ]
+    lines = [
+        b"--cut\r\nContent-Disposition: form-data; %s\r\nContent-Type: %s\r\n\r\n%s\r\n" % part
+        for part in parts
+    ]
+    return b"".join(lines) + b"--cut--\r\n", "multipart/form-data; boundary=cut"
 
 
 class Gate:
@@ -330,7 +437,10 @@ class Run:
         clients = [Client(self, number) for number in range(self.config.clients)]
         for client in clients:
             client.start()
-        while self.figures["kills"] < self.config.kills and not self.over.is_set():
+        while not self.over.is_set() and (
+            self.figures["kills"] < self.config.kills
+            or not all(self.figures[name] for name in self.config.until)
+        ):
             time.sleep(self.rng.uniform(0.01, self.config.longest))
             self.kill()
             if self.figures["kills"] % self.config.check_every == 0:
@@ -349,7 +459,8 @@ class Run:
         if not self.wrong:
             self.check(clients)
         for client in clients:
-            for kind, names in (("sandboxes", client.boxes), ("snapshots", client.snapshots)):
+            theirs = {"sandboxes": client.boxes, "snapshots": client.snapshots}
+            for kind, names in {**theirs, "volumes": client.volumes}.items():
                 for name in names:
                     with contextlib.suppress(AssertionError):
                         client.delete(f"/{kind}/{name}")
@@ -373,8 +484,17 @@ class Run:
                 for name in client.gone:
                     status, got = client.sure("GET", f"/snapshots/{name}")
                     assert status == 404, f"{name} was deleted: {got}"
+                for name in client.volumes:
+                    status, got = client.sure("GET", f"/volumes/{name}")
+                    assert status == 200 and not got["disk_lost"], f"{name}: {status} {got}"
+                for name in client.gone_volumes:
+                    status, got = client.sure("GET", f"/volumes/{name}")
+                    assert status == 404, f"{name} was deleted: {got}"
                 continue
             self.wrong.append(f"client {client.number}: its books are not what is there")
+        told = self.daemon.cli("snapshot", "fsck")
+        if told.text != "clean\n":
+            self.wrong.append(f"fsck: {told}")
         self.figures["looks at the store"] += 1
 
     def agree(self):
@@ -391,6 +511,7 @@ class Run:
             layers = {row[0]: row[1] for row in db.execute("select id, below from layer")}
             snapshots = db.execute("select name, status, layer from snapshot").fetchall()
             boxes = {row[0] for row in db.execute("select id from sandbox")}
+            volumes = {row[0] for row in db.execute("select id from volume")}
         host = {one.name for one in (data / "layers").iterdir() if (one / "root").exists()}
         listed = {one.name for one in (data / "layers").iterdir()} - host
         instance = (data / "instance").read_text().strip()
@@ -401,6 +522,9 @@ class Run:
             found["rows and list"] = sorted((set(layers) - host) ^ listed)
         if sealed != listed:
             found["list and store"] = sorted(sealed ^ listed)
+        there = {name.removeprefix("volume-") for name in stored if name.startswith("volume-")}
+        if volumes != there:
+            found["volumes and store"] = sorted(volumes ^ there)
         if half := [name for name in stored if name.startswith("making-")]:
             found["half made"] = half
         if other := [row[:2] for row in snapshots if row[1] not in ("ready", "failed")]:
@@ -416,6 +540,15 @@ class Run:
         return found
 
 
+def without_kept_layers(daemon):
+    """Builds keep their layers for a week. This week is over."""
+    daemon.kill()
+    with contextlib.closing(sqlite3.connect(daemon.data / "state.db")) as db:
+        db.execute("update layer set used_at = 1 where used_at > 0")
+        db.commit()
+    daemon.start(listen=f"127.0.0.1:{daemon.port}")
+
+
 def image_kills(config, daemon=None, group=None):
     """Under this daemon in its group, or under one of its own. Gives the run."""
     own = daemon is None
@@ -429,11 +562,14 @@ def image_kills(config, daemon=None, group=None):
         warm.do_import()  # what a first use makes once counts as before
         assert warm.snapshots, "no image can be imported here"
         warm.look_into(next(iter(warm.snapshots)))
+        warm.do_build()
         for name in warm.snapshots:
             warm.delete(f"/snapshots/{name}")
+        without_kept_layers(daemon)
         warm.run_.agree()
         before = census(daemon)
         run = Run(config, daemon, group).run()
+        without_kept_layers(daemon)
         if left := settled_census(daemon, before, limit=60):
             run.wrong.append(f"left behind (before, after): {left}; {run.differences()}")
         return run

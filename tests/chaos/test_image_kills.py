@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from harness import needs_root, new_daemon
+from harness import needs_root, new_daemon, slow
 from image_kills import Config, Run, image_kills
 from service_group import ServiceGroup
 
@@ -22,10 +22,12 @@ def service():
 
 
 def test_what_was_finished_is_found_and_nothing_leaks(service):
-    run = image_kills(Config(seed=25, kills=8, check_every=4), *service)
+    done = ("snapshots made", "snapshots built", "volumes written")
+    config = Config(seed=25, kills=8, check_every=4, longest=1.2, until=done, seconds=slow(90))
+    run = image_kills(config, *service)
     print(dict(run.figures))
     assert not run.wrong, run.wrong
-    assert run.figures["kills"] >= 8 and run.figures["snapshots made"] > 0
+    assert run.figures["kills"] >= 8 and all(run.figures[name] for name in done), run.figures
     assert run.figures["looks at the store"] >= 2
 
 
