@@ -27,13 +27,14 @@ ARROWS = {
     "model": "base",
     "policy": "base",
     "dockerfile": "model base",
+    "code": "codec model base",
     "wire": "base",
     "launcher": "wire os base keeper",  # forks keepers without exec, so it links them
     "keeper": "wire os base",
     "codec": "model base policy",
     "archive": "codec os model base",
     "http": "async model base",  # model: only the Principal that a request carries
-    "core": "dockerfile model async base policy",
+    "core": "code dockerfile model async base policy",
     # The client of a keeper anywhere. It sees no launcher and no file of this host.
     "runtime/keeper": "core wire os model async base",  # os: random bytes for the HELLO
     "runtime/native": "runtime/keeper core wire os model async base",
@@ -49,12 +50,12 @@ ARROWS = {
     "api/common": "archive core codec http model async base",
     "api/gateway": "api/common core codec http model async base",
     "api/langsmith": "api/common core codec http model async base policy",
-    "api/native": "api/common core codec http model async base policy",
+    "api/native": "api/common code core codec http model async base policy",
     "api/outbound": "core codec http model async base",
     "api/testing": "api/common core codec http model async base",
     "api/fuzz": "api/common api/gateway api/langsmith http model async base",
     "client": "archive codec dockerfile http model async base",
-    "cli": "providers http model async base agent archive client codec dockerfile policy",
+    "cli": "providers http model async base agent archive client code codec dockerfile policy",
     "agent": "providers http model async base",
     "providers": "client http model async base",
 }

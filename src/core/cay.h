@@ -13,6 +13,7 @@ namespace cay::core {
 
 class AnswerRoom;
 class Builds;
+class CodeRuns;
 class Commands;
 class Drain;
 class Events;
@@ -40,12 +41,19 @@ class SnapshotFamilies {
   virtual Volumes& volumes() = 0;
 };
 
-class Cay : public SnapshotFamilies {
+// ProgramFamilies: the families about what runs in a sandbox.
+class ProgramFamilies {
+ public:
+  virtual ~ProgramFamilies() = default;
+  virtual Commands& commands() = 0;
+  virtual CodeRuns& code() = 0;
+};
+
+class Cay : public SnapshotFamilies, public ProgramFamilies {
  public:
   virtual Sandboxes& sandboxes() = 0;
   virtual Inspection& inspection() = 0;
   virtual Policies& policies() = 0;
-  virtual Commands& commands() = 0;
   virtual Files& files() = 0;
   virtual Tunnels& tunnels() = 0;
   virtual Links& links() = 0;

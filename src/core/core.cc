@@ -62,6 +62,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       policies_(registry_, proxies_, rule_work_, defaults_),
       commands_(wake_, jobs_, command_log_, tracer_),
       files_(wake_),
+      code_({sandboxes_, inspection_, commands_, files_, jobs_}),
       tunnels_(wake_),
       links_(registry_),
       secrets_(registry_, proxies_, jobs_),

@@ -7,6 +7,7 @@
 #include "core/builds.h"
 #include "core/captures.h"
 #include "core/cay.h"
+#include "core/code_runs.h"
 #include "core/command_log.h"
 #include "core/commands.h"
 #include "core/contents.h"
@@ -49,6 +50,7 @@ class CoreParts : public Cay {
   Builds& builds() override { return builds_; }
   Volumes& volumes() override { return volumes_; }
   Commands& commands() override { return commands_; }
+  CodeRuns& code() override { return code_; }
   Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
   Links& links() override { return links_; }
@@ -58,9 +60,6 @@ class CoreParts : public Cay {
   Usage& usage() override { return meter_; }
   Metrics& metrics() override { return metrics_; }
   AnswerRoom& answers() override { return answers_; }
-
-  Timers& timers() { return timers_; }
-  Registry& registry() { return *registry_; }
 
  protected:
   const Defaults defaults_;
@@ -102,6 +101,7 @@ class CoreParts : public Cay {
   PolicyVerbs policies_;
   CommandVerbs commands_;
   FileVerbs files_;
+  CodeVerbs code_;
   TunnelVerbs tunnels_;
   LinkVerbs links_;
   SecretVerbs secrets_;
@@ -112,6 +112,9 @@ class Core : public CoreParts {
  public:
   Core(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store, Clock& clock,
        CoreConfig config);
+
+  Timers& timers() { return timers_; }
+  Registry& registry() { return *registry_; }
 
   void on_span(std::function<void(Span)> called) override { tracer_.sink = std::move(called); }
   std::vector<Check> readiness() override;
