@@ -1,12 +1,14 @@
-"""Dockerfiles of ten kinds of projects: Cay's result is that of Debian's buildah.
+"""Dockerfiles of ten kinds of projects and of the tutorial: Cay's result is that of buildah.
 
-Files, modes, owners, attributes, environment, entry point and the rest of the configuration are
-compared. Times are left out. CAY_BUILD_BASES names the directory that tests/builds/bases filled.
+The tutorial's build installs from the package registry, as its RUN reaches it. Files, modes,
+owners, attributes, environment, entry point and the rest of the configuration are compared. Times
+are left out. CAY_BUILD_BASES names the directory that tests/builds/bases filled.
 """
 import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -32,6 +34,7 @@ NAMES = {
     "cpp": "gcc:12",
     "java": "openjdk:17",
     "ruby": "ruby:3.1",
+    "tutorial": "python:3.11",
 }
 # Each project with its base and more words for the command line.
 PROJECTS = {
@@ -66,7 +69,7 @@ class World:
         (folder / "policy.json").write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
 
     def need(self, base):
-        """Pushes the base, and pulls it for Cay under the name that Dockerfiles use."""
+        """Pushes the base. Both builders find it there by the name that Dockerfiles use."""
         if base in self.pushed:
             return
         tar, name = BASES / f"{base}.tar", NAMES[base]
@@ -74,10 +77,6 @@ class World:
             pytest.skip(f"{tar} is missing: tests/builds/bases makes it")
         words = ["--dest-tls-verify=false", f"tarball:{tar}"]
         run("skopeo", "--insecure-policy", "copy", *words, f"docker://{self.host}/library/{name}")
-        done = self.daemon.cli(
-            "snapshot", "pull", f"{self.host}/library/{name}", "--name", name, timeout=900
-        )
-        assert done.code == 0, done
         self.pushed.add(base)
 
     def by_buildah(self, project, words):
@@ -125,15 +124,29 @@ def run(*words):
     assert done.returncode == 0, f"{words}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("builds")
+@contextlib.contextmanager
+def made_world(folder, reaches_packages=False):
+    """With packages: the settings that `cay doctor` asks for on this host, so that pip works."""
     with contextlib.ExitStack() as stack:
         host = stack.enter_context(images.registry(folder / "registry"))
-        daemon = new_daemon()
+        settings = folder / "cay.toml"
+        settings.write_text(f'[images.mirrors]\n"docker.io" = "http://{host}"\n')
+        daemon = new_daemon("--config", settings)
         stack.callback(daemon.close)
         daemon.start()
+        if reaches_packages:
+            told = daemon.cli("doctor").out.decode()
+            lines = re.findall(r"^ +((?:networks|host_authorities) = .*)$", told, re.M)
+            with open(settings, "a") as file:
+                file.write("\n".join(["[network]", *lines, ""]))
+            daemon.restart()
         yield World(folder, host, daemon)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    with made_world(tmp_path_factory.mktemp("builds")) as world:
+        yield world
 
 
 def is_compared(path, facts):
@@ -169,7 +182,18 @@ def differences(ours, theirs):
 
 @pytest.mark.parametrize("project", PROJECTS)
 def test_the_result_is_buildahs(world, project):
-    base, words = PROJECTS[project]
+    is_buildahs(world, project, *PROJECTS[project])
+
+
+def test_the_tutorials_build_is_buildahs(tmp_path):
+    """FROM python:3.11, RUN pip install deepagents-cli: from a base of its own under that name."""
+    with made_world(tmp_path, reaches_packages=True) as world:
+        is_buildahs(world, "tutorial", "tutorial", [])
+        done = world.daemon.cli("run", "built-tutorial", "--", "deepagents", "--version")
+        assert done.code == 0, done
+
+
+def is_buildahs(world, project, base, words):
     world.need(base)
     ours, theirs = world.by_cay(project, words), world.by_buildah(project, words)
     found = differences(kept(Merged(ours).files), kept(Merged(theirs).files))
