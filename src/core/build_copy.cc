@@ -267,9 +267,10 @@ Task<void> BuildCopy::copy(dockerfile::CopyStep step, From from, std::shared_ptr
     if (one.is_directory) {
       if (info && !is_directory)
         co_return build_failed("a directory cannot be copied to the file " + target);
-      CAY_CO_CHECK(co_await add_directories(above, owner, to, parts));
-      // A directory that was there keeps its owner and mode.
-      parts.emplace_back(ReadPart{from.live, path, in_layer(target), !is_directory, change});
+      // A directory that was there keeps its owner and mode. A new one is made as buildah does:
+      // --chmod and the mode of the source count for what is in it.
+      CAY_CO_CHECK(co_await enter());
+      parts.emplace_back(ReadPart{from.live, path, in_layer(target), change});
       is_directory = true;
       continue;
     }
@@ -286,7 +287,7 @@ Task<void> BuildCopy::copy(dockerfile::CopyStep step, From from, std::shared_ptr
       if (!step.chown.empty()) kept.owner = owner;
       parts.emplace_back(UnpackedPart{std::move(archive), in_layer(target), kept});
     } else {
-      parts.emplace_back(ReadPart{from.live, path, at(one.name), true, change});
+      parts.emplace_back(ReadPart{from.live, path, at(one.name), change});
     }
   }
   for (const auto& file : step.files) {

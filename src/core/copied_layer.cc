@@ -47,13 +47,11 @@ class CopiedLayer final : public LayerSource {
       inner_ = unpacked->entries;
       to_ = unpacked->to;
       change_ = unpacked->change;
-      whole_ = false;
       co_return Result<void>();
     }
     auto& read = std::get<ReadPart>(parts_[at_]);
     to_ = read.to;
     change_ = read.change;
-    whole_ = read.whole;
     auto reading = read.from->read_layer(read.path);
     CAY_CO_TRY(inner_, co_await std::move(reading));
     co_return Result<void>();
@@ -78,7 +76,7 @@ class CopiedLayer final : public LayerSource {
     auto* entry = std::get_if<LayerEntry>(&event);
     if (entry == nullptr) return true;
     if (entry->kind == EntryKind::kGone || entry->kind == EntryKind::kOpaque) return false;
-    if (entry->path.empty() && entry->kind == EntryKind::kDirectory && !whole_) return false;
+    if (entry->path.empty() && entry->kind == EntryKind::kDirectory) return false;
     entry->path = joined(to_, entry->path);
     if (entry->kind == EntryKind::kHardLink) entry->target = joined(to_, entry->target);
     if (change_.owner) {
@@ -97,7 +95,6 @@ class CopiedLayer final : public LayerSource {
   std::shared_ptr<LayerSource> inner_;
   std::string to_;
   CopyChange change_;
-  bool whole_ = true;
 };
 
 }  // namespace

@@ -23,12 +23,11 @@ struct CopyChange {
   std::optional<std::uint32_t> mode{};  // of files and directories; empty: its own
 };
 
-// A file or directory that is copied from a live sandbox.
+// A file, or what is in a directory, that is copied from a live sandbox.
 struct ReadPart {
   std::shared_ptr<LiveSandbox> from;
-  std::string path;   // in that sandbox, absolute
-  std::string to;     // in the layer, relative
-  bool whole = true;  // of a directory: its own entry is copied, too
+  std::string path;  // in that sandbox, absolute
+  std::string to;    // in the layer, relative
   CopyChange change{};
 };
 // An entry that is made.

@@ -75,7 +75,7 @@ class World:
         tar, name = BASES / f"{base}.tar", NAMES[base]
         if not tar.exists():
             pytest.skip(f"{tar} is missing: tests/builds/bases makes it")
-        words = ["--dest-tls-verify=false", f"tarball:{tar}"]
+        words = ["--dest-compress-level=1", "--dest-tls-verify=false", f"tarball:{tar}"]
         run("skopeo", "--insecure-policy", "copy", *words, f"docker://{self.host}/library/{name}")
         self.pushed.add(base)
 
@@ -101,7 +101,7 @@ class World:
             context,
         )
         layout = self.folder / f"{project}-buildah"
-        run(*buildah, "push", *policy, project, f"oci:{layout}:1")
+        run(*buildah, "push", "--disable-compression", *policy, project, f"oci:{layout}:1")
         run(*buildah, "rmi", "--force", project)
         return layout
 

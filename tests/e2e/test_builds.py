@@ -248,6 +248,22 @@ def test_a_directory_copied_onto_a_link_leaves_the_link(build, in_snapshot):
     assert in_snapshot(row, "/bin/cat", "/there/x", "/there/y", "/etc/new") == "xynew\n"
 
 
+def test_a_copy_makes_its_directory_with_its_own_mode(build, in_snapshot):
+    text = "FROM base\nRUN mkdir -m 0711 /there\n"
+    for to in ("there", "new/deep"):
+        text += f"COPY --chown=app --chmod=0750 from /{to}\n"
+    row = ready(build(text, {"from/in/file": b"x"}))
+    paths = ("/there", "/there/in", "/new", "/new/deep", "/new/deep/in", "/new/deep/in/file")
+    assert in_snapshot(row, "/bin/stat", "-c", "%n %u:%g %a", *paths).splitlines() == [
+        "/there 0:0 711",  # it was there
+        "/there/in 1000:1001 750",
+        "/new 1000:1001 755",
+        "/new/deep 1000:1001 755",
+        "/new/deep/in 1000:1001 750",
+        "/new/deep/in/file 1000:1001 750",
+    ]
+
+
 def test_an_archive_is_unpacked_and_a_context_may_look_like_an_image(build, in_snapshot):
     inner = tar_of({"deep/file": b"inside\n"})
     row = ready(
