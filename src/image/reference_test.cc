@@ -45,5 +45,15 @@ TEST(Reference, RefusesOthers) {
   }
 }
 
+// "library/" counts, so that what is shown and kept can be read again.
+TEST(Reference, AnOfficialImageIsAsLongAsAnyOther) {
+  const std::string most(255 - std::string("library/").size(), 'a');
+  const auto got = parse_reference(most);
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(parse_reference(got->name()));
+  EXPECT_FALSE(parse_reference(most + "a"));
+  EXPECT_TRUE(parse_reference("a.example/" + std::string(255, 'a')));
+}
+
 }  // namespace
 }  // namespace cay::image

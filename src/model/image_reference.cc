@@ -119,7 +119,6 @@ Result<ImageReference> read_image_reference(std::string_view text) {
   } else {
     out.registry = "docker.io";
   }
-  if (rest.size() > kMostName) return bad("bad_reference", "it is too long");
   if (!is_repository(rest))
     return bad("bad_reference", "its path has other characters than a-z, 0-9, '.', '_' and '-'");
   out.repository = std::string(rest);
@@ -127,6 +126,8 @@ Result<ImageReference> read_image_reference(std::string_view text) {
     out.repository = "library/" + out.repository;
   if (out.registry == "docker.io" && out.repository.find('/') == std::string::npos)
     out.repository = "library/" + out.repository;
+  // The normal form is an image's name, too.
+  if (out.repository.size() > kMostName) return bad("bad_reference", "it is too long");
   return out;
 }
 
