@@ -50,6 +50,7 @@ ARROWS = {
     "api/common": "archive core codec http model async base",
     "api/gateway": "api/common core codec http model async base",
     "api/langsmith": "api/common core codec http model async base policy",
+    "api/mcp": "api/common code core codec http model async base",
     "api/native": "api/common code core codec http model async base policy",
     "api/outbound": "core codec http model async base",
     "api/testing": "api/common core codec http model async base",

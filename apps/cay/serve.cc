@@ -22,6 +22,7 @@
 
 #include "api/gateway/gateway.h"
 #include "api/langsmith/config.h"
+#include "api/mcp/mcp.h"
 #include "api/native/native.h"
 #include "api/outbound/otlp.h"
 #include "async/deadline.h"
@@ -311,6 +312,7 @@ class Daemon {
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     CAY_CO_TRY(langsmith.ingestion, ingestion(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
+    api::add_mcp_routes(router_, *core_, {.version = CAY_VERSION, .names = gateway.names});
     gateway_ = std::make_unique<api::Gateway>(loop_.get_executor(), *core_, std::move(gateway));
     gateway_->add_routes(router_);
 

@@ -1,0 +1,46 @@
+// EventFeed: the stream of one response as server-sent events: progress while the call is under
+// way, then the response.
+//
+// Progress never waits for the client. Reports that the client has not taken become one
+// notification, which keeps the end of a long text.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "async/event.h"
+#include "async/task.h"
+#include "codec/json.h"
+
+namespace cay::api::mcp {
+
+class EventFeed {
+ public:
+  // `token` is the client's progress token. Null: it wants no progress.
+  EventFeed(const asio::any_io_executor& executor, codec::json::value token)
+      : token_(std::move(token)), changed_(executor) {}
+
+  bool wants_progress() const { return !token_.is_null(); }
+  // Reports what was done since the last report. `text` is valid UTF-8.
+  void report(std::string_view text);
+  // Ends the stream with this message. Empty: without one, because the client cancelled.
+  void finish(std::string message);
+
+  // Returns the events as the body of a response. In a silence it sends a comment every 15
+  // seconds, so that proxies keep the stream open.
+  static std::unique_ptr<ByteSource> source_of(std::shared_ptr<EventFeed> feed);
+
+ private:
+  friend class FeedSource;
+  std::string take();  // the next message; empty: none is there
+
+  codec::json::value token_;
+  Event changed_;
+  std::uint64_t done_ = 0;  // bytes that were reported, or steps without a text
+  bool is_reported_ = true;
+  std::string text_;  // what was reported since the last notification
+  std::string last_;
+  bool finished_ = false;
+};
+
+}  // namespace cay::api::mcp
