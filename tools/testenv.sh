@@ -5,6 +5,8 @@ cd "$(dirname "$0")/.."
 stamp=build/testenv/.stamp
 versions=tests/compat/langsmith/versions.txt
 deepagents=1.14.1
+mcp=1.32.2
+mcp_inspector=2.12.0
 want=$(cat tests/requirements*.txt $versions "$0" | sha256sum)
 [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
 
@@ -43,8 +45,9 @@ while read -r version; do
   langsmith "$version" &
   jobs+=($!)
 done <$versions
-# A tree of its own: deepagents needs an older langsmith than the newest.
-tree deepagents "deepagents@$deepagents" &
+# A tree of its own: deepagents needs an older langsmith than the newest. MCP's client needs none.
+tree deepagents "deepagents@$deepagents" "@modelcontextprotocol/sdk@$mcp" \
+  "@modelcontextprotocol/inspector@$mcp_inspector" &
 jobs+=($!)
 for job in "${jobs[@]}"; do
   wait "$job"
