@@ -29,8 +29,11 @@ constexpr std::string_view kNodeSetup = R"sh(
 [ -d "$L/node_modules" ] && ln -sfn "$L/node_modules" "$D/node_modules"
 export NODE_PATH="$PWD/node_modules${NODE_PATH:+:$NODE_PATH}"
 )sh";
+// Not by --prefix: npm would then look for the system's settings below that directory.
 constexpr std::string_view kNodeInstall = R"sh(
-npm install --prefix "$L" --no-audit --no-fund --no-update-notifier --loglevel=error "$@"
+cd "$L" || exit
+[ -f package.json ] || echo '{"private": true}' >package.json
+npm install --no-audit --no-fund --no-update-notifier --loglevel=error "$@"
 )sh";
 
 constexpr std::string_view kGoSetup = R"sh(
