@@ -28,6 +28,7 @@ NEVER = {
 SCOPES = ("admin", "create", "read", "use", "monitor")
 BODIES = {
     "/links": {"port": 80},
+    "/code": {"language": "bash", "code": "true"},
     "/commands": {"argv": ["touch", "/tmp/touched"]},
     "/files/mkdir": {"path": "/tmp/touched"},
     "/files/rename": {"from": "/tmp/alpha-file", "to": "/tmp/touched"},

@@ -156,6 +156,9 @@ def test_every_route_was_exercised(daemon, http, box):
         },
     ).json()
     assert got["command"]["exit_code"] == 0 and got["reads"][0]["content"] == "a\nb\n"
+    for path in (f"{ref}/code", "/api/v1/code"):
+        ran = http.post(path, json=BODIES["/code"])
+        assert ran.status_code == 200 and ran.json()["ok"], ran.text
     link = http.post(f"{ref}/links", json={"path": "/tmp/out"}).json()
     assert [one["id"] for one in http.get(f"{ref}/links").json()["items"]] == [link["id"]]
     assert http.delete(f"{ref}/links/{link['id']}").status_code == 204
@@ -244,6 +247,7 @@ def test_every_route_was_exercised(daemon, http, box):
 NOT_BY_A_REQUEST = {"499", "500", "501", "503"}
 BODIES = {
     "/links": {"port": 80},
+    "/code": {"language": "bash", "code": "true"},
     "/commands": {"argv": ["true"]},
     "/files/mkdir": {"path": "/x"},
     "/files/rename": {"from": "/x", "to": "/y"},
@@ -316,6 +320,8 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
     assert http.get("/api/v1/events", params={"after": 10**12}).status_code == 416
     assert http.get(f"{ref}/network/decisions", params={"after": 10**12}).status_code == 416
     assert http.post("/api/v1/sandboxes", json={"snapshot": "none"}).status_code == 404
+    of_none = {**BODIES["/code"], "sandbox": {"snapshot": "none"}}
+    assert http.post("/api/v1/code", json=of_none).status_code == 404
     assert http.post(f"{ref}/start").status_code == 200  # it runs already
     assert http.post(f"{ref}/stop").status_code == 200
     assert http.post(f"{ref}/start").status_code == 202
@@ -346,12 +352,16 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
             },
         ),
         ("post", f"{files}/rename", {"json": {"from": "/tmp/full", "to": "/tmp/other"}}),
+        ("post", "/api/v1/code", {"json": {**BODIES["/code"], "sandbox": {"name": name}}}),
     )
     told = {
         (method, path): http.request(method, path, **sends).status_code
         for method, path, sends in conflicts
     }
     http.delete(f"/api/v1/sandboxes/{name}")
+    assert http.post(f"{ref}/pause").status_code == 200
+    told["post", "paused"] = http.post(f"{ref}/code", json=BODIES["/code"]).status_code
+    assert http.post(f"{ref}/resume").status_code == 200
     assert set(told.values()) == {409}, told
 
 
@@ -367,10 +377,11 @@ OPERATIONS = [
 # commands and the tunnel too: ELSEWHERE.)
 BEGINNING = {
     ("/api/v1/sandboxes", "post"),
+    ("/api/v1/code", "post"),
     *(
         (path, method)
         for path, method, _ in OPERATIONS
-        if path.endswith(("{ref}/start", "{ref}/batch"))
+        if path.endswith(("{ref}/start", "{ref}/batch", "{ref}/code"))
         or "{ref}/files" in path
         or (path.endswith("{ref}/commands") and method == "post")
     ),
@@ -384,7 +395,7 @@ def test_a_drained_host_says_so_wherever_something_would_begin(http):
     def statuses():
         told = {}
         for path, method in BEGINNING:
-            tail = path.partition("{ref}")[2]
+            tail = path.partition("{ref}")[2] or path.removeprefix("/api/v1")
             sends = (
                 {"json": {**BODIES, "/batch": {"command": {"argv": ["true"]}}}.get(tail, {})}
                 if method == "post"

@@ -85,6 +85,10 @@ Task<http::Response> close_stdin(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> resize_pty(core::Cay& cay, ExchangePtr exchange);
 Task<void> read_output(core::Cay& cay, ExchangePtr exchange);
 
+// code.cc
+Task<http::Response> run_code(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> run_code_once(core::Cay& cay, ExchangePtr exchange);
+
 // command_stream.cc
 Task<void> command_stream(core::Cay& cay, std::shared_ptr<InputRoom> room, ExchangePtr exchange);
 

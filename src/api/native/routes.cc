@@ -131,6 +131,8 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/network", sandbox_network, Right::kReadOne);
   to.add("GET", "/sandboxes/{ref}/network/decisions", network_decisions, Right::kReadOne);
   to.add("POST", "/sandboxes/{ref}/batch", batch, Right::kUseOne);
+  to.add("POST", "/sandboxes/{ref}/code", run_code, Right::kUseOne);
+  to.add("POST", "/code", run_code_once, Right::kManage);
   to.add("GET", "/sandboxes/{ref}/tunnel", tunnel, Right::kUseOne);
 }
 

@@ -96,6 +96,7 @@ class World : public NativeTest {
         {"/batch-delete", R"({"refs":["box"]})"},
         {"/batch", R"({"command":{"argv":["true"]}})"},
         {"/links", R"({"port":80})"},
+        {"/code", R"({"language":"bash","code":"true"})"},
         {"/commands", R"({"argv":["true"]})"},
         {"/kill", "{}"},
         {"/stdin", "typed"},
