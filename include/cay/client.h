@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cay/code.h"
 #include "cay/error.h"
 #include "cay/types.h"
 
@@ -101,6 +102,9 @@ class SandboxCommands {
                     const OutputCallbacks& callbacks = {}) const;
   CommandResult run_shell(const std::string& line, const CommandOptions& options = {},
                           const OutputCallbacks& callbacks = {}) const;
+  // Runs a program that is given as text, and waits for its end. ApiError kInvalidArgument
+  // "toolchain_missing": the sandbox lacks the language.
+  CodeResult run_code(const std::string& code, const CodeOptions& options) const;
   // Starts, with a reader from the first byte.
   Command spawn(const std::vector<std::string>& argv, const CommandOptions& options = {}) const;
   // Starts without a reader. attach() gives one later, from here or elsewhere.
@@ -296,6 +300,9 @@ class Client {
       const CreateOptions& options) const;        // as create(), with all that is known
   Sandbox sandbox(std::string id_or_name) const;  // a handle; sends no request
   std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
+  // Makes a sandbox, runs a program in it and removes it, also when the run fails.
+  CodeResult run_code(const std::string& code, const CodeOptions& options,
+                      const CreateOptions& sandbox = {}) const;
   SnapshotStore snapshot_store() const;
   VolumeStore volume_store() const;
   std::vector<Snapshot> snapshots() const;  // snapshot_store().list()

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cay/code.h"
 #include "client/command_stream.h"
 #include "client/connection.h"
 #include "codec/kept_output.h"
@@ -72,6 +73,11 @@ Task<sdk::Volume> volume(Connection& at, std::string ref);
 Task<sdk::Volume> create_volume(Connection& at, std::string name, std::uint64_t disk_bytes);
 Task<sdk::Volume> resize_volume(Connection& at, std::string ref, std::uint64_t disk_bytes);
 Task<void> remove_volume(Connection& at, std::string ref);
+
+Task<sdk::CodeResult> run_code(Connection& at, std::string ref, std::string code,
+                               sdk::CodeOptions options);
+Task<sdk::CodeResult> run_code_once(Connection& at, std::string code, sdk::CodeOptions options,
+                                    sdk::CreateOptions sandbox);
 
 Task<sdk::CommandInfo> start_detached(Connection& at, std::string ref, json::object spec);
 Task<std::vector<sdk::CommandInfo>> commands(Connection& at, std::string ref);

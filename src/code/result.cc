@@ -7,10 +7,10 @@ namespace cay::code {
 namespace {
 
 std::string seconds(std::int64_t milliseconds) {
-  constexpr std::int64_t kSecond = 1000;
-  std::string out = std::to_string(milliseconds / kSecond);
-  const std::int64_t rest = milliseconds % kSecond;
-  if (rest != 0) out += "." + std::to_string(kSecond + rest).substr(1);
+  constexpr std::int64_t kOneSecond = 1000;
+  std::string out = std::to_string(milliseconds / kOneSecond);
+  const std::int64_t rest = milliseconds % kOneSecond;
+  if (rest != 0) out += "." + std::to_string(kOneSecond + rest).substr(1);
   return out + " s";
 }
 
