@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cay/code.h"
 #include "cay/types.h"
 #include "cli/build_inputs.h"
 #include "cli/values.h"
@@ -35,6 +36,14 @@ struct RunArgs {
   RuleArgs rules;
   ExecArgs exec;  // without a command: the snapshot's own
   bool remove = false;
+};
+struct CodeArgs {
+  std::string file;     // "-": stdin
+  std::string sandbox;  // empty: one is made for the run, by `create`
+  CreateArgs create;
+  sdk::CodeOptions code;
+  bool interactive = false;
+  std::string output;  // a directory for artifacts; empty: they are only named
 };
 struct LsArgs {
   sdk::ListOptions filter;

@@ -19,7 +19,8 @@ constexpr int kInterrupted = 130;
 constexpr int kBrokenPipe = 141;
 
 inline int exit_code_of(const ApiError& error) {
-  if (error.reason() == "command_not_found") return kNotFound;
+  if (error.reason() == "command_not_found" || error.reason() == "toolchain_missing")
+    return kNotFound;
   if (error.reason() == "not_executable") return kNotExecutable;
   for (const std::string_view reason :
        {"build_failed", "invalid_dockerfile", "dockerfile_unsupported", "packages_failed"}) {

@@ -95,6 +95,27 @@ TEST(ParseTest, SnapshotTakesAnActionAndItsWords) {
   }
 }
 
+TEST(ParseTest, CodeRunsAFileInANewSandboxOrInOneThatIsThere) {
+  const auto args =
+      args_of<CodeArgs>({"code", "-l", "py", "--lib", "numpy", "--lib", "six", "-e", "A=1",
+                         "--timeout", "1.5", "--memory", "64MiB", "-", "--", "-v", "x"});
+  EXPECT_EQ(args.code.language, "py");
+  EXPECT_EQ(args.code.libraries, (std::vector<std::string>{"numpy", "six"}));
+  EXPECT_EQ(args.code.env.at("A"), "1");
+  EXPECT_EQ(args.code.timeout_s, 1.5);
+  EXPECT_EQ(args.code.args, (std::vector<std::string>{"-v", "x"}));
+  EXPECT_EQ(args.create.sandbox.limits.memory_bytes, 64U << 20);
+  EXPECT_EQ(args.file, "-");
+  EXPECT_EQ(args_of<CodeArgs>({"code", "--sandbox", "box", "-i", "a.rb"}).sandbox, "box");
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"code"},
+           {"code", "-l", "py", "-i", "-"},
+           {"code", "--sandbox", "box", "--memory", "1GiB", "a.py"},
+           {"code", "--sandbox", "box", "--image", "python:3", "a.py"},
+           {"code", "--timeout", "soon", "a.py"}})
+    EXPECT_FALSE(parsed(wrong).invocation) << wrong.back();
+}
+
 TEST(ParseTest, ForkNamesItsCopies) {
   const auto one = args_of<ForkArgs>({"fork", "box"});
   EXPECT_EQ(one.fork.count, 1U);
@@ -269,11 +290,11 @@ TEST(ParseTest, ABuildHasTwoNames) {
 
 TEST(ParseTest, EveryCommandHasExamples) {
   for (const char* name :
-       {"run",   "create",   "ls",        "exec",     "cp",      "tunnel",     "url",
-        "logs",  "snapshot", "fork",      "rollback", "attach",  "ps",         "kill",
-        "stop",  "start",    "pause",     "resume",   "rm",      "rename",     "label",
-        "set",   "stats",    "usage",     "programs", "net",     "top",        "events",
-        "drain", "env",      "snapshots", "doctor",   "version", "completion", "build"}) {
+       {"run",      "create",     "ls",       "exec",   "cp",    "tunnel", "url",       "logs",
+        "snapshot", "fork",       "rollback", "attach", "ps",    "kill",   "stop",      "start",
+        "pause",    "resume",     "rm",       "rename", "label", "set",    "stats",     "usage",
+        "programs", "net",        "top",      "events", "drain", "env",    "snapshots", "doctor",
+        "version",  "completion", "build",    "code"}) {
     const auto got = parsed({name, "--help"});
     EXPECT_EQ(got.code, 0) << name;
     EXPECT_NE(got.out.find("Examples:"), std::string::npos) << name;
