@@ -1,5 +1,6 @@
 """Every fenced command of README and quickstart, and every example, as a newcomer would run
 them."""
+import json
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from harness import BUILD, ROOT
+from scripted_model import scripted_model
 
 
 def fences(path, language):
@@ -87,10 +89,39 @@ def test_shell_examples(shell, script):
     assert done.returncode == 0 and done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "examples/python").glob("*.py")))
+# With a model: test_an_agent_of_langchains_runs_what_it_writes.
+ALONE = "langchain_code_sandbox.py"
+
+
+@pytest.mark.parametrize(
+    "script", sorted({p.name for p in (ROOT / "examples/python").glob("*.py")} - {ALONE})
+)
 def test_python_examples(shell, script):
     done = shell(f"{sys.executable} examples/python/{script}")
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_an_agent_of_langchains_runs_what_it_writes(daemon, shell):
+    """The four inputs of the code-sandbox tutorial. The model knows what the tool returned, and
+    nothing else: so the answers are those of the real runs."""
+    lines = (ROOT / "examples/python" / ALONE).read_text().splitlines()
+    assert len(lines) <= 30
+    with daemon.http() as http, scripted_model() as model:
+        before = http.get("/api/v1/sandboxes").json()["items"]
+        words = " ".join(f"{name}={value}" for name, value in model.env.items())
+        done = shell(f"{words} {sys.executable} examples/python/{ALONE}")
+        assert done.returncode == 0, done.stderr
+        assert http.get("/api/v1/sandboxes").json()["items"] == before, "each run's is gone"
+        results = [
+            json.loads(asked["messages"][-1]["content"])
+            for asked in model.asked
+            if asked["messages"][-1]["role"] == "tool"
+        ]
+    pi, *exact = done.stdout.splitlines()
+    assert 3.1 < float(pi) < 3.2
+    assert exact == ["2432902008176640000", "0 1 1 2 3 5 8 13 21 34", "50005000"]
+    assert [" ".join(one["stdout"].split()) for one in results] == [pi, *exact]
+    assert len({one["sandbox"] for one in results}) == 4
 
 
 def test_typescript_example(shell):
