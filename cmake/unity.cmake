@@ -17,12 +17,16 @@ set(CAY_UNITY_ALONE
   src/api/langsmith/files.cc
   src/api/langsmith/frames.cc
   src/api/langsmith/links.cc
+  src/api/native/file_changes.cc
   src/api/native/network.cc
   src/api/native/programs.cc
   src/api/native/sandboxes.cc
+  src/api/native/watches.cc
   src/api/outbound/webhooks.cc
   src/cli/secret.cc
   src/client/tar_unpack.cc
+  src/core/file_changes.cc
+  src/core/file_watches.cc
   src/core/forks.cc
   src/core/testing/fake_files.cc
   src/gate/decisions.cc
@@ -32,9 +36,16 @@ set(CAY_UNITY_ALONE
   src/http/connection_shares_test.cc
   src/http/piped_body_test.cc
   src/http/raw_stream.cc
+  src/keeper/file_attributes.cc
+  src/keeper/file_copy.cc
+  src/keeper/file_owner.cc
+  src/keeper/file_replace.cc
   src/keeper/file_task.cc
   src/keeper/file_tree.cc
   src/keeper/file_wall.cc
+  src/keeper/file_walk.cc
+  src/keeper/file_watch.cc
+  src/keeper/file_watch_test.cc
   src/keeper/guest_user.cc
   src/keeper/retention_test.cc
   src/keeper/sandboxed_test.cc
@@ -42,6 +53,7 @@ set(CAY_UNITY_ALONE
   src/runtime/native/decision_reader.cc
   src/runtime/native/launcher_client.cc
   src/runtime/keeper/keeper_commands.cc
+  src/runtime/keeper/keeper_file_changes.cc
   src/runtime/native/passed_tunnels.cc
   src/runtime/native/program_reader_test.cc
   src/runtime/native/spool_reader.cc

@@ -17,7 +17,9 @@ class CodeRuns;
 class Commands;
 class Drain;
 class Events;
+class FileChanges;
 class Files;
+class FileWatches;
 class ImageRegistries;
 class Inspection;
 class Links;
@@ -49,12 +51,20 @@ class ProgramFamilies {
   virtual CodeRuns& code() = 0;
 };
 
-class Cay : public SnapshotFamilies, public ProgramFamilies {
+// FileFamilies: the families about the files of a sandbox.
+class FileFamilies {
+ public:
+  virtual ~FileFamilies() = default;
+  virtual Files& files() = 0;
+  virtual FileChanges& file_changes() = 0;
+  virtual FileWatches& file_watches() = 0;
+};
+
+class Cay : public SnapshotFamilies, public ProgramFamilies, public virtual FileFamilies {
  public:
   virtual Sandboxes& sandboxes() = 0;
   virtual Inspection& inspection() = 0;
   virtual Policies& policies() = 0;
-  virtual Files& files() = 0;
   virtual Tunnels& tunnels() = 0;
   virtual Links& links() = 0;
   virtual Secrets& secrets() = 0;

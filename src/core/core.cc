@@ -22,7 +22,8 @@ std::uint64_t most_of_answers(const CoreConfig& config) {
 
 CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
                      Clock& clock, CoreConfig config)
-    : defaults_(std::move(config.defaults)),
+    : FileParts(wake_, jobs_),
+      defaults_(std::move(config.defaults)),
       timing_(config.timing),
       tracer_(clock),
       answers_(most_of_answers(config)),
@@ -61,7 +62,6 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
       policies_(registry_, proxies_, rule_work_, defaults_),
       commands_(wake_, jobs_, command_log_, tracer_),
-      files_(wake_),
       code_({sandboxes_, inspection_, commands_, files_, jobs_}),
       tunnels_(wake_),
       links_(registry_),
@@ -177,6 +177,7 @@ Task<void> Core::close(bool stop_sandboxes) {
   default_image_.stop();
   contents_.stop();
   events_.end();
+  file_watches_.stop();
   const auto deadline = deadline_in(timing_.close_limit);
   co_await boots_.end(std::min(deadline, deadline_in(timing_.last_boots)));
   auto idle = co_await jobs_.wait_idle(deadline);

@@ -14,6 +14,8 @@
 #include "core/default_image.h"
 #include "core/drain.h"
 #include "core/events.h"
+#include "core/file_changes.h"
+#include "core/file_watches.h"
 #include "core/files.h"
 #include "core/forks.h"
 #include "core/image_registries.h"
@@ -37,7 +39,22 @@
 
 namespace cay::core {
 
-class CoreParts : public Cay {
+// FileParts: the families about files.
+class FileParts : public virtual FileFamilies {
+ public:
+  FileParts(Wake& wake, Jobs& jobs)
+      : files_(wake), file_changes_(wake), file_watches_(wake, jobs) {}
+  Files& files() override { return files_; }
+  FileChanges& file_changes() override { return file_changes_; }
+  FileWatches& file_watches() override { return file_watches_; }
+
+ protected:
+  FileVerbs files_;
+  FileChangeVerbs file_changes_;
+  FileWatchVerbs file_watches_;
+};
+
+class CoreParts : public Cay, public FileParts {
  public:
   CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
             Clock& clock, CoreConfig config);
@@ -51,7 +68,6 @@ class CoreParts : public Cay {
   Volumes& volumes() override { return volumes_; }
   Commands& commands() override { return commands_; }
   CodeRuns& code() override { return code_; }
-  Files& files() override { return files_; }
   Tunnels& tunnels() override { return tunnels_; }
   Links& links() override { return links_; }
   Secrets& secrets() override { return secrets_; }
@@ -100,7 +116,6 @@ class CoreParts : public Cay {
   InspectionVerbs inspection_;
   PolicyVerbs policies_;
   CommandVerbs commands_;
-  FileVerbs files_;
   CodeVerbs code_;
   TunnelVerbs tunnels_;
   LinkVerbs links_;

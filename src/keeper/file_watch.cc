@@ -140,6 +140,9 @@ class Watcher {
   }
 
   Result<void> run() {
+    stands_ = true;
+    for (const wire::FileEventMsg& event : early_) channel_.send_event(event);
+    early_.clear();
     std::vector<char> buffer(kBuffer);
     for (;;) {
       pollfd wanted[2] = {{inotify_.get(), POLLIN, 0}, {channel_.fd(), POLLIN, 0}};
@@ -177,7 +180,9 @@ class Watcher {
 
   void send(std::uint8_t kind, const std::string& path, bool directory,
             const std::string& to = {}) {
-    channel_.send_event(wire::FileEventMsg{kind, path, to, directory});
+    wire::FileEventMsg event{kind, path, to, directory};
+    if (!stands_) return early_.push_back(std::move(event));
+    channel_.send_event(event);
   }
 
   // Opens a directory by its place below the root. No symbolic link is followed, also where one
@@ -318,6 +323,7 @@ class Watcher {
     // A name that is used again: what it stood for has left.
     if ((event.mask & IN_MOVED_TO) == 0) flush_moves_of(event.wd, name);
     if ((event.mask & IN_MOVED_FROM) != 0) {
+      tree_.nodes.at(event.wd).listed.erase(name);
       if (moves_.size() >= kMostMoves) flush_first_move();
       moves_.push_back({event.cookie, event.wd, name, directory, monotonic_ms()});
       return {};
@@ -454,6 +460,8 @@ class Watcher {
   std::set<int> unsettled_;        // directories with `listed`
   std::set<int>* seen_ = nullptr;  // in recover()
   std::deque<Move> moves_;
+  bool stands_ = false;                      // the keeper has its OK
+  std::vector<wire::FileEventMsg> early_{};  // gaps of before
 };
 
 }  // namespace

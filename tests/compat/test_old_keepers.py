@@ -142,6 +142,15 @@ def test_every_verb_of_an_old_keeper(old):
             for item in http.get(f"{files}/list", params={"path": "/root/d"}).json()["items"]
         ] == ["/root/d/f"]
         assert http.get(f"{files}/tree", params={"path": "/root/d"}).status_code == 200
+        # It would ignore the new members, so the daemon sends it none.
+        lacks = (
+            http.put(files, params={"path": "/root/d/f", "exclusive": "true"}, content=b"lost"),
+            http.get(f"{files}/list", params={"path": "/root", "depth": 2}),
+            http.post(f"{files}/chmod", json={"path": "/root/d/f", "mode": "0600"}),
+            http.post("/api/v1/sandboxes/box/watches", json={"path": "/root"}),
+        )
+        assert [one.json()["error"]["reason"] for one in lacks] == ["keeper_too_old"] * 4
+        assert http.get(files, params={"path": "/root/d/f"}).content == b"kept"
         typed = http.post(
             "/api/v1/sandboxes/box/commands", json={"argv": ["cat"], "wait": False}
         ).json()

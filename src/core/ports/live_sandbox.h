@@ -54,7 +54,8 @@ struct WriteOptions {
   FileAs as;
   std::uint32_t mode = 0644;  // of a new file
   bool create_parents = true;
-  bool keep_mode = true;  // an existing file keeps its mode
+  bool keep_mode = true;   // an existing file keeps its mode
+  bool exclusive = false;  // fails kAlreadyExists (already_exists) if the file exists
 };
 
 struct ReadRange {
@@ -76,6 +77,14 @@ class TreeSource {
 struct FileStream {
   FileInfo info;
   std::unique_ptr<ByteSource> bytes;
+};
+
+// A watched directory. Destroying it ends the watch.
+class FileWatch {
+ public:
+  virtual ~FileWatch() = default;
+  // Waits for the next event, however long. `seq` is 0. An error is the end of the watch.
+  virtual Task<FileEvent> next() = 0;
 };
 
 struct SandboxStats {
@@ -150,6 +159,29 @@ class LiveFiles {
   virtual Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) = 0;
 };
 
+// Changes of files beyond their content, each as the user of its FileAs, and watches. Fails
+// kUnsupported (keeper_too_old) in a sandbox that an earlier daemon started.
+class LiveFileChanges {
+ public:
+  virtual ~LiveFileChanges() = default;
+
+  // A `path` that is a symbolic link is followed. Links in a tree are not.
+  virtual Task<ChangeCount> set_mode(std::string path, FileAs as, TreeMode mode) = 0;
+  virtual Task<ChangeCount> set_owner(std::string path, FileAs as, TreeOwner owner) = 0;
+  // Links are copied as links. A new directory appears whole or not at all. One that exists gets
+  // the entries beside its own.
+  virtual Task<ChangeCount> copy(CopyRequest request, FileAs as) = 0;
+  // As rename(), and across file systems by a copy and a removal.
+  virtual Task<ChangeCount> move(CopyRequest request, FileAs as) = 0;
+  // Replaces a literal text. Each file is replaced whole, or has an error in the result.
+  virtual Task<ReplaceResult> replace(ReplaceRequest request, FileAs as) = 0;
+  virtual Task<FileInfo> describe(std::string path, FileAs as, bool follow, FileFacts facts) = 0;
+  virtual Task<std::vector<FileInfo>> list_levels(std::string path, FileAs as,
+                                                  ListOptions options) = 0;
+  // Returns once the directory is watched. Fails kExhausted (watch_limit, too_many_watches).
+  virtual Task<std::unique_ptr<FileWatch>> watch(std::string path, FileAs as, bool recursive) = 0;
+};
+
 // Reads and writes whole layers, with owners, extended attributes and hard links.
 class LiveLayers {
  public:
@@ -196,6 +228,7 @@ class LiveState {
 
 class LiveSandbox : public virtual LiveCommands,
                     public virtual LiveFiles,
+                    public virtual LiveFileChanges,
                     public virtual LiveLayers,
                     public virtual LiveTunnels,
                     public virtual LiveState {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "async/event.h"
 #include "core/ports/runtime.h"
 #include "core/testing/fake_commands.h"
 #include "core/testing/fake_files.h"
@@ -76,6 +77,30 @@ class FakeLiveFiles : public virtual LiveFiles, public virtual FakeKeeper {
   Task<void> write_tree(std::string path, FileAs as, std::unique_ptr<TreeSource> tree) override;
 };
 
+// Keeps the rules of a keeper for one path. Trees and attributes are the keeper's own tests.
+class FakeLiveFileChanges : public virtual LiveFileChanges, public virtual FakeKeeper {
+ public:
+  // The next watch reports the events and the end that a test adds here.
+  struct Feed {
+    explicit Feed(asio::any_io_executor loop) : changed(std::move(loop)) {}
+    std::vector<FileEvent> events;
+    std::optional<Error> end;
+    bool watched = false;
+    Event changed;
+  };
+  std::shared_ptr<Feed> feed;  // null: nothing can be watched
+
+  Task<ChangeCount> set_mode(std::string path, FileAs as, TreeMode mode) override;
+  Task<ChangeCount> set_owner(std::string path, FileAs as, TreeOwner owner) override;
+  Task<ChangeCount> copy(CopyRequest request, FileAs as) override;
+  Task<ChangeCount> move(CopyRequest request, FileAs as) override;
+  Task<ReplaceResult> replace(ReplaceRequest request, FileAs as) override;
+  Task<FileInfo> describe(std::string path, FileAs as, bool follow, FileFacts facts) override;
+  Task<std::vector<FileInfo>> list_levels(std::string path, FileAs as,
+                                          ListOptions options) override;
+  Task<std::unique_ptr<FileWatch>> watch(std::string path, FileAs as, bool recursive) override;
+};
+
 class FakeLiveLayers : public virtual LiveLayers, public virtual FakeKeeper {
  public:
   std::optional<Error> write_layer_error;  // comes after the last entry
@@ -112,6 +137,7 @@ class FakeLiveState : public virtual LiveState, public virtual FakeKeeper {
 class FakeLiveSandbox : public LiveSandbox,
                         public FakeLiveCommands,
                         public FakeLiveFiles,
+                        public FakeLiveFileChanges,
                         public FakeLiveLayers,
                         public FakeLiveTunnels,
                         public FakeLiveState {

@@ -101,6 +101,8 @@ Command to_model(const wire::CommandMsg& message) {
 }
 
 FileInfo to_model(const wire::FileInfoMsg& message) {
+  std::map<std::string, std::string> xattrs;
+  for (const wire::XattrMsg& one : message.xattrs) xattrs[one.name] = one.value;
   return FileInfo{.path = message.path,
                   .kind = kind_of(message.kind),
                   .size = message.size,
@@ -109,7 +111,10 @@ FileInfo to_model(const wire::FileInfoMsg& message) {
                   .gid = message.gid,
                   .mtime_ns = message.mtime_ns,
                   .inode = message.inode,
-                  .target = message.target};
+                  .target = message.target,
+                  .owner = message.owner,
+                  .group = message.group,
+                  .xattrs = std::move(xattrs)};
 }
 
 wire::FileInfoMsg to_wire(const FileInfo& info) {

@@ -75,6 +75,7 @@ Task<bool> collect(std::shared_ptr<PersistentLink> line, wire::FileOp op, wire::
   while (true) {
     const Deadline deadline = after(kFileLimit);
     CAY_CO_TRY(const auto frame, co_await channel->next(deadline));
+    if (is(frame, wire::Type::kCredit)) continue;  // long work goes on
     if (is(frame, wire::Type::kEof)) {
       channel->finish();
       CAY_CO_TRY(const auto eof, decode_as<wire::Eof>(frame, wire::Type::kEof, "the end"));

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "runtime/keeper/file_calls.h"
+#include "runtime/keeper/keeper_file_changes.h"
+#include "wire/keeper_features.h"
 
 namespace cay::runtime {
 
@@ -27,6 +29,10 @@ Task<FileInfo> KeeperFiles::write(std::string path, core::WriteOptions options,
   op.mode = options.mode;
   op.parents = options.create_parents;
   op.keep_mode = options.keep_mode;
+  op.exclusive = options.exclusive;
+  if (options.exclusive) {  // an older keeper would replace the file
+    CAY_CO_CHECK(co_await need_feature(line_, wire::keeper_feature::kFileChanges));
+  }
   auto info = co_await file_write(line_, std::move(op), std::move(data));
   co_return info;
 }

@@ -9,6 +9,7 @@ namespace cay::runtime {
 KeeperSandbox::KeeperSandbox(std::shared_ptr<PersistentLink> line, KeeperExtras extras)
     : KeeperCommands(line, extras.disk_reserve, std::move(extras.readers)),
       KeeperFiles(line),
+      KeeperFileChanges(line),
       KeeperLayers(line),
       KeeperTunnels(line, extras.tunnels),
       KeeperState(line),

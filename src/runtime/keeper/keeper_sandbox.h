@@ -6,6 +6,7 @@
 
 #include "core/ports/live_sandbox.h"
 #include "runtime/keeper/keeper_commands.h"
+#include "runtime/keeper/keeper_file_changes.h"
 #include "runtime/keeper/keeper_files.h"
 #include "runtime/keeper/keeper_layers.h"
 #include "runtime/keeper/keeper_state.h"
@@ -25,6 +26,7 @@ struct KeeperExtras {
 class KeeperSandbox final : public core::LiveSandbox,
                             public KeeperCommands,
                             public KeeperFiles,
+                            public KeeperFileChanges,
                             public KeeperLayers,
                             public KeeperTunnels,
                             public KeeperState {
