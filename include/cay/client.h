@@ -163,12 +163,57 @@ class SandboxFiles {
   std::shared_ptr<SandboxState> state_;
 };
 
+// Changes a sandbox's files beyond their content, reads and writes several, and watches
+// directories. `user` empty: root.
+class SandboxFileChanges {
+ public:
+  ChangeCount set_mode(const std::string& path, std::uint32_t mode, bool recursive = false,
+                       const std::string& user = {}) const;
+  // `owner`: USER, USER:GROUP or :GROUP, by name or number.
+  ChangeCount set_owner(const std::string& path, const std::string& owner, bool recursive = false,
+                        const std::string& user = {}) const;
+  // Copies files, and directories with all below them. `exclusive`: fails if `to` exists.
+  ChangeCount copy(const std::string& from, const std::string& to, bool exclusive = false,
+                   const std::string& user = {}) const;
+  // As SandboxFiles::rename, and to other file systems too.
+  ChangeCount move(const std::string& from, const std::string& to, bool exclusive = false,
+                   const std::string& user = {}) const;
+  // Replaces a literal text in the file `path`, or in the files below it that match `glob`.
+  ReplaceReport replace(const std::string& path, const std::string& text,
+                        const std::string& replacement, const std::string& glob = {},
+                        const std::string& user = {}) const;
+  // Entries down to `depth` levels.
+  std::vector<FileInfo> list_levels(const std::string& path, std::uint32_t depth,
+                                    FileFacts facts = {}, const std::string& user = {}) const;
+  // Each with its content or its error, in the order of `paths`.
+  std::vector<FileContent> read_files(const std::vector<std::string>& paths,
+                                      const std::string& user = {}) const;
+  // Returns for each file its path, and its error if it was not written.
+  std::vector<FileContent> write_files(std::vector<FileToWrite> files,
+                                       const std::string& user = {}) const;
+
+  // Watches a directory and those below it. Returns the id of the watch. It ends when nobody has
+  // read for `idle_s`, and when the sandbox stops.
+  std::string watch(const std::string& path, std::int64_t idle_s = 300,
+                    const std::string& user = {}) const;
+  // The events after the number `after`. Waits up to `wait_s` for the first.
+  FileEvents watch_events(const std::string& id, std::uint64_t after,
+                          std::uint32_t wait_s = 0) const;
+  void end_watch(const std::string& id) const;
+
+ protected:
+  explicit SandboxFileChanges(std::shared_ptr<SandboxState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<SandboxState> state_;
+};
+
 // A handle of one sandbox: its id or name, and the way to the daemon.
 //
 // A handle that is made from a name keeps the id of the first response with one. These verbs have
 // one: info, update, start, stop, pause, resume, spawn, run, attach. The handle stands for that
 // sandbox from then on, even if another sandbox gets the name. Copies of a handle share the id.
-class Sandbox : public SandboxCommands, public SandboxFiles {
+class Sandbox : public SandboxCommands, public SandboxFiles, public SandboxFileChanges {
  public:
   const std::string& ref() const;  // as it was given
   SandboxInfo info() const;

@@ -207,7 +207,59 @@ struct FileInfo {
   std::uint32_t mode = 0;  // permission bits
   std::uint32_t uid = 0, gid = 0;
   std::string mtime, etag, target;
+  std::string owner{}, group{};  // if FileFacts requests them; empty: the id has no name
+  std::map<std::string, std::string> xattrs{};  // if FileFacts requests them
   bool is_directory() const { return kind == "directory"; }
+};
+
+struct FileFacts {
+  bool names = false;   // of owner and group
+  bool xattrs = false;  // extended attributes that the user may read
+};
+
+// The extent of a change of one path or a tree.
+struct ChangeCount {
+  std::uint64_t entries = 0, bytes = 0;
+  std::uint64_t left_out = 0;  // copy: FIFOs, sockets and devices
+  bool copied = false;         // move: across file systems, by a copy and a removal
+};
+
+struct ReplacedFile {
+  std::string path;
+  std::uint64_t count = 0;
+  std::string error{};  // why it is as it was; empty: it was replaced
+};
+
+struct ReplaceReport {
+  std::vector<ReplacedFile> files{};
+  bool truncated = false;  // at the limit, or after 30 s
+};
+
+// One file of several.
+struct FileContent {
+  std::string path, bytes{};
+  std::string reason{}, error{};  // why it has no content; empty: it has
+  bool ok() const { return reason.empty(); }
+};
+
+struct FileToWrite {
+  std::string path, bytes;
+  std::uint32_t mode = 0;  // 0: 0644 for a new file, else as it was
+  bool exclusive = false;  // an error if it exists
+};
+
+// A change below a watched directory.
+struct FileEvent {
+  std::uint64_t seq = 0;
+  std::string kind{};  // created, modified, attributes, deleted, moved; gap: changes are missing
+  std::string path{}, to{};
+  bool directory = false;
+};
+
+struct FileEvents {
+  std::vector<FileEvent> items{};
+  std::uint64_t next_after = 0;  // `after` of the next request
+  std::string ended{};           // why no event comes any more; empty: it goes on
 };
 
 struct GrepMatch {

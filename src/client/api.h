@@ -122,6 +122,24 @@ Task<std::vector<sdk::FileInfo>> glob(Connection& at, std::string ref, std::stri
                                       std::string pattern);
 Task<std::vector<sdk::GrepMatch>> grep(Connection& at, std::string ref, std::string root,
                                        std::string text, std::string glob);
+// Changes of files: `verb` is the last part of the route.
+Task<sdk::ChangeCount> change_files(Connection& at, std::string ref, std::string verb,
+                                    json::object body);
+Task<sdk::ReplaceReport> replace(Connection& at, std::string ref, json::object body);
+Task<std::vector<sdk::FileInfo>> list_levels(Connection& at, std::string ref, std::string path,
+                                             std::uint32_t depth, sdk::FileFacts facts,
+                                             std::string user);
+Task<std::vector<sdk::FileContent>> read_files(Connection& at, std::string ref,
+                                               std::vector<std::string> paths, std::string user);
+Task<std::vector<sdk::FileContent>> write_files(Connection& at, std::string ref,
+                                                std::vector<sdk::FileToWrite> files,
+                                                std::string user);
+Task<std::string> watch(Connection& at, std::string ref, std::string path, std::int64_t idle_s,
+                        std::string user);
+Task<sdk::FileEvents> watch_events(Connection& at, std::string ref, std::string id,
+                                   std::uint64_t after, std::uint32_t wait_s);
+Task<void> end_watch(Connection& at, std::string ref, std::string id);
+
 Task<std::unique_ptr<ByteSource>> read_tree(Connection& at, std::string ref, std::string path,
                                             std::string user);
 Task<void> write_tree(Connection& at, std::string ref, std::string path, std::string user,

@@ -59,6 +59,10 @@ std::string bytes_in(const json::object& from, const std::string& name) {
   return codec::from_base64(string_in(from, name + "_base64")).value_or("");
 }
 
+std::pair<std::string, std::string> xattr_from(const json::object& from) {
+  return {string_in(from, "name"), bytes_in(from, "value")};
+}
+
 sdk::StreamExtent extent_from(const json::object& from) {
   return {.bytes = number_in(from, "bytes"),
           .end_offset = number_in(from, "end_offset"),
@@ -175,6 +179,9 @@ sdk::FileInfo file_from(const json::object& from) {
   out.mtime = string_in(from, "mtime");
   out.etag = string_in(from, "etag");
   out.target = string_in(from, "target");
+  out.owner = string_in(from, "owner");
+  out.group = string_in(from, "group");
+  for (const auto& [name, value] : list_from(from, "xattrs", xattr_from)) out.xattrs[name] = value;
   return out;
 }
 

@@ -60,7 +60,10 @@ Sandbox::Sandbox(std::shared_ptr<ClientState> client, std::string ref)
     : Sandbox(std::make_shared<SandboxState>(std::move(client), std::move(ref))) {}
 
 Sandbox::Sandbox(std::shared_ptr<SandboxState> state)
-    : SandboxCommands(state), SandboxFiles(state), state_(std::move(state)) {}
+    : SandboxCommands(state),
+      SandboxFiles(state),
+      SandboxFileChanges(state),
+      state_(std::move(state)) {}
 
 const std::string& Sandbox::ref() const { return state_->ref(); }
 SandboxInfo Sandbox::info() const {

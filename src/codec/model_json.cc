@@ -239,6 +239,41 @@ json::object to_json(const FileInfo& info) {
                    {"etag", etag(info)}};
   if (!is_utf8(info.path)) out["path_base64"] = base64(info.path);
   if (info.kind == FileKind::kSymlink) out["target"] = text(info.target);
+  if (!info.owner.empty()) out["owner"] = text(info.owner);
+  if (!info.group.empty()) out["group"] = text(info.group);
+  if (info.xattrs.empty()) return out;
+  json::array xattrs;
+  for (const auto& [name, value] : info.xattrs) {
+    json::object one{{"name", text(name)}};
+    put_bytes(one, "value", value);
+    xattrs.emplace_back(std::move(one));
+  }
+  out["xattrs"] = std::move(xattrs);
+  return out;
+}
+
+std::string_view kind_text(FileEventKind kind) {
+  switch (kind) {
+    case FileEventKind::kCreated: return "created";
+    case FileEventKind::kModified: return "modified";
+    case FileEventKind::kAttributes: return "attributes";
+    case FileEventKind::kDeleted: return "deleted";
+    case FileEventKind::kMoved: return "moved";
+    case FileEventKind::kGap: return "gap";
+  }
+  return "gap";
+}
+
+json::object to_json(const FileEvent& event) {
+  json::object out{{"seq", event.seq},
+                   {"kind", kind_text(event.kind)},
+                   {"path", text(event.path)},
+                   {"directory", event.directory}};
+  if (!is_utf8(event.path)) out["path_base64"] = base64(event.path);
+  if (event.kind == FileEventKind::kMoved) {
+    out["to"] = text(event.to);
+    if (!is_utf8(event.to)) out["to_base64"] = base64(event.to);
+  }
   return out;
 }
 

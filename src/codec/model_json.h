@@ -20,6 +20,7 @@ json::object to_json(const Command& command);
 json::value to_json(const std::optional<KeptGap>& gap);  // null: nothing is left out
 json::object to_json(const FileInfo& info);
 json::object to_json(const GrepMatch& match);
+json::object to_json(const FileEvent& event);
 // {"code","reason","message"[,"remedy"],"error_id"}: the value of "error".
 json::object to_json(const Error& error, const std::string& error_id);
 
@@ -33,6 +34,8 @@ void put_bytes(json::object& out, const std::string& name, std::string_view byte
 
 // "file", "directory", "symlink", "other".
 std::string_view kind_text(FileKind kind);
+// "created", "modified", "attributes", "deleted", "moved", "gap".
+std::string_view kind_text(FileEventKind kind);
 // "0644".
 std::string mode_text(std::uint32_t mode);
 // Strong, quoted: changes whenever inode, mtime or size does.

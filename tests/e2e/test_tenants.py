@@ -24,6 +24,7 @@ NEVER = {
     "secret": "omega-secret",
     "snapshot": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b13",
     "volume": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b14",
+    "watch": "5f0c2a0e-0000-4a43-9a55-0f6a8f0f3b15",
 }
 SCOPES = ("admin", "create", "read", "use", "monitor")
 BODIES = {
@@ -34,6 +35,14 @@ BODIES = {
     "/files/rename": {"from": "/tmp/alpha-file", "to": "/tmp/touched"},
     "/files/glob": {"path": "/tmp", "pattern": "*"},
     "/files/grep": {"path": "/tmp", "text": "alpha"},
+    "/files/chmod": {"path": "/tmp/alpha-file", "mode": "0600"},
+    "/files/chown": {"path": "/tmp/alpha-file", "owner": "root"},
+    "/files/copy": {"from": "/tmp/alpha-file", "to": "/tmp/touched"},
+    "/files/move": {"from": "/tmp/alpha-file", "to": "/tmp/touched"},
+    "/files/replace": {"path": "/tmp", "text": "alpha", "replacement": "touched"},
+    "/files/download": {"paths": ["/tmp/alpha-file"]},
+    "/files/upload": {"files": [{"path": "/tmp/touched", "content": ""}]},
+    "/watches": {"path": "/tmp"},
     "/commands/{id}/resize": {"rows": 1, "cols": 1},
     "/batch": {"reads": ["/tmp/alpha-file"]},
     "/snapshot": {"name": "touched"},
@@ -90,6 +99,7 @@ def alpha(host):
         ).json()
         assert snapshot["status"] == "ready"
         volume = http.post("/api/v1/volumes", json={"name": "alpha-volume"}).json()
+        watch = http.post(f"{one}/watches", json={"path": "/tmp", "idle_s": 86400}).json()
         wait_until(
             lambda: http.get("/api/v1/events", params={"sandbox": box["id"]}).json()["items"],
             "its events are there",
@@ -102,6 +112,7 @@ def alpha(host):
         "secret": "alpha-secret",
         "snapshot": snapshot["id"],
         "volume": volume["id"],
+        "watch": watch["id"],
     }
 
 
@@ -186,6 +197,7 @@ def filled(path, operation, those, ref):
     known = {one["name"] for one in operation.get("parameters", ()) if one.get("in") == "query"}
     query = "&".join(f"{name}={value}" for name, value in PARAMS.items() if name in known)
     item = those["link"] if "/links/" in path else those["command"]
+    item = those["watch"] if "/watches/" in path else item
     named = those["snapshot"] if "/snapshots/" in path else those[ref]
     named = those["volume"] if "/volumes/" in path else named
     filled_in = (

@@ -134,6 +134,10 @@ def answers_of(http, known):
     http.post("/api/v1/volumes", json={"name": "answers"})
     for path in ours + theirs:
         path = path.replace("/volumes/{ref}", "/volumes/answers")
+        if "/watches/{id}" in path:
+            watches = f"/api/v1/sandboxes/{known['ref']}/watches"
+            watch = http.post(watches, json={"path": "/etc"}).json()["id"]
+            path = path.replace("/watches/{id}", f"/watches/{watch}")
         path = path.replace("/snapshots/{ref}", "/snapshots/default")
         for name, word in known.items():
             path = path.replace("{" + name + "}", word)

@@ -253,6 +253,14 @@ BODIES = {
     "/files/rename": {"from": "/x", "to": "/y"},
     "/files/glob": {"path": "/", "pattern": "*"},
     "/files/grep": {"path": "/", "text": "x"},
+    "/files/chmod": {"path": "/x", "mode": "0600"},
+    "/files/chown": {"path": "/x", "owner": "root"},
+    "/files/copy": {"from": "/x", "to": "/y"},
+    "/files/move": {"from": "/x", "to": "/y"},
+    "/files/replace": {"path": "/tmp", "text": "x", "replacement": "touched"},
+    "/files/download": {"paths": ["/x"]},
+    "/files/upload": {"files": [{"path": "/y", "content": ""}]},
+    "/watches": {"path": "/tmp"},
     "/commands/{id}/resize": {"rows": 1, "cols": 1},
     "/batch": {"reads": ["/x"]},
     "/tag": {"tag": "x"},
@@ -318,6 +326,11 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
     assert output.status_code == 416
     assert http.post(f"{ref}/commands", json={"argv": ["true"]}).status_code == 200
     assert http.get("/api/v1/events", params={"after": 10**12}).status_code == 416
+    watch = http.post(f"{ref}/watches", json={"path": "/tmp"})
+    assert watch.status_code == 201
+    watch = f"{ref}/watches/{watch.json()['id']}"
+    assert http.get(f"{watch}/events", params={"after": 10**12}).status_code == 416
+    assert http.delete(watch).status_code == 204
     assert http.get(f"{ref}/network/decisions", params={"after": 10**12}).status_code == 416
     assert http.post("/api/v1/sandboxes", json={"snapshot": "none"}).status_code == 404
     of_none = {**BODIES["/code"], "sandbox": {"snapshot": "none"}}
@@ -353,6 +366,14 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
         ),
         ("post", f"{files}/rename", {"json": {"from": "/tmp/full", "to": "/tmp/other"}}),
         ("post", "/api/v1/code", {"json": {**BODIES["/code"], "sandbox": {"name": name}}}),
+        *(
+            (
+                "post",
+                f"{files}/{verb}",
+                {"json": {"from": "/tmp/full/f", "to": "/tmp/other/f", "exclusive": True}},
+            )
+            for verb in ("copy", "move")
+        ),
     )
     told = {
         (method, path): http.request(method, path, **sends).status_code
@@ -383,7 +404,7 @@ BEGINNING = {
         for path, method, _ in OPERATIONS
         if path.endswith(("{ref}/start", "{ref}/batch", "{ref}/code"))
         or "{ref}/files" in path
-        or (path.endswith("{ref}/commands") and method == "post")
+        or (path.endswith(("{ref}/commands", "{ref}/watches")) and method == "post")
     ),
 }
 
@@ -594,6 +615,12 @@ WITHOUT_CONFLICT = {
             "/stdin/close",
             "/glob",
             "/grep",
+            "/chmod",
+            "/chown",
+            "/replace",
+            "/download",
+            "/upload",
+            "/watches",
             "/links",
             "/tag",
             "/push",
@@ -608,6 +635,7 @@ WITHOUT_CONFLICT = {
         ("/api/v1/sandboxes/{ref}", "delete"),
         ("/api/v1/sandboxes/{ref}/files", "put"),
         ("/api/v1/sandboxes/{ref}/links/{id}", "delete"),
+        ("/api/v1/sandboxes/{ref}/watches/{id}", "delete"),
     }
 }
 

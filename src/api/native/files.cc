@@ -10,6 +10,7 @@
 #include "codec/model_read.h"
 #include "codec/utf8.h"
 #include "core/ports/runtime.h"
+#include "core/verbs/file_changes.h"
 #include "core/verbs/files.h"
 
 namespace cay::api::native {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::int64_t kDefaultMatches = 1000;
 constexpr std::int64_t kMostMatches = 100'000;
+constexpr std::uint64_t kMostLevels = 64;
 
 Result<FilePlace> place_of(http::Exchange& exchange) {
   FilePlace out;
@@ -50,6 +52,9 @@ std::uint64_t json_size(const FileInfo& info) {
   std::uint64_t size = kFixed + text_size(info.path);
   if (!codec::is_utf8(info.path)) size += kMember + bytes_size(info.path);
   if (info.kind == FileKind::kSymlink) size += kMember + text_size(info.target);
+  size += 2 * kMember + text_size(info.owner) + text_size(info.group);
+  for (const auto& [name, value] : info.xattrs)
+    size += 2 * kMember + text_size(name) + bytes_size(value);
   return size;
 }
 std::uint64_t json_size(const GrepMatch& match) {
@@ -65,6 +70,21 @@ Result<array> entries_json(const std::vector<Item>& found) {
   return items_json(
       found, [](const Item& item) { return json_size(item); }, "entries",
       "ask for a smaller part, or set a limit");
+}
+
+// ?names= and ?xattrs=
+Result<FileFacts> query_facts(http::Exchange& exchange) {
+  FileFacts out;
+  CAY_TRY(out.names, query_bool(exchange, "names", false));
+  CAY_TRY(out.xattrs, query_bool(exchange, "xattrs", false));
+  return out;
+}
+Result<ListOptions> list_options_of(http::Exchange& exchange) {
+  ListOptions out;
+  CAY_TRY(out.facts, query_facts(exchange));
+  CAY_TRY(const std::uint64_t depth, query_number(exchange, "depth", 1, 1, kMostLevels));
+  out.depth = static_cast<std::uint32_t>(depth);
+  return out;
 }
 
 // A search request's common members.
@@ -120,6 +140,9 @@ Task<http::Response> write_file(core::Cay& cay, ExchangePtr exchange) {
     options.mode = *bits;
     options.keep_mode = false;
   }
+  auto exclusive = query_bool(*exchange, "exclusive", false);
+  if (!exclusive) co_return std::move(exclusive).error();
+  options.exclusive = *exclusive;
   auto body = exchange->body();
   auto info = co_await cay.files().write(exchange->principal(), place->ref, place->path, options,
                                          std::move(body));
@@ -144,8 +167,16 @@ Task<http::Response> stat_file(core::Cay& cay, ExchangePtr exchange) {
   if (!place) co_return std::move(place).error();
   auto follow = query_bool(*exchange, "follow", true);
   if (!follow) co_return std::move(follow).error();
-  auto info =
-      co_await cay.files().stat(exchange->principal(), place->ref, place->path, place->as, *follow);
+  auto facts = query_facts(*exchange);
+  if (!facts) co_return std::move(facts).error();
+  Result<FileInfo> info;
+  if (facts->names || facts->xattrs) {
+    info = co_await cay.file_changes().describe(exchange->principal(), place->ref, place->path,
+                                                place->as, *follow, *facts);
+  } else {
+    info = co_await cay.files().stat(exchange->principal(), place->ref, place->path, place->as,
+                                     *follow);
+  }
   if (!info) co_return std::move(info).error();
   co_return json_answer(200, codec::to_json(*info));
 }
@@ -153,7 +184,15 @@ Task<http::Response> stat_file(core::Cay& cay, ExchangePtr exchange) {
 Task<http::Response> list_files(core::Cay& cay, ExchangePtr exchange) {
   auto place = place_of(*exchange);
   if (!place) co_return std::move(place).error();
-  auto got = co_await cay.files().list(exchange->principal(), place->ref, place->path, place->as);
+  auto options = list_options_of(*exchange);
+  if (!options) co_return std::move(options).error();
+  Result<std::vector<FileInfo>> got;
+  if (options->depth > 1 || options->facts.names || options->facts.xattrs) {
+    got = co_await cay.file_changes().list_levels(exchange->principal(), place->ref, place->path,
+                                                  place->as, *options);
+  } else {
+    got = co_await cay.files().list(exchange->principal(), place->ref, place->path, place->as);
+  }
   if (!got) co_return std::move(got).error();
   auto items = entries_json(*got);
   if (!items) co_return std::move(items).error();

@@ -122,6 +122,21 @@ Task<http::Response> grep_files(core::Cay& cay, ExchangePtr exchange);
 Task<void> read_tree(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> write_tree(core::Cay& cay, ExchangePtr exchange);
 
+// file_changes.cc
+Task<http::Response> change_mode(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> change_owner(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> copy_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> move_file(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> replace_in_files(core::Cay& cay, ExchangePtr exchange);
+Task<void> download_files(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> upload_files(core::Cay& cay, ExchangePtr exchange);
+
+// watches.cc
+Task<http::Response> create_watch(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> list_watches(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> delete_watch(core::Cay& cay, ExchangePtr exchange);
+Task<void> watch_events(core::Cay& cay, ExchangePtr exchange);
+
 // events.cc
 Task<void> events(core::Cay& cay, ExchangePtr exchange);
 

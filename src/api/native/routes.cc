@@ -189,6 +189,18 @@ void add_file_routes(Adder& to) {
   to.add("POST", files + "/grep", grep_files, Right::kReadOne);
   to.add("GET", files + "/tree", read_tree, Right::kReadOne);
   to.add("PUT", files + "/tree", write_tree, Right::kUseOne);
+  to.add("POST", files + "/chmod", change_mode, Right::kUseOne);
+  to.add("POST", files + "/chown", change_owner, Right::kUseOne);
+  to.add("POST", files + "/copy", copy_file, Right::kUseOne);
+  to.add("POST", files + "/move", move_file, Right::kUseOne);
+  to.add("POST", files + "/replace", replace_in_files, Right::kUseOne);
+  to.add("POST", files + "/download", download_files, Right::kReadOne);
+  to.add("POST", files + "/upload", upload_files, Right::kUseOne);
+  const std::string watches = "/sandboxes/{ref}/watches";
+  to.add("POST", watches, create_watch, Right::kUseOne);
+  to.add("GET", watches, list_watches, Right::kReadOne);
+  to.add("DELETE", watches + "/{id}", delete_watch, Right::kUseOne);
+  to.add("GET", watches + "/{id}/events", watch_events, Right::kReadOne);
 }
 
 }  // namespace
