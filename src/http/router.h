@@ -27,6 +27,8 @@ struct Route {
   Auth auth = Auth::kKey;
   Handler handler;
   Right right = Right::kManage;  // what a key needs; a route that names none needs much
+  // Its handler acts for a caller whose scope allows that, though `right` lets readers in, too.
+  bool acts_by_scope = false;
 };
 
 class Router {

@@ -301,8 +301,9 @@ class Dispatcher {
     if (match.route->auth == http::Auth::kKey) {
       const bool here = match.route->pattern.starts_with(
           '/');  // what no route takes goes on to somebody else, and changes nothing here
-      record.acts =
-          here && is_for_acting(match.route->right) && (may_change(head.method) || head.upgrades());
+      const bool acts = is_for_acting(match.route->right) ||
+                        (match.route->acts_by_scope && allows(record.scope, Right::kUseOne));
+      record.acts = here && acts && (may_change(head.method) || head.upgrades());
       exchange->let_act();
     }
     co_await run_handler(match.route->handler, exchange, lapsed);

@@ -209,6 +209,8 @@ TEST_F(DispatchTest, AServicesLongAnswerHasOneLine) {
 
 TEST_F(DispatchTest, WhatActsIsToldFromWhatLooks) {
   router.add("POST", "/look/{name}", who, Right::kReadOne);
+  router.add("POST", "/tools", who, Right::kReadOne);
+  router.each([](http::Route& route) { route.acts_by_scope = route.pattern == "/tools"; });
   start();
   const auto acts = [this](const std::string& line, const char* headers) {
     ask(line, headers);
@@ -216,6 +218,8 @@ TEST_F(DispatchTest, WhatActsIsToldFromWhatLooks) {
   };
   EXPECT_TRUE(acts("DELETE /boxes/b", kKey));
   EXPECT_TRUE(acts("POST /drain", "X-Api-Key: cay_admin\r\n"));
+  EXPECT_TRUE(acts("POST /tools", kKey));
+  EXPECT_FALSE(acts("POST /tools", "X-Api-Key: cay_read\r\n"));
   for (const auto& [line, headers] :
        {std::pair("GET /boxes/b", kKey), std::pair("POST /look/b", kKey),
         std::pair("POST /link/good", ""), std::pair("POST /drain", kKey),

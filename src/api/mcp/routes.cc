@@ -386,6 +386,8 @@ void add_mcp_routes(http::Router& router, core::Cay& cay, McpConfig config) {
           cay, [server](ExchangePtr exchange) { return server->end_session(std::move(exchange)); },
           mcp::refused),
       Right::kReadOne);
+  // A tool needs a right of its own.
+  router.each([](http::Route& route) { route.acts_by_scope |= route.pattern == mcp::kPath; });
 }
 
 }  // namespace cay::api
