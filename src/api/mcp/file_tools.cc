@@ -78,7 +78,7 @@ Task<Whole> read_whole(Call call, std::int64_t most) {
 }
 
 Task<FileInfo> write_whole(Call call, std::string bytes, std::optional<std::uint32_t> mode) {
-  call.exchange->note_subject("sandbox " + call.sandbox().substr(0, 64) + " " +
+  call.exchange->note_subject("sandbox " + path_asked(call.sandbox()) + " " +
                               path_asked(path_of(call)));
   core::WriteOptions options;
   options.as = as_of(call);

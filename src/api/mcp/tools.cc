@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kMostMegabytes = 1 << 24;
 constexpr std::int64_t kMostSeconds = 86'400 * 365;
 constexpr std::int64_t kMostPort = 65'535;
+constexpr std::int64_t kMostRun = 86'400;  // seconds
 
 Param sandbox() { return needed(text("sandbox", "Name or id of the sandbox")); }
 Param path() { return needed(text("path", "Absolute path in the sandbox", kMostPath)); }
@@ -119,6 +120,29 @@ std::vector<Tool> run_tools() {
        .destructive = true,
        .takes_long = true,
        .function = run_command},
+      {.name = "run_code",
+       .title = "Run code",
+       .description =
+           "Runs a program that is given as text, in a fresh directory. Without a sandbox it runs "
+           "in one of its own, which is deleted afterwards. Plots, and files in $CAY_OUTPUT_DIR, "
+           "come back with the output.",
+       .params = {text("sandbox", "Name or id of the sandbox (default: one for this run)"),
+                  needed(
+                      text("language", "python, java, javascript, cpp, go, ruby, bash and more")),
+                  needed(text("code", "The program", kMostContent)),
+                  texts("libraries", "Libraries, as the language's own manager names them"),
+                  texts("args", "Arguments of the program"),
+                  text("stdin", "Text for its standard input", kMostLine),
+                  map("env", "Environment variables"),
+                  text("cwd", "Directory that it starts in", kMostPath), user(),
+                  number("timeout_s", "Seconds until it is ended (default: 60)", 0, kMostRun),
+                  integer("max_output_bytes",
+                          "Bytes of each stream that are returned (default: 65536)", 0,
+                          kMostOutput)},
+       .right = Right::kUseOne,
+       .destructive = true,
+       .takes_long = true,
+       .function = run_code},
   };
 }
 

@@ -60,6 +60,9 @@ Task<json::object> make_url(Call call);
 // run_tool.cc
 Task<json::object> run_command(Call call);
 
+// code_tool.cc
+Task<json::object> run_code(Call call);
+
 // file_tools.cc
 Task<json::object> read_file(Call call);
 Task<json::object> write_file(Call call);

@@ -71,6 +71,36 @@ def test_a_client_completes(over_http):
     over_http(story)
 
 
+def test_code_runs_with_its_plot(over_http, mcp_box, http):
+    """In a sandbox that is there, and in one for the run alone, which is gone afterwards."""
+
+    async def story(session):
+        code = PROGRAM.replace("/root/plot.png", "/tmp/plot.png") + (
+            "import os, shutil\n"
+            "shutil.copy('/tmp/plot.png', os.environ['CAY_OUTPUT_DIR'] + '/plot.png')\n"
+        )
+        for where in ({"sandbox": mcp_box}, {}):
+            ran = await session.call_tool("run_code", {**where, "language": "python", "code": code})
+            assert not ran.is_error, ran
+            assert text_of(ran) == "done\n"
+            plot = ran.content[1]
+            assert (plot.type, plot.mime_type) == ("image", "image/png")
+            assert base64.b64decode(plot.data).startswith(b"\x89PNG")
+            assert ran.structured_content["artifacts"][0]["name"] == "plot.png"
+        failed = await session.call_tool(
+            "run_code", {"sandbox": mcp_box, "language": "bash", "code": "echo no; exit 3"}
+        )
+        assert failed.is_error and failed.structured_content["exit_code"] == 3
+        unknown = await session.call_tool(
+            "run_code", {"sandbox": mcp_box, "language": "cobol", "code": "x"}
+        )
+        assert unknown.structured_content["error"]["reason"] == "unknown_language"
+
+    before = {box["id"] for box in http.get("/api/v1/sandboxes").json()["items"]}
+    over_http(story)
+    assert {box["id"] for box in http.get("/api/v1/sandboxes").json()["items"]} == before
+
+
 def test_the_newest_protocol_without_a_handshake(daemon, mcp_box):
     import httpx2
     from mcp.client.client import Client
