@@ -11,6 +11,7 @@
 #include "core/command_log.h"
 #include "core/commands.h"
 #include "core/contents.h"
+#include "core/contexts.h"
 #include "core/default_image.h"
 #include "core/drain.h"
 #include "core/events.h"
@@ -54,7 +55,7 @@ class FileParts : public virtual FileFamilies {
   FileWatchVerbs file_watches_;
 };
 
-class CoreParts : public Cay, public FileParts {
+class CoreParts : public Cay, public FileParts, public ContextFamily {
  public:
   CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
             Clock& clock, CoreConfig config);
@@ -68,6 +69,7 @@ class CoreParts : public Cay, public FileParts {
   Volumes& volumes() override { return volumes_; }
   Commands& commands() override { return commands_; }
   CodeRuns& code() override { return code_; }
+  Contexts& contexts() override { return contexts_; }
   Tunnels& tunnels() override { return tunnels_; }
   Links& links() override { return links_; }
   Secrets& secrets() override { return secrets_; }
@@ -116,6 +118,7 @@ class CoreParts : public Cay, public FileParts {
   InspectionVerbs inspection_;
   PolicyVerbs policies_;
   CommandVerbs commands_;
+  ContextVerbs contexts_;
   CodeVerbs code_;
   TunnelVerbs tunnels_;
   LinkVerbs links_;

@@ -1,0 +1,84 @@
+#include "code/context_driver.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/sha256.h"
+#include "code/drivers.h"
+#include "codec/json.h"
+
+namespace cay::code {
+namespace {
+
+constexpr std::string_view kMark = "context";
+constexpr std::size_t kLongestId = 64;
+
+const std::vector<Driver>& drivers() {
+  static const std::vector<Driver> kAll{
+      {.language = "python",
+       .program = "python3",
+       .package = "python3",
+       .argv = {"python3", "-u", "-c", std::string(kPythonDriver)}},
+  };
+  return kAll;
+}
+
+// Takes the first word off `text`.
+std::string_view word(std::string_view& text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view found = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return found;
+}
+
+}  // namespace
+
+const Driver* driver_of(std::string_view language) {
+  const auto found = std::ranges::find(drivers(), language, &Driver::language);
+  return found == drivers().end() ? nullptr : &*found;
+}
+
+std::string driver_languages() {
+  std::string out;
+  for (const Driver& one : drivers()) out += (out.empty() ? "" : ", ") + std::string(one.language);
+  return out;
+}
+
+std::string to_mark(const ContextMark& mark) {
+  return std::string(kMark) + " " + mark.id + " " + std::to_string(mark.generation) + " " +
+         mark.language;
+}
+
+std::optional<ContextMark> from_mark(std::string_view mark) {
+  if (word(mark) != kMark) return std::nullopt;
+  ContextMark out;
+  out.id = word(mark);
+  const std::string_view number = word(mark);
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, out.generation);
+  if (read.ec != std::errc() || read.ptr != end || out.generation == 0) return std::nullopt;
+  out.language = mark;
+  if (!is_valid_context_id(out.id) || driver_of(out.language) == nullptr) return std::nullopt;
+  return out;
+}
+
+bool is_valid_context_id(std::string_view text) {
+  const auto is_good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  return !text.empty() && text.size() <= kLongestId && std::ranges::all_of(text, is_good);
+}
+
+std::string tag_of(const EvaluationSpec& spec) {
+  constexpr std::size_t kDigits = 16;
+  return sha256_hex(spec.code).substr(0, kDigits);
+}
+
+std::string request_line(const EvaluationSpec& spec) {
+  const codec::json::object request{{"run", spec.id}, {"tag", tag_of(spec)}, {"code", spec.code}};
+  return "\n" + codec::write(request) + "\n";
+}
+
+}  // namespace cay::code

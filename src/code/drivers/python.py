@@ -1,0 +1,355 @@
+# The driver of a Python context: keeps variables between evaluations.
+#
+# Requests come as JSON lines on stdin. Events leave as JSON lines on a private copy of stdout.
+# Code under evaluation has pipes as its descriptors 1 and 2, and the driver forwards what comes out
+# of them. So the output of child processes is caught, too. Cay reads every event as a claim.
+import ast
+import base64
+import builtins
+import codecs
+import fcntl
+import inspect
+import io
+import json
+import linecache
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import traceback
+import types
+
+TEXT_MOST = 32 * 1024  # bytes of output in one event
+PART_MOST = 4 * 1024 * 1024  # characters of one MIME part
+REMEMBERED = 10_000  # ids of evaluations, so that a repeated request runs once
+
+# The method of an object that returns a MIME part, as notebooks call it.
+METHODS = {
+    "text/html": "_repr_html_",
+    "text/markdown": "_repr_markdown_",
+    "text/latex": "_repr_latex_",
+    "image/svg+xml": "_repr_svg_",
+    "image/png": "_repr_png_",
+    "image/jpeg": "_repr_jpeg_",
+    "application/json": "_repr_json_",
+}
+
+
+class Events:
+    """Writes events, each as one whole line."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.lock = threading.RLock()
+        self.run = ""
+
+    def emit(self, kind, **members):
+        event = {"run": self.run, "type": kind, **members}
+        line = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
+        data = memoryview(line.encode("utf-8", "replace") + b"\n")
+        with self.lock:
+            while data:
+                data = data[os.write(self.fd, data) :]
+
+
+class Interrupts:
+    """Turns SIGINT into KeyboardInterrupt while code is under evaluation, and at no other time."""
+
+    def __init__(self):
+        self.evaluating = False
+        self.shielded = 0
+        self.pending = False
+        signal.signal(signal.SIGINT, self.arrived)
+
+    def arrived(self, number, frame):
+        if not self.evaluating:
+            return
+        if self.shielded:
+            self.pending = True
+            return
+        raise KeyboardInterrupt
+
+    def __enter__(self):
+        self.shielded += 1
+
+    def __exit__(self, *_):
+        self.shielded -= 1
+        if self.pending and not self.shielded:
+            self.pending = False
+            if self.evaluating:
+                raise KeyboardInterrupt
+
+
+class Output:
+    """One of descriptors 1 and 2 of the code under evaluation."""
+
+    def __init__(self, kind, fd, events):
+        self.kind = kind
+        self.events = events
+        self.lock = threading.Lock()
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.reader, writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        os.dup2(writer, fd, inheritable=True)
+        os.close(writer)
+        raw = io.FileIO(fd, "w", closefd=False)
+        self.text = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding="utf-8", errors="replace", line_buffering=True
+        )
+
+    def forward(self, most):
+        """Forwards what is there, at most `most` bytes."""
+        with self.lock:
+            while most > 0:
+                try:
+                    got = os.read(self.reader, min(most, TEXT_MOST))
+                except BlockingIOError:
+                    return
+                if not got:
+                    return
+                most -= len(got)
+                text = self.decoder.decode(got)
+                if text:
+                    self.events.emit(self.kind, text=text)
+
+    def drain(self, last=False):
+        """Forwards every byte that was written before this call."""
+        try:
+            self.text.flush()
+        except (OSError, ValueError):
+            pass  # closed by the code under evaluation
+        waiting = bytearray(4)
+        fcntl.ioctl(self.reader, termios.FIONREAD, waiting)
+        self.forward(int.from_bytes(waiting, sys.byteorder))
+        if last:
+            with self.lock:
+                text = self.decoder.decode(b"", True)
+                self.decoder.reset()
+                if text:
+                    self.events.emit(self.kind, text=text)
+
+
+def forward_always(outputs):
+    by_fd = {one.reader: one for one in outputs}
+    poll = select.poll()
+    for fd in by_fd:
+        poll.register(fd, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            by_fd[fd].forward(TEXT_MOST)
+
+
+def base64_text(data):
+    return base64.b64encode(data).decode("ascii")
+
+
+def figure_png(figure):
+    out = io.BytesIO()
+    figure.savefig(out, format="png", bbox_inches="tight")
+    return out.getvalue()
+
+
+def is_figure(value):
+    figures = sys.modules.get("matplotlib.figure")
+    return figures is not None and isinstance(value, figures.Figure)
+
+
+def parts_of(value):
+    """Returns the MIME parts of a value, and the sizes of those that are too large."""
+    found = {}
+    if not isinstance(value, type):
+        bundle = getattr(value, "_repr_mimebundle_", None)
+        if callable(bundle):
+            try:
+                got = bundle()
+                found.update(got[0] if isinstance(got, tuple) else got)
+            except Exception:
+                found.clear()
+        for mime, name in METHODS.items():
+            method = getattr(value, name, None)
+            if mime in found or not callable(method):
+                continue
+            try:
+                got = method()
+            except Exception:
+                continue  # as in a notebook: the other parts count
+            if isinstance(got, tuple):
+                got = got[0]  # the value and its metadata
+            if got is not None:
+                found[mime] = got
+    if is_figure(value):
+        found["image/png"] = figure_png(value)
+    if "text/plain" not in found:
+        found["text/plain"] = repr(value)
+    parts, omitted = {}, {}
+    for mime, part in found.items():
+        if isinstance(part, (bytes, bytearray)):
+            part = base64_text(part)
+        elif not isinstance(part, str):
+            part = json.dumps(part, default=str)
+        if len(part) > PART_MOST:
+            omitted[str(mime)] = len(part)
+        else:
+            parts[str(mime)] = part
+    return parts, omitted
+
+
+class Driver:
+    def __init__(self):
+        self.requests = os.fdopen(os.dup(0), "rb")
+        self.events = Events(os.dup(1))
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0, inheritable=True)
+        os.close(nothing)
+        self.interrupts = Interrupts()
+        self.outputs = [Output("stdout", 1, self.events), Output("stderr", 2, self.events)]
+        sys.stdout, sys.stderr = (one.text for one in self.outputs)
+        sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+        self.pid = os.getpid()
+        self.count = 0
+        self.known = {}
+        self.loop = None
+        self.main = types.ModuleType("__main__")
+        self.main.__builtins__ = builtins
+        sys.modules["__main__"] = self.main
+        sys.argv = [""]
+        builtins.display = self.display
+        self.offer_plots()
+        threading.Thread(target=forward_always, args=(self.outputs,), daemon=True).start()
+
+    def offer_plots(self):
+        """Sets a backend of matplotlib whose figures become events."""
+        module = types.ModuleType("cay_context_plots")
+
+        def lazily(name):
+            from matplotlib.backends import backend_agg
+
+            return getattr(backend_agg, name)
+
+        module.__getattr__ = lazily
+        module.show = lambda *_, **__: self.show_plots()
+        sys.modules[module.__name__] = module
+        os.environ.setdefault("MPLBACKEND", "module://" + module.__name__)
+
+    def show_plots(self):
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        for number in pyplot.get_fignums():
+            self.display(pyplot.figure(number))
+        pyplot.close("all")
+
+    def show(self, kind, value):
+        parts, omitted = parts_of(value)
+        with self.interrupts:
+            for one in self.outputs:
+                one.drain()
+            self.events.emit(kind, data=parts, **({"omitted": omitted} if omitted else {}))
+
+    def display(self, *values):
+        for value in values:
+            self.show("display", value)
+
+    def awaited(self, value):
+        import asyncio
+
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        return self.loop.run_until_complete(value)
+
+    def step(self, node, name, mode):
+        code = compile(node, name, mode, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        value = eval(code, self.main.__dict__)
+        return self.awaited(value) if code.co_flags & inspect.CO_COROUTINE else value
+
+    def evaluate(self, source):
+        self.count += 1
+        name = f"<cell {self.count}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        tree = ast.parse(source, name)
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = ast.Expression(tree.body.pop().value)
+        if tree.body:
+            self.step(tree, name, "exec")
+        if last is not None:
+            value = self.step(last, name, "eval")
+            if is_figure(value):
+                return  # it is shown with the others that are open
+            if value is not None:
+                builtins._ = value
+                self.show("result", value)
+
+    def fail(self, error):
+        """Sends an error, without the frames of this driver."""
+        frames = error.__traceback__
+        while frames is not None and not frames.tb_frame.f_code.co_filename.startswith("<cell "):
+            frames = frames.tb_next
+        try:
+            told = traceback.TracebackException(type(error), error, frames)
+            if told.stack and told.stack[-1].name == "arrived":
+                told.stack.pop()  # Interrupts.arrived
+            text = "".join(told.format())
+            value = str(error)
+        except Exception:
+            text, value = "", "an exception without words"
+        for one in self.outputs:
+            one.drain()
+        self.events.emit(
+            "error", name=type(error).__name__, value=value[:TEXT_MOST], traceback=text[-PART_MOST:]
+        )
+
+    def guarded(self, source):
+        """Evaluates, and returns how it ended. Only here SIGINT is an exception."""
+        status = "ok"
+        try:
+            self.interrupts.evaluating = True
+            try:
+                self.evaluate(source)
+                self.show_plots()
+            finally:
+                self.interrupts.evaluating = False
+        except KeyboardInterrupt as error:
+            self.interrupts.evaluating = False
+            status = "interrupted"
+            self.fail(error)
+        except BaseException as error:
+            status = "error"
+            self.fail(error)
+        self.interrupts.pending = False
+        return status
+
+    def serve(self, request):
+        run = request["run"]
+        if run in self.known:
+            return
+        self.known[run] = True
+        if len(self.known) > REMEMBERED:
+            self.known.pop(next(iter(self.known)))
+        for one in self.outputs:
+            one.drain(last=True)
+        self.events.run = run
+        self.events.emit("begin", tag=request.get("tag", ""))
+        status = self.guarded(request["code"])
+        if os.getpid() != self.pid:
+            os._exit(0)  # a child that the code forked, and that came back here
+        for one in self.outputs:
+            one.drain(last=True)
+        self.events.emit("done", status=status)
+        self.events.run = ""
+
+    def main_loop(self):
+        for line in self.requests:
+            try:
+                request = json.loads(line)
+                good = isinstance(request["run"], str) and isinstance(request["code"], str)
+            except (ValueError, KeyError, TypeError):
+                good = False
+            if good:
+                self.serve(request)
+
+
+Driver().main_loop()

@@ -1,0 +1,185 @@
+#include "code/evaluation_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codec/json.h"
+
+namespace cay::code {
+namespace {
+
+using codec::json::object;
+
+constexpr std::string_view kRun = R"({"run":")";
+constexpr std::string_view kBegin = R"(","type":"begin")";
+constexpr std::size_t kHead = 256;  // of a line of others: enough to see what it is
+constexpr std::size_t kLongestMime = 128;
+
+bool read_text(const object& from, std::string_view name, std::string& out) {
+  const auto* value = from.if_contains(name);
+  if (value == nullptr || !value->is_string()) return false;
+  out = value->get_string();
+  return true;
+}
+
+bool read_parts(const object& from, std::map<std::string, std::string>& out) {
+  const auto* value = from.if_contains("data");
+  if (value == nullptr || !value->is_object()) return false;
+  const object& parts = value->get_object();
+  if (parts.size() > EvaluationReader::kMostParts) return false;
+  for (const auto& [mime, part] : parts) {
+    if (!part.is_string() || mime.size() > kLongestMime) return false;
+    out.emplace(mime, part.get_string());
+  }
+  return true;
+}
+
+bool read_omitted(const object& from, std::map<std::string, std::uint64_t>& out) {
+  const auto* value = from.if_contains("omitted");
+  if (value == nullptr) return true;
+  if (!value->is_object() || value->get_object().size() > EvaluationReader::kMostParts)
+    return false;
+  for (const auto& [mime, size] : value->get_object()) {
+    if (!size.is_int64() || size.get_int64() < 0 || mime.size() > kLongestMime) return false;
+    out.emplace(mime, static_cast<std::uint64_t>(size.get_int64()));
+  }
+  return true;
+}
+
+std::optional<ContextEvent> event_from(const object& from, std::string_view type) {
+  ContextEvent event;
+  const auto text_event = [&](ContextEvent::Kind kind) -> std::optional<ContextEvent> {
+    event.kind = kind;
+    if (!read_text(from, "text", event.text)) return std::nullopt;
+    return event;
+  };
+  const auto data_event = [&](ContextEvent::Kind kind) -> std::optional<ContextEvent> {
+    event.kind = kind;
+    if (!read_parts(from, event.data) || !read_omitted(from, event.omitted)) return std::nullopt;
+    return event;
+  };
+  if (type == "stdout") return text_event(ContextEvent::Kind::kStdout);
+  if (type == "stderr") return text_event(ContextEvent::Kind::kStderr);
+  if (type == "display") return data_event(ContextEvent::Kind::kDisplay);
+  if (type == "result") return data_event(ContextEvent::Kind::kResult);
+  if (type != "error") return std::nullopt;
+  event.kind = ContextEvent::Kind::kError;
+  if (!read_text(from, "name", event.name) || !read_text(from, "value", event.text) ||
+      !read_text(from, "traceback", event.traceback)) {
+    return std::nullopt;
+  }
+  return event;
+}
+
+std::optional<EvaluationState> status_from(const object& from) {
+  std::string status;
+  if (!read_text(from, "status", status)) return std::nullopt;
+  for (const EvaluationState one :
+       {EvaluationState::kOk, EvaluationState::kError, EvaluationState::kInterrupted}) {
+    if (status == to_string(one)) return one;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+EvaluationReader::EvaluationReader(std::string run, std::uint64_t from, bool begun)
+    : prefix_(std::string(kRun) + std::move(run) + "\","),
+      line_begin_(from),
+      at_(from),
+      begun_(begun) {}
+
+bool EvaluationReader::is_own_line() const {
+  const std::size_t seen = std::min(line_.size(), prefix_.size());
+  return !in_gap_ && line_.compare(0, seen, prefix_, 0, seen) == 0;
+}
+
+bool EvaluationReader::begins_another() const {
+  if (in_gap_ || !line_.starts_with(kRun)) return false;
+  const std::size_t id_end = line_.find('"', kRun.size());
+  return id_end != std::string::npos && line_.compare(id_end, kBegin.size(), kBegin) == 0;
+}
+
+void EvaluationReader::feed(std::string_view bytes) {
+  while (!bytes.empty() && !is_over()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    line_length_ += piece.size();
+    at_ += piece.size();
+    const std::size_t most = is_own_line() ? kLongestLine : kHead;
+    if (line_.size() < most) line_ += piece.substr(0, most - line_.size());
+    if (end == std::string_view::npos) return;
+    bytes.remove_prefix(end + 1);
+    ++at_;
+    end_line();
+  }
+}
+
+void EvaluationReader::gap(std::uint64_t length) {
+  gaps_ += length;
+  untold_gap_ += length;
+  at_ += length;
+  in_gap_ = true;
+  line_.clear();
+  line_length_ = 0;
+  if (begun_) add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
+}
+
+void EvaluationReader::end_line() {
+  if (is_own_line() && line_.size() >= prefix_.size()) {
+    read_event(line_);
+  } else if (begun_ && gaps_ > 0 && begins_another()) {
+    state_ = EvaluationState::kLost;  // its end was dropped: a driver evaluates one after the other
+  }
+  if (full_) return;
+  line_.clear();
+  line_length_ = 0;
+  in_gap_ = false;
+  line_begin_ = at_;
+}
+
+void EvaluationReader::read_event(std::string_view line) {
+  if (bytes_ > 0 && (bytes_ + line.size() > kMostBytes || events_.size() >= kMostEvents)) {
+    full_ = true;  // and this line is the first of the next reader
+    return;
+  }
+  bytes_ += line.size();
+  const auto unreadable = [&] {
+    if (begun_) add({.kind = ContextEvent::Kind::kUnreadable, .bytes = line_length_});
+  };
+  if (line_length_ > line.size()) return unreadable();
+  const auto parsed = codec::parse_object(line);
+  std::string type;
+  if (!parsed || !read_text(*parsed, "type", type)) return unreadable();
+  if (type == "begin") {
+    if (!begun_) static_cast<void>(read_text(*parsed, "tag", tag_));
+    begun_ = true;
+    return;
+  }
+  // Its beginning may be in a gap. Without one, nothing comes before the beginning.
+  if (!begun_ && gaps_ == 0) return;
+  begun_ = true;
+  if (untold_gap_ > 0)
+    add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
+  if (type == "done") {
+    const auto status = status_from(*parsed);
+    if (!status) return unreadable();
+    state_ = *status;
+    return;
+  }
+  auto event = event_from(*parsed, type);
+  if (!event) return unreadable();
+  add(*std::move(event));
+}
+
+void EvaluationReader::add(ContextEvent event) {
+  const bool is_output =
+      event.kind == ContextEvent::Kind::kStdout || event.kind == ContextEvent::Kind::kStderr;
+  if (is_output && !events_.empty() && events_.back().kind == event.kind) {
+    events_.back().text += event.text;
+    return;
+  }
+  events_.push_back(std::move(event));
+}
+
+}  // namespace cay::code

@@ -1,0 +1,85 @@
+// Context: an interpreter in a sandbox that keeps its variables between evaluations.
+//
+// It is a command that runs for long, a driver of Cay's. All that an evaluation reports is a claim
+// of code inside the sandbox. Only the end of the driver's command is known from outside.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/command.h"
+#include "model/sandbox.h"
+
+namespace cay {
+
+struct ContextSpec {
+  std::string id;  // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one is found again
+  std::string language = "python";
+  RunConfig run;
+};
+
+struct Context {
+  std::string id;
+  std::string language;
+  std::uint32_t generation = 1;  // one more with each restart
+  Command command;               // the driver
+};
+
+struct EvaluationSpec {
+  std::string id;  // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one runs once
+  std::string code;
+};
+
+inline constexpr std::size_t kMostCode = 1 << 20;
+
+struct ContextEvent {
+  enum class Kind : std::uint8_t {
+    kStdout,      // text
+    kStderr,      // text
+    kDisplay,     // data
+    kResult,      // data: the value of the last expression
+    kError,       // name, text (the value), traceback
+    kGap,         // bytes that the spool dropped
+    kUnreadable,  // bytes that the driver wrote, and that are no event
+  };
+  Kind kind = Kind::kStdout;
+  std::string text{};
+  std::string name{};
+  std::string traceback{};
+  std::map<std::string, std::string> data{};       // by MIME type; those of images are base64
+  std::map<std::string, std::uint64_t> omitted{};  // parts that were too large, with their sizes
+  std::uint64_t bytes = 0;
+};
+std::string_view to_string(ContextEvent::Kind kind);
+
+enum class EvaluationState : std::uint8_t {
+  kRunning,      // or it waits for the one before it
+  kOk,           // as the driver reports
+  kError,        // likewise
+  kInterrupted,  // likewise
+  kLost,         // the driver ended first, and `driver` has how; or the end was dropped: a gap
+};
+std::string_view to_string(EvaluationState state);
+
+// A place in a context's output, to read on from.
+struct ContextPlace {
+  std::uint32_t generation = 1;
+  std::uint64_t offset = 0;
+};
+
+// The known part of an evaluation, from a place on.
+struct Evaluation {
+  std::string id;
+  std::string context;
+  EvaluationState state = EvaluationState::kRunning;
+  std::vector<ContextEvent> events{};
+  ContextPlace next{};
+  bool more = false;                // there are events that have no room here: read on
+  std::optional<Command> driver{};  // kLost: as it ended
+};
+
+}  // namespace cay
