@@ -31,6 +31,7 @@ BODIES = {
     "/links": {"port": 80},
     "/code": {"language": "bash", "code": "true"},
     "/commands": {"argv": ["touch", "/tmp/touched"]},
+    "/contexts/{id}/run": {"code": "open('/tmp/touched', 'w')"},
     "/files/mkdir": {"path": "/tmp/touched"},
     "/files/rename": {"from": "/tmp/alpha-file", "to": "/tmp/touched"},
     "/files/glob": {"path": "/tmp", "pattern": "*"},
@@ -87,6 +88,12 @@ def alpha(host):
             },
         )
         assert command.status_code == 201
+        made = http.post(f"{one}/contexts", json={"id": "alpha-command"})
+        assert made.status_code == 201
+        ran = http.post(
+            f"{one}/contexts/alpha-command/run", json={"id": "alpha-run", "code": "'alpha-output'"}
+        )
+        assert ran.json()["state"] == "ok"
         link = http.post(f"{one}/links", json={"path": "/tmp/alpha-file"}).json()
         for _ in range(2):
             secret = http.put(
@@ -202,7 +209,7 @@ def filled(path, operation, those, ref):
     named = those["volume"] if "/volumes/" in path else named
     filled_in = (
         path.replace("{ref}", named).replace("{id}", item).replace("{name}", those["secret"])
-    )
+    ).replace("{run}", "alpha-run")
     return filled_in + (f"?{query}" if query else "")
 
 
@@ -540,7 +547,10 @@ def test_nothing_of_all_that_changed_anything(host, alpha):
         commands = {
             each["id"]: each["state"] for each in http.get(f"{one}/commands").json()["items"]
         }
-        assert commands == {alpha["command"]: "running"}
+        assert commands == {
+            alpha["command"]: "running",
+            "context.alpha-command.1": "running",
+        }
         assert [each["id"] for each in http.get(f"{one}/links").json()["items"]] == [alpha["link"]]
         (secret,) = [
             each

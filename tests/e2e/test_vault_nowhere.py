@@ -132,6 +132,9 @@ def answers_of(http, known):
         )
     ]
     http.post("/api/v1/volumes", json={"name": "answers"})
+    contexts = f"/api/v1/sandboxes/{known['ref']}/contexts"
+    http.post(contexts, json={"id": "answers"})
+    http.post(f"{contexts}/answers/run", json={"id": "answers", "code": "1"})
     for path in ours + theirs:
         path = path.replace("/volumes/{ref}", "/volumes/answers")
         if "/watches/{id}" in path:
@@ -139,6 +142,7 @@ def answers_of(http, known):
             watch = http.post(watches, json={"path": "/etc"}).json()["id"]
             path = path.replace("/watches/{id}", f"/watches/{watch}")
         path = path.replace("/snapshots/{ref}", "/snapshots/default")
+        path = path.replace("/contexts/{id}", "/contexts/answers").replace("{run}", "answers")
         for name, word in known.items():
             path = path.replace("{" + name + "}", word)
         assert "{" not in path, path

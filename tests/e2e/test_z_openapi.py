@@ -77,6 +77,29 @@ def test_volumes_are_made_and_removed_by_each_route(http):
     assert http.delete(one).status_code == 204
 
 
+def test_contexts_are_made_used_and_removed_by_each_route(http, box):
+    contexts = f"/api/v1/sandboxes/{box['id']}/contexts"
+    made = http.post(contexts, json={"id": "z"})
+    assert made.status_code == 201, made.text
+    assert [one["id"] for one in http.get(contexts).json()["items"]] == ["z"]
+    one = f"{contexts}/z"
+    assert http.get(one).json()["state"] == "ready"
+    assert http.post(f"{one}/run", json={"id": "r", "code": "1"}).json()["state"] == "ok"
+    assert http.post(f"{one}/run", json={"id": "r", "code": "2"}).status_code == 409
+    assert http.get(f"{one}/runs/r").json()["state"] == "ok"
+    assert http.post(f"{one}/interrupt").status_code == 204
+    command = http.get(one).json()["command"]["id"]
+    commands = f"/api/v1/sandboxes/{box['id']}/commands"
+    assert http.post(f"{commands}/{command}/kill", json={}).status_code == 204
+    wait_until(lambda: http.get(one).json()["state"] == "gone", "its interpreter ended")
+    assert http.post(f"{one}/interrupt").status_code == 409
+    assert http.post(f"{one}/restart").json()["generation"] == 2
+    http.post(commands, json={"id": "context.taken.1", "argv": ["true"]})
+    assert http.post(contexts, json={"id": "taken"}).status_code == 409
+    assert http.delete(one).status_code == 204
+    assert http.get(one).status_code == 404
+
+
 def test_every_route_was_exercised(daemon, http, box):
     ref = f"/api/v1/sandboxes/{box['id']}"
     for path in (
@@ -249,6 +272,7 @@ BODIES = {
     "/links": {"port": 80},
     "/code": {"language": "bash", "code": "true"},
     "/commands": {"argv": ["true"]},
+    "/contexts/{id}/run": {"code": "1"},
     "/files/mkdir": {"path": "/x"},
     "/files/rename": {"from": "/x", "to": "/y"},
     "/files/glob": {"path": "/", "pattern": "*"},
@@ -291,7 +315,7 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
                 params = {name: params[name] for name in params if name in known}
                 got = http.request(
                     method,
-                    path.replace("{ref}", "none").replace("{id}", "none"),
+                    path.replace("{ref}", "none").replace("{id}", "none").replace("{run}", "none"),
                     params=params,
                     **sends,
                 )
@@ -404,7 +428,10 @@ BEGINNING = {
         for path, method, _ in OPERATIONS
         if path.endswith(("{ref}/start", "{ref}/batch", "{ref}/code"))
         or "{ref}/files" in path
-        or (path.endswith(("{ref}/commands", "{ref}/watches")) and method == "post")
+        or (
+            path.endswith(("{ref}/commands", "{ref}/watches", "{ref}/contexts"))
+            and method == "post"
+        )
     ),
 }
 
@@ -491,7 +518,7 @@ def test_every_route_refuses_what_it_must(daemon):
     """Without a key, from a page of another origin, malformed, and too large: each route says so,
     as it is documented."""
     for number, (path, method, operation) in enumerate(OPERATIONS):
-        target = path.replace("{ref}", "none").replace("{id}", "none")
+        target = path.replace("{ref}", "none").replace("{id}", "none").replace("{run}", "none")
         # Without a key one address has only so many requests a second.
         stranger = {"key": False, "source": f"127.0.{1 + number // 200}.{1 + number % 200}"}
         assert speak(daemon, method, target, **stranger) == 401, (method, path)
@@ -539,7 +566,12 @@ def test_every_route_has_an_end_to_what_one_key_may_do_at_once(daemon, http):
         )
         for path, method, _ in OPERATIONS:
             assert (
-                speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429
+                speak(
+                    daemon,
+                    method,
+                    path.replace("{ref}", "none").replace("{id}", "none").replace("{run}", "none"),
+                )
+                == 429
             ), (method, path)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
@@ -550,7 +582,7 @@ def test_every_route_tells_a_client_that_stalls(daemon):
     with contextlib.ExitStack() as held:
         asked = []
         for path, method, _ in OPERATIONS:
-            target = path.replace("{ref}", "none").replace("{id}", "none")
+            target = path.replace("{ref}", "none").replace("{id}", "none").replace("{run}", "none")
             sock = held.enter_context(
                 socket.create_connection(("127.0.0.1", daemon.port), timeout=slow(60))
             )
@@ -592,7 +624,12 @@ def test_every_route_says_that_there_are_too_many_connections(daemon):
                 break  # other tests' connections are still open
         for path, method, _ in OPERATIONS:
             assert (
-                speak(daemon, method, path.replace("{ref}", "none").replace("{id}", "none")) == 429
+                speak(
+                    daemon,
+                    method,
+                    path.replace("{ref}", "none").replace("{id}", "none").replace("{run}", "none"),
+                )
+                == 429
             ), (method, path)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: speak(daemon, "get", "/api/v1/version") == 200, "they are gone")
@@ -636,6 +673,8 @@ WITHOUT_CONFLICT = {
         ("/api/v1/sandboxes/{ref}/files", "put"),
         ("/api/v1/sandboxes/{ref}/links/{id}", "delete"),
         ("/api/v1/sandboxes/{ref}/watches/{id}", "delete"),
+        ("/api/v1/sandboxes/{ref}/contexts/{id}", "delete"),
+        ("/api/v1/sandboxes/{ref}/contexts/{id}/restart", "post"),
     }
 }
 

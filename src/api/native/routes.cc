@@ -1,4 +1,5 @@
 // The table of the native API: every line is in openapi.json, and the other way round (a test).
+#include "api/native/context_handlers.h"
 #include "api/native/handlers.h"
 #include "api/native/known_query.h"
 
@@ -175,6 +176,19 @@ void add_command_routes(http::Router& router, core::Cay& cay, Adder& to,
   to.add("GET", one + "/output", read_output, Right::kReadOne);
 }
 
+void add_context_routes(Adder& to) {
+  const std::string all = "/sandboxes/{ref}/contexts";
+  const std::string one = all + "/{id}";
+  to.add("POST", all, create_context, Right::kUseOne);
+  to.add("GET", all, list_contexts, Right::kReadOne);
+  to.add("GET", one, get_context, Right::kReadOne);
+  to.add("DELETE", one, delete_context, Right::kUseOne);
+  to.add("POST", one + "/run", run_in_context, Right::kUseOne);
+  to.add("GET", one + "/runs/{run}", get_evaluation, Right::kReadOne);
+  to.add("POST", one + "/interrupt", interrupt_context, Right::kUseOne);
+  to.add("POST", one + "/restart", restart_context, Right::kUseOne);
+}
+
 void add_file_routes(Adder& to) {
   const std::string files = "/sandboxes/{ref}/files";
   to.add("GET", files, read_file, Right::kReadOne);
@@ -215,6 +229,7 @@ void add_native_routes(http::Router& router, core::Cay& cay, NativeConfig config
   add_volume_routes(to);
   add_link_routes(router, cay, to, config.names);
   add_command_routes(router, cay, to, config.input);
+  add_context_routes(to);
   add_file_routes(to);
   refuse_unknown_queries(router);
 }

@@ -31,6 +31,7 @@ class World : public NativeTest {
     call("PUT", "/api/v1/sandboxes/box/files?path=/x", "1");
     call("POST", "/api/v1/sandboxes/box/commands",
          R"({"id":"c1","argv":["cat"],"wait":false,"pty":{"rows":9,"cols":9}})");
+    call("POST", "/api/v1/sandboxes/box/contexts", R"({"id":"c1"})");
     EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test"]})")->status,
               200);
     EXPECT_EQ(call("PATCH", "/api/v1/sandboxes/box",
@@ -80,8 +81,10 @@ class World : public NativeTest {
     std::string ref = path.find("/snapshots/") == std::string::npos ? "box" : "mine";
     if (path.find("/volumes/") != std::string::npos) ref = "vol";
     if (path.ends_with("/snapshots/archive")) path += "?name=other";
-    for (const auto& [from, to] :
-         {std::pair<std::string, std::string>{"{ref}", ref}, {"{id}", "c1"}, {"{name}", "k"}}) {
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"{ref}", ref},
+                                   {"{id}", "c1"},
+                                   {"{name}", "k"},
+                                   {"{run}", "r1"}}) {
       const auto at = path.find(from);
       if (at != std::string::npos) path.replace(at, from.size(), to);
     }
@@ -99,6 +102,7 @@ class World : public NativeTest {
         {"/code", R"({"language":"bash","code":"true"})"},
         {"/commands", R"({"argv":["true"]})"},
         {"/kill", "{}"},
+        {"/run", R"({"code":"1","wait_s":0})"},
         {"/stdin", "typed"},
         {"/resize", R"({"rows":1,"cols":1})"},
         {"/mkdir", R"({"path":"/d"})"},
