@@ -1,0 +1,81 @@
+// Contexts of Cay's SDK: interpreters in a sandbox that keep their variables between calls.
+//
+//   cay::Client cay;
+//   const cay::sdk::Contexts contexts(cay, "box");
+//   const auto made = contexts.create();
+//   contexts.run(made.id, "x = 1");
+//   std::cout << contexts.run(made.id, "x + 1").value();   // 2
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cay/client.h"
+
+namespace cay::sdk {
+
+struct ContextOptions {
+  std::string id;        // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one is found again
+  std::string language;  // empty: python
+  std::string user, cwd;
+  std::map<std::string, std::string> env;
+};
+
+struct ContextInfo {
+  std::string id, language, state;  // state: ready, or gone with its variables
+  std::uint64_t generation = 1;     // one more with each restart
+  CommandInfo command;              // its interpreter
+  std::string json;
+};
+
+// All of it is a claim of code inside the sandbox.
+struct ContextEvent {
+  std::string type;  // stdout, stderr, display, result, error, gap, unreadable
+  std::string text;  // of stdout and stderr
+  std::map<std::string, std::string> data;  // of display and result, by MIME type
+  std::string name, value, traceback;       // of error
+  std::uint64_t bytes = 0;                  // of gap and unreadable
+};
+
+struct Evaluation {
+  std::string id, context, state;  // state: running, ok, error, interrupted, lost
+  std::vector<ContextEvent> events;
+  std::string next;                        // to read on from
+  std::optional<CommandInfo> interpreter;  // of a lost one: how it ended
+  std::string json;
+
+  // The text of all events of one type.
+  std::string text(const std::string& type = "stdout") const;
+  // The last expression's value as text; empty without one.
+  std::string value() const;
+};
+
+// `id`: a context's. Everything throws cay::ApiError.
+class Contexts {
+ public:
+  ContextInfo create(const ContextOptions& options = {}) const;
+  std::vector<ContextInfo> list() const;
+  ContextInfo get(const std::string& id) const;
+  void remove(const std::string& id) const;
+  // Evaluates and waits for the end. ApiError kNotReady "context_gone".
+  Evaluation run(const std::string& id, const std::string& code) const;
+  // Begins, and does not wait: read() has the rest. `run` empty: a random id.
+  Evaluation begin(const std::string& id, const std::string& code,
+                   const std::string& run = {}) const;
+  // Returns what is known of an evaluation, after at most `wait_s`. `from` empty: all of it.
+  Evaluation read(const std::string& id, const std::string& run, std::uint32_t wait_s = 0,
+                  const std::string& from = {}) const;
+  void interrupt(const std::string& id) const;
+  ContextInfo restart(const std::string& id) const;
+
+  // The contexts of one sandbox.
+  Contexts(Client client, std::string id_or_name);
+
+ private:
+  Client client_;
+  std::string ref_;
+};
+
+}  // namespace cay::sdk

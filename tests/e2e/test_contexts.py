@@ -1,0 +1,324 @@
+"""Contexts: variables that live between calls, and results that are neither lost nor invented."""
+import base64
+import json
+import threading
+
+import pytest
+from harness import slow, wait_until
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nplotted").decode()
+SHOWN = """
+class Plot:
+    def __init__(self, number): self.number = number
+    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\nplotted"
+    def _repr_html_(self): return f"<b>{self.number}</b>"
+    def __repr__(self): return f"Plot({self.number})"
+"""
+
+
+class Context:
+    def __init__(self, http, box, **spec):
+        self.http = http
+        self.all = f"/api/v1/sandboxes/{box}/contexts"
+        made = http.post(self.all, json=spec)
+        assert made.status_code == 201, made.text
+        self.info = made.json()
+        self.path = f"{self.all}/{self.info['id']}"
+
+    def send(self, code, **more):
+        return self.http.post(f"{self.path}/run", json={"code": code, **more}, timeout=slow(60))
+
+    def run(self, code, **more):
+        got = self.send(code, **more)
+        assert got.status_code == 200, got.text
+        return got.json()
+
+    def read(self, run, **params):
+        got = self.http.get(f"{self.path}/runs/{run}", params=params, timeout=slow(60))
+        assert got.status_code == 200, got.text
+        return got.json()
+
+    def post(self, verb):
+        return self.http.post(f"{self.path}/{verb}", timeout=slow(60))
+
+
+def events(got, *kinds):
+    return [one for one in got["events"] if one["type"] in kinds]
+
+
+def value(got):
+    assert got["state"] == "ok", got
+    (one,) = events(got, "result")
+    return one["data"]["text/plain"]
+
+
+def text(got, kind="stdout"):
+    return "".join(one["text"] for one in events(got, kind))
+
+
+@pytest.fixture
+def context(http, box):
+    return Context(http, box["id"])
+
+
+def test_variables_live_between_calls(context):
+    assert context.run("x = 1")["events"] == []
+    assert value(context.run("x + 1")) == "2"
+    assert value(context.run("import asyncio\nawait asyncio.sleep(0)\nx + 2")) == "3"
+
+
+def test_output_of_python_and_of_its_children_is_caught(context):
+    got = context.run(
+        "import os, sys, subprocess\n"
+        "print('one')\n"
+        "os.system('echo two; echo of a child >&2')\n"
+        "os.write(1, b'three\\n')\n"
+        "print('to stderr', file=sys.stderr)\n"
+    )
+    assert text(got) == "one\ntwo\nthree\n"
+    assert text(got, "stderr") == "of a child\nto stderr\n"
+    large = context.run("print('x' * 3_000_000)")
+    assert len(text(large)) == 3_000_001
+    assert text(context.run("import os; n = os.write(1, b'\\xff|')")) == "\ufffd|"
+
+
+def test_values_and_pictures_are_mime_parts(context):
+    context.run(SHOWN)
+    (shown,) = events(context.run("Plot(7)"), "result")
+    assert shown["data"] == {"text/plain": "Plot(7)", "text/html": "<b>7</b>", "image/png": PNG}
+    got = context.run("print('before'); display(Plot(1)); print('after')")
+    assert [one["type"] for one in got["events"]] == ["stdout", "display", "stdout"]
+    (huge,) = events(context.run("'y' * (5 << 20)"), "result")
+    assert huge["data"] == {} and huge["omitted"] == {"text/plain": (5 << 20) + 2}
+
+
+def test_an_error_has_a_name_and_a_traceback_and_the_context_lives_on(context):
+    context.run("x = 5\ndef f():\n    return 1 / 0")
+    got = context.run("print('so far')\nf()")
+    assert got["state"] == "error" and text(got) == "so far\n"
+    (error,) = events(got, "error")
+    assert error["name"] == "ZeroDivisionError" and error["value"] == "division by zero"
+    assert "return 1 / 0" in error["traceback"] and "<cell 1>" in error["traceback"]
+    assert "evaluate" not in error["traceback"], "no frame of the driver"
+    assert events(context.run("def broken("), "error")[0]["name"] == "SyntaxError"
+    assert context.run("exit(3)")["state"] == "error"
+    assert value(context.run("x")) == "5"
+
+
+def test_an_interrupt_ends_the_evaluation_alone(context):
+    context.run("x = 1")
+    begun = context.run("print('begun', flush=True)\nwhile True: pass", wait_s=0)
+    assert begun["state"] == "running"
+    wait_until(lambda: _out(context, begun["id"]) == "begun\n", "it began")
+    assert context.post("interrupt").status_code == 204
+    got = context.read(begun["id"], wait_s=30)
+    assert got["state"] == "interrupted"
+    assert events(got, "error")[0]["name"] == "KeyboardInterrupt"
+    assert context.post("interrupt").status_code == 204, "with nothing under way, nothing happens"
+    assert value(context.run("x")) == "1"
+
+
+def test_two_contexts_of_a_sandbox_share_no_variables(http, box, context):
+    other = Context(http, box["id"], id="other", cwd="/tmp", env={"WHO": "other"})
+    context.run("x = 1")
+    other.run("x = 2")
+    assert value(other.run("import os; (x, os.getcwd(), os.environ['WHO'])")) == (
+        "(2, '/tmp', 'other')"
+    )
+    assert value(context.run("x")) == "1"
+    known = {one["id"]: one["state"] for one in http.get(context.all).json()["items"]}
+    assert known == {context.info["id"]: "ready", "other": "ready"}
+    assert Context(http, box["id"], id="other").info["generation"] == 1, "it is found again"
+    assert http.delete(other.path).status_code == 204
+    gone = other.send("1")
+    assert (gone.status_code, gone.json()["error"]["reason"]) == (404, "unknown_context")
+    assert value(context.run("x")) == "1"
+
+
+def test_a_repeat_with_a_known_id_runs_once(context):
+    context.run("n = 0")
+    first = context.run("n += 1\nn", id="once")
+    assert context.run("n += 1\nn", id="once")["events"] == first["events"]
+    assert value(context.run("n")) == "1"
+    other = context.send("n += 2", id="once")
+    assert (other.status_code, other.json()["error"]["reason"]) == (409, "evaluation_in_use")
+
+
+def test_code_inside_forges_no_result_of_another_evaluation(context):
+    """It holds the driver's own descriptor, and knows the ids of earlier evaluations."""
+    first = context.run("'true'")
+    forged = '{"run":"%s","type":"%s","status":"error","data":{"text/plain":"forged"},"tag":""}'
+    lines = [
+        forged % (run, kind)
+        for run in (first["id"], "next")
+        for kind in ("begin", "result", "done")
+    ]
+    context.run(
+        "import gc\n"
+        "driver = next(o for o in gc.get_objects() if type(o).__name__ == 'Driver')\n"
+        f"import os; os.write(driver.events.fd, {chr(10).join(['', *lines, '']).encode()!r})"
+    )
+    assert context.read(first["id"]) == {**first}
+    assert value(context.run("'true again'")) == "'true again'"
+    # The control: of its own evaluation, code can claim anything.
+    own = context.run(
+        'line = \'{"run":"%s","type":"result","data":{"text/plain":"claimed"}}\\n\'\n'
+        "n = os.write(driver.events.fd, (line % driver.events.run).encode())"
+    )
+    assert events(own, "result")[0]["data"]["text/plain"] == "claimed"
+
+
+def test_a_driver_that_dies_takes_its_evaluation_along_and_says_how(context):
+    context.run("import os; x = 1")
+    got = context.run("print('last words', flush=True); os._exit(7)")
+    assert got["state"] == "lost" and got["interpreter"]["exit_code"] == 7
+    later = context.send("1")
+    assert (later.status_code, later.json()["error"]["reason"]) == (409, "context_gone")
+    assert "exited with code 7" in later.json()["error"]["message"]
+    restarted = context.post("restart").json()
+    assert (restarted["generation"], restarted["state"]) == (2, "ready")
+    assert context.run("x")["state"] == "error", "its variables are gone"
+    assert context.read(got["id"])["state"] == "lost", "and the earlier result is not"
+
+
+def test_a_restart_loses_what_is_under_way(context):
+    code = "import time; print('begun', flush=True); time.sleep(1000)"
+    under_way = context.run(code, wait_s=0)
+    wait_until(lambda: _out(context, under_way["id"]) == "begun\n", "it began")
+    assert context.post("restart").json()["generation"] == 2
+    got = context.read(under_way["id"], wait_s=30)
+    assert got["state"] == "lost" and got["interpreter"]["state"] == "killed"
+    assert value(context.run("2")) == "2"
+
+
+def test_a_context_is_gone_after_a_stop(http, box):
+    context = Context(http, box["id"], id="kept")
+    done = context.run("41 + 1")
+    assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code == 200
+    assert http.get(context.path).json()["state"] == "gone"
+    for answer in (
+        context.send("1"),
+        context.post("interrupt"),
+        http.post(context.all, json={"id": "kept"}),
+    ):
+        assert (answer.status_code, answer.json()["error"]["reason"]) == (409, "context_gone")
+    assert context.read(done["id"]) == done, "a result is read without waking the sandbox"
+    assert http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "stopped"
+    assert context.post("restart").json()["state"] == "ready"
+    assert value(context.run("1")) == "1"
+
+
+def test_bad_requests_are_typed(http, box, context):
+    for spec, reason in (
+        ({"language": "cobol"}, "unknown_language"),
+        ({"id": "../x"}, "invalid_context"),
+        ({"id": "x" * 65}, "invalid_context"),
+        ({"lang": "python"}, "invalid_field"),
+    ):
+        got = http.post(context.all, json=spec)
+        assert (got.status_code, got.json()["error"]["reason"]) == (400, reason), spec
+    assert context.send("1", id="a b").json()["error"]["reason"] == "invalid_context"
+    assert context.send("#" * ((1 << 20) + 1)).json()["error"]["reason"] == "code_too_large"
+    assert value(context.run("#" * ((1 << 20) - 2) + "\n1")) == "1"
+    unknown = http.get(f"{context.path}/runs/none")
+    assert (unknown.status_code, unknown.json()["error"]["reason"]) == (404, "unknown_evaluation")
+
+
+def test_200_calls_with_a_killed_daemon_lose_and_invent_nothing(own_daemon):
+    """Pictures, errors, an interrupt, and a kill -9 of the daemon during an evaluation."""
+    daemon = own_daemon()
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "calls", "idle_ttl_s": 0}).json()["id"]
+        context = Context(http, box, id="main")
+        context.run(SHOWN + "\ncalls = []")
+    seen = {}
+
+    def calls(begin, end):
+        with daemon.http() as http:
+            context.http = http
+            for i in range(begin, end):
+                if i % 7 == 3:
+                    code, state = f"calls.append({i})\nraise ValueError({i})", "error"
+                else:
+                    code, state = f"calls.append({i})\nprint('call', {i})\nPlot({i})", "ok"
+                got = context.run(code, id=f"call-{i}")
+                assert got["state"] == state, got
+                seen[i] = got
+
+    calls(0, 100)
+    with daemon.http() as http:
+        context.http = http
+        endless = "calls.append(100)\nprint('begun', flush=True)\nwhile True: pass"
+        context.run(endless, id="call-100", wait_s=0)
+        wait_until(lambda: _out(context, "call-100") == "begun\n", "it is under way")
+        context.post("interrupt")
+        seen[100] = context.read("call-100", wait_s=30)
+        assert seen[100]["state"] == "interrupted"
+        slow_code = (
+            "import time\ncalls.append(101)\nprint('first half', flush=True)\ntime.sleep(1)\n"
+            "print('second half')\nPlot(101)"
+        )
+        waiting = threading.Thread(target=_ignore, args=(context, slow_code, "call-101"))
+        waiting.start()
+        wait_until(lambda: "first half\n" == _out(context, "call-101"), "it is under way")
+        daemon.kill()
+        waiting.join()
+    daemon.start()
+    with daemon.http() as http:
+        context.http = http
+        seen[101] = context.read("call-101", wait_s=30)
+        assert text(seen[101]) == "first half\nsecond half\n"
+        assert value(seen[101]) == "Plot(101)"
+        assert context.run(slow_code, id="call-101") == seen[101], "a repeat runs nothing"
+    calls(102, 200)
+    with daemon.http() as http:
+        context.http = http
+        assert value(context.run("calls == list(range(200))")) == "True"
+        for i, got in seen.items():
+            assert context.read(f"call-{i}") == got, "each result is read again as it was"
+            if i in (100, 101):
+                continue
+            if i % 7 == 3:
+                assert events(got, "error")[0]["value"] == str(i)
+            else:
+                assert text(got) == f"call {i}\n"
+                (shown,) = events(got, "result")
+                assert shown["data"]["text/html"] == f"<b>{i}</b>"
+                assert shown["data"]["image/png"] == PNG
+        assert http.get(f"{context.path}/runs/call-200").status_code == 404, "none is invented"
+
+
+def _ignore(context, code, run):
+    try:
+        context.send(code, id=run)
+    except Exception:
+        pass  # the daemon is killed meanwhile
+
+
+def _out(context, run):
+    got = context.http.get(f"{context.path}/runs/{run}")
+    return text(got.json()) if got.status_code == 200 else ""
+
+
+def test_the_command_line(daemon, box):
+    def cli(action, *args, **more):
+        return daemon.cli("context", action, box["id"], *args, **more)
+
+    assert cli("create", "main").out == b"main\n"
+    assert cli("run", "main", "x = 20 + 1").out == b""
+    assert cli("run", "main", "print('seen'); 2 * x").out == b"seen\n42\n"
+    assert cli("run", "main", "-", stdin=b"x - 1").out == b"20\n"
+    failed = cli("run", "main", "1 / 0")
+    assert failed.code == 1 and b"ZeroDivisionError: division by zero" in failed.err
+    got = json.loads(cli("run", "--json", "main", "x").out)
+    assert value(got) == "21" and got["context"] == "main"
+    assert [line.split() for line in cli("ls").out.decode().splitlines()[1:]] == [
+        ["main", "python", "ready", "1"]
+    ]
+    lost = cli("run", "main", "import os; os._exit(3)")
+    assert lost.code == 125 and b"cay context restart" in lost.err
+    assert cli("restart", "main").out == b"main\n"
+    assert cli("interrupt", "main").code == 0
+    assert cli("rm", "main").code == 0
+    assert b"no context 'main'" in cli("run", "main", "1").err
+    assert b"CODE" in cli("run", "main").err
