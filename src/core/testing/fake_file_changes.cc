@@ -15,8 +15,8 @@ class FeedWatch : public FileWatch {
   Task<FileEvent> next() override {
     for (;;) {
       if (!feed_->events.empty()) {
-        FileEvent event = feed_->events.front();
-        feed_->events.erase(feed_->events.begin());
+        FileEvent event = std::move(feed_->events.front());
+        feed_->events.pop_front();
         co_return event;
       }
       if (feed_->end) co_return *feed_->end;

@@ -1,6 +1,7 @@
 // FakeLiveSandbox: a live sandbox in memory. Each role hands its calls to the fake commands or
 // files. Tests make a role fail, wait or break off by its members.
 #pragma once
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -83,7 +84,7 @@ class FakeLiveFileChanges : public virtual LiveFileChanges, public virtual FakeK
   // The next watch reports the events and the end that a test adds here.
   struct Feed {
     explicit Feed(asio::any_io_executor loop) : changed(std::move(loop)) {}
-    std::vector<FileEvent> events;
+    std::deque<FileEvent> events;
     std::optional<Error> end;
     bool watched = false;
     Event changed;
