@@ -15,6 +15,7 @@ class AnswerRoom;
 class Builds;
 class CodeRuns;
 class Commands;
+class Contexts;
 class Drain;
 class Events;
 class FileChanges;
@@ -49,6 +50,7 @@ class ProgramFamilies {
   virtual ~ProgramFamilies() = default;
   virtual Commands& commands() = 0;
   virtual CodeRuns& code() = 0;
+  virtual Contexts& contexts() = 0;
 };
 
 // FileFamilies: the families about the files of a sandbox.

@@ -9,7 +9,6 @@
 #include "async/scope.h"
 #include "async/until_set.h"
 #include "code/evaluation_reader.h"
-#include "core/cay.h"
 #include "core/errors.h"
 #include "core/verbs/events.h"
 
@@ -157,8 +156,6 @@ Evaluation result_of(Following& from, std::string context, std::string run,
 }
 
 }  // namespace
-
-Contexts& contexts_of(Cay& cay) { return dynamic_cast<ContextFamily&>(cay).contexts(); }
 
 ContextVerbs::Known::Known(const Context& context, const asio::any_io_executor& loop)
     : generation(context.generation),

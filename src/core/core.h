@@ -55,7 +55,7 @@ class FileParts : public virtual FileFamilies {
   FileWatchVerbs file_watches_;
 };
 
-class CoreParts : public Cay, public FileParts, public ContextFamily {
+class CoreParts : public Cay, public FileParts {
  public:
   CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runtimes, Store& store,
             Clock& clock, CoreConfig config);

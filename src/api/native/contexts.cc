@@ -148,15 +148,15 @@ Task<http::Response> create_context(core::Cay& cay, ExchangePtr exchange) {
   if (!body) co_return std::move(body).error();
   auto spec = context_spec_of(*body);
   if (!spec) co_return std::move(spec).error();
-  auto made = co_await core::contexts_of(cay).create(exchange->principal(), param(*exchange, "ref"),
-                                                     *std::move(spec));
+  auto made = co_await cay.contexts().create(exchange->principal(), param(*exchange, "ref"),
+                                             *std::move(spec));
   if (!made) co_return std::move(made).error();
   exchange->note_subject("context " + made->id);
   co_return json_answer(201, to_json(*made));
 }
 
 Task<http::Response> list_contexts(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await core::contexts_of(cay).list(exchange->principal(), param(*exchange, "ref"));
+  auto got = co_await cay.contexts().list(exchange->principal(), param(*exchange, "ref"));
   if (!got) co_return std::move(got).error();
   array items;
   for (const Context& one : *got) items.emplace_back(to_json(one));
@@ -164,15 +164,15 @@ Task<http::Response> list_contexts(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> get_context(core::Cay& cay, ExchangePtr exchange) {
-  auto got = co_await core::contexts_of(cay).get(exchange->principal(), param(*exchange, "ref"),
-                                                 param(*exchange, "id"));
+  auto got = co_await cay.contexts().get(exchange->principal(), param(*exchange, "ref"),
+                                         param(*exchange, "id"));
   if (!got) co_return std::move(got).error();
   co_return json_answer(200, to_json(*got));
 }
 
 Task<http::Response> delete_context(core::Cay& cay, ExchangePtr exchange) {
-  auto gone = co_await core::contexts_of(cay).remove(exchange->principal(), param(*exchange, "ref"),
-                                                     param(*exchange, "id"));
+  auto gone = co_await cay.contexts().remove(exchange->principal(), param(*exchange, "ref"),
+                                             param(*exchange, "id"));
   if (!gone) co_return std::move(gone).error();
   co_return empty_answer(204);
 }
@@ -187,8 +187,8 @@ Task<http::Response> run_in_context(core::Cay& cay, ExchangePtr exchange) {
   if (!there_is) co_return std::move(there_is).error();
   const std::string id = param(*exchange, "id");
   exchange->note_subject("context " + id);
-  auto got = co_await core::contexts_of(cay).evaluate(
-      exchange->principal(), param(*exchange, "ref"), id, std::move(request->spec), request->wait);
+  auto got = co_await cay.contexts().evaluate(exchange->principal(), param(*exchange, "ref"), id,
+                                              std::move(request->spec), request->wait);
   if (!got) co_return std::move(got).error();
   co_return answer_with(std::move(part), *got);
 }
@@ -206,23 +206,23 @@ Task<http::Response> get_evaluation(core::Cay& cay, ExchangePtr exchange) {
   auto there_is = check_evaluation_room(*part);
   if (!there_is) co_return std::move(there_is).error();
   const core::Contexts::Wait time(static_cast<std::int64_t>(*wait) * kMillisInSecond);
-  auto got = co_await core::contexts_of(cay).evaluation(
-      exchange->principal(), param(*exchange, "ref"), param(*exchange, "id"),
-      param(*exchange, "run"), from, time);
+  auto got = co_await cay.contexts().evaluation(exchange->principal(), param(*exchange, "ref"),
+                                                param(*exchange, "id"), param(*exchange, "run"),
+                                                from, time);
   if (!got) co_return std::move(got).error();
   co_return answer_with(std::move(part), *got);
 }
 
 Task<http::Response> interrupt_context(core::Cay& cay, ExchangePtr exchange) {
-  auto sent = co_await core::contexts_of(cay).interrupt(
-      exchange->principal(), param(*exchange, "ref"), param(*exchange, "id"));
+  auto sent = co_await cay.contexts().interrupt(exchange->principal(), param(*exchange, "ref"),
+                                                param(*exchange, "id"));
   if (!sent) co_return std::move(sent).error();
   co_return empty_answer(204);
 }
 
 Task<http::Response> restart_context(core::Cay& cay, ExchangePtr exchange) {
-  auto made = co_await core::contexts_of(cay).restart(
-      exchange->principal(), param(*exchange, "ref"), param(*exchange, "id"));
+  auto made = co_await cay.contexts().restart(exchange->principal(), param(*exchange, "ref"),
+                                              param(*exchange, "id"));
   if (!made) co_return std::move(made).error();
   co_return json_answer(200, to_json(*made));
 }

@@ -12,8 +12,6 @@
 
 namespace cay::core {
 
-class Cay;
-
 // A context is a command, a driver of Cay's, that is found again by its mark. It outlives the
 // daemon, and ends with its sandbox's processes. It evaluates one request after the other. All
 // results lie in the driver's output, so each daemon reads the same ones.
@@ -49,14 +47,5 @@ class Contexts {
   // Results of the generation before stay readable.
   virtual Task<Context> restart(Principal who, std::string ref, std::string id) = 0;
 };
-
-// ContextFamily: the interface by which an implementation of Cay hands out its Contexts. Facades
-// use contexts_of(), so only those that have contexts depend on this header.
-class ContextFamily {
- public:
-  virtual ~ContextFamily() = default;
-  virtual Contexts& contexts() = 0;
-};
-Contexts& contexts_of(Cay& cay);
 
 }  // namespace cay::core
