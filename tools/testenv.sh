@@ -45,9 +45,11 @@ while read -r version; do
   langsmith "$version" &
   jobs+=($!)
 done <$versions
-# A tree of its own: deepagents needs an older langsmith than the newest. MCP's client needs none.
-tree deepagents "deepagents@$deepagents" "@modelcontextprotocol/sdk@$mcp" \
-  "@modelcontextprotocol/inspector@$mcp_inspector" &
+# Trees of their own: deepagents needs an older langsmith than the newest, and no `ws` beside it,
+# which MCP's packages bring.
+tree deepagents "deepagents@$deepagents" &
+jobs+=($!)
+tree mcp "@modelcontextprotocol/sdk@$mcp" "@modelcontextprotocol/inspector@$mcp_inspector" &
 jobs+=($!)
 for job in "${jobs[@]}"; do
   wait "$job"

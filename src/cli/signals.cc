@@ -54,10 +54,10 @@ std::optional<int> Signals::held() {
 
 // With the lock.
 void Signals::unhandled(int signal) {
-  constexpr std::size_t kPatience = 3;  // as with a command: the third means it
+  constexpr std::size_t kMostHeld = 3;  // as with a command: the third means it
   if (signal == SIGWINCH) return;
   if (holding_) held_.push_back(signal);
-  if (holding_ && held_.size() < kPatience) return;
+  if (holding_ && held_.size() < kMostHeld) return;
   if (holding_) print_error(left_behind_);
   end_by_signal(signal);
 }

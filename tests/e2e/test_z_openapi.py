@@ -77,6 +77,30 @@ def test_volumes_are_made_and_removed_by_each_route(http):
     assert http.delete(one).status_code == 204
 
 
+def test_files_change_and_are_watched_by_each_route(http, box):
+    files = f"/api/v1/sandboxes/{box['id']}/files"
+    watches = f"/api/v1/sandboxes/{box['id']}/watches"
+    made = http.post(watches, json={"path": "/srv"})
+    assert made.status_code == 201, made.text
+    one = f"{watches}/{made.json()['id']}"
+    for verb, body in {
+        "upload": {"files": [{"path": "/srv/f", "content": "old"}]},
+        "chmod": {"path": "/srv/f", "mode": "0600"},
+        "chown": {"path": "/srv/f", "owner": "root"},
+        "copy": {"from": "/srv/f", "to": "/srv/g"},
+        "move": {"from": "/srv/g", "to": "/srv/h"},
+        "replace": {"path": "/srv", "text": "old", "replacement": "new"},
+        "download": {"paths": ["/srv/h"]},
+    }.items():
+        answer = http.post(f"{files}/{verb}", json=body)
+        assert answer.status_code == 200, answer.text
+    assert http.get(files, params={"path": "/srv/h"}).text == "new"
+    assert http.get(f"{one}/events", params={"wait_s": 20}).json()["items"][0]["seq"] == 1
+    assert http.get(f"{one}/events", params={"after": 100000}).status_code == 416
+    assert [row["path"] for row in http.get(watches).json()["items"]] == ["/srv"]
+    assert http.delete(one).status_code == 204
+
+
 def test_contexts_are_made_used_and_removed_by_each_route(http, box):
     contexts = f"/api/v1/sandboxes/{box['id']}/contexts"
     made = http.post(contexts, json={"id": "z"})

@@ -9,7 +9,7 @@ import pytest
 from harness import CAY, slow
 
 HERE = pathlib.Path(__file__).resolve().parent
-TREE = HERE.parents[2] / "build" / "node" / "deepagents"
+TREE = HERE.parents[2] / "build" / "node" / "mcp"
 
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])
