@@ -14,7 +14,6 @@
 #include "keeper/file_paths.h"
 #include "keeper/file_task.h"
 #include "keeper/file_walk.h"
-#include "keeper/glob_pattern.h"
 
 namespace cay::keeper {
 namespace {
@@ -177,21 +176,9 @@ Result<void> replace_in_files(FileChannel& channel, const wire::FileOp& op) {
             open_path(AT_FDCWD, parent_of(op.path).c_str(), O_RDONLY | O_DIRECTORY, shown));
     work.replace(dir.get(), base_of(op.path), shown);
   } else {
-    CAY_TRY(const UniqueFd root,
-            open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
-    const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
-    const bool by_path = op.file_glob.find('/') != std::string::npos;
-    const GlobPattern paths(op.file_glob);
-    walk.run(
-        root.get(),
-        [&](int dir, const std::string& name, const struct stat& entry) {
-          if (!S_ISREG(entry.st_mode)) return;
-          if (!op.file_glob.empty() &&
-              !(by_path ? paths.matches(walk.path) : matches_name(op.file_glob, name)))
-            return;
-          work.replace(dir, name, prefix + walk.relative());
-        },
-        [] { return true; });
+    CAY_CHECK(walk.run_files(op, [&](int dir, const std::string& name, const std::string& path) {
+      work.replace(dir, name, path);
+    }));
   }
   channel.send(wire::Type::kEof, wire::Eof{walk.truncated});
   return {};

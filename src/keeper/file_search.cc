@@ -108,25 +108,12 @@ Result<void> grep_files(FileChannel& channel, const wire::FileOp& op) {
     CAY_TRY(auto file, open_regular(AT_FDCWD, op.path.c_str(), shown, false, info));
     search_file(file.get(), op.pattern, walk, shown, found);
   } else {
-    CAY_TRY(const UniqueFd root,
-            open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
-    const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
-    const bool by_path = op.file_glob.find('/') != std::string::npos;
-    const GlobPattern paths(op.file_glob);
-    walk.run(
-        root.get(),
-        [&](int dir, const std::string& name, const struct stat& entry) {
-          if (!S_ISREG(entry.st_mode)) return;
-          if (!op.file_glob.empty() &&
-              !(by_path ? paths.matches(walk.path) : matches_name(op.file_glob, name)))
-            return;
-          const std::string path = prefix + walk.relative();
-          struct stat opened{};
-          auto file = open_regular(dir, name.c_str(), path, true, opened);
-          if (file && !made_up_by_kernel(file->get()))
-            search_file(file->get(), op.pattern, walk, path, found);
-        },
-        [] { return true; });
+    CAY_CHECK(walk.run_files(op, [&](int dir, const std::string& name, const std::string& path) {
+      struct stat opened{};
+      auto file = open_regular(dir, name.c_str(), path, true, opened);
+      if (file && !made_up_by_kernel(file->get()))
+        search_file(file->get(), op.pattern, walk, path, found);
+    }));
   }
   channel.send(wire::Type::kEof, wire::Eof{walk.truncated});
   return {};

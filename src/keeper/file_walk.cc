@@ -5,6 +5,7 @@
 
 #include "keeper/file_names.h"
 #include "keeper/file_paths.h"
+#include "keeper/glob_pattern.h"
 #include "keeper/loop.h"
 
 namespace cay::keeper {
@@ -51,6 +52,26 @@ void FileWalk::run(int dir, const Visit& visit, const std::function<bool()>& des
     }
     path.pop_back();
   }
+}
+
+Result<void> FileWalk::run_files(const wire::FileOp& op, const VisitFile& visit) {
+  const std::string shown = shown_path(op, op.path);
+  CAY_TRY(const UniqueFd root,
+          open_path(AT_FDCWD, op.path.c_str(), O_RDONLY | O_DIRECTORY | O_NONBLOCK, shown));
+  const std::string prefix = shown.ends_with('/') ? shown : shown + "/";
+  const bool by_path = op.file_glob.find('/') != std::string::npos;
+  const GlobPattern paths(op.file_glob);
+  run(
+      root.get(),
+      [&](int dir, const std::string& name, const struct stat& entry) {
+        if (!S_ISREG(entry.st_mode)) return;
+        if (!op.file_glob.empty() &&
+            !(by_path ? paths.matches(path) : matches_name(op.file_glob, name)))
+          return;
+        visit(dir, name, prefix + relative());
+      },
+      [] { return true; });
+  return {};
 }
 
 bool made_up_by_kernel(int fd) {

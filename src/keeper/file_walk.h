@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "keeper/file_channel.h"
 #include "wire/messages.h"
 
@@ -29,6 +30,10 @@ struct FileWalk {
   std::string relative() const;
   // Calls visit() for all below the open directory `dir`; `descend` decides on directories.
   void run(int dir, const Visit& visit, const std::function<bool()>& descend);
+  // Calls visit() for each regular file below the directory op.path that op.file_glob names (empty:
+  // each), with its path as the caller is shown it. A glob with '/' is matched with the whole path.
+  using VisitFile = std::function<void(int dir, const std::string& name, const std::string& shown)>;
+  Result<void> run_files(const wire::FileOp& op, const VisitFile& visit);
 };
 
 // Whether the kernel makes the open file's content: of /proc and /sys.
