@@ -6,7 +6,7 @@
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "api/native/run_command.h"
-#include "codec/base64.h"
+#include "api/native/written_file.h"
 #include "codec/model_json.h"
 #include "codec/utf8.h"
 #include "core/ports/runtime.h"
@@ -20,13 +20,8 @@ using codec::json::object;
 
 namespace {
 
-struct Write {
-  std::string path;
-  Bytes bytes;
-  core::WriteOptions options;
-};
 struct Batch {
-  std::vector<Write> writes;
+  std::vector<WrittenFile> writes;
   std::optional<codec::CommandRequest> command;
   std::vector<std::string> reads;
   std::uint64_t max_read_bytes = 1 << 20;
@@ -34,25 +29,7 @@ struct Batch {
 };
 
 void read_write(codec::Fields& fields, const std::string& user, Batch& batch) {
-  Write out;
-  if (!fields.read("path", out.path) && fields.ok()) fields.complain("path", "is needed");
-  std::string coded;
-  const bool plain = fields.read("content", out.bytes, kBatchBodyLimit);
-  const bool base64 = fields.read("content_base64", coded, kBatchBodyLimit);
-  if (fields.ok() && plain == base64)
-    fields.complain("content", "give exactly one of content and content_base64");
-  if (base64) {
-    auto bytes = codec::from_base64(coded);
-    if (!bytes) fields.complain("content_base64", "must be base64");
-    out.bytes = std::move(bytes).value_or("");
-  }
-  std::string mode_text;
-  if (fields.read("mode", mode_text)) {
-    const auto mode = codec::mode_from(mode_text);
-    if (!mode) fields.complain("mode", "must be octal: \"0644\"");
-    out.options.mode = mode.value_or(0);
-    out.options.keep_mode = false;
-  }
+  WrittenFile out = read_written_file(fields, kBatchBodyLimit);
   out.options.as.user = user;
   fields.read("user", out.options.as.user);
   fields.refuse_unknown();
@@ -109,7 +86,7 @@ Error no_room() {
 std::string files_asked(const Batch& batch) {
   constexpr std::size_t kMostPaths = 600;
   Subjects writes("writes", kMostPaths), reads("reads", kMostPaths);
-  for (const Write& one : batch.writes) writes.add(path_asked(one.path));
+  for (const WrittenFile& one : batch.writes) writes.add(path_asked(one.path));
   for (const std::string& path : batch.reads) reads.add(path_asked(path));
   std::string out = batch.writes.empty() ? "" : writes.text();
   if (!batch.reads.empty()) out += (out.empty() ? "" : "; ") + reads.text();
@@ -187,7 +164,7 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
     exchange->note_subject(files);  // whoever leaves before the last has written these all the same
   array writes;
   for (std::size_t i = 0; i < parsed->writes.size(); ++i) {
-    Write item = std::move(parsed->writes[i]);
+    WrittenFile item = std::move(parsed->writes[i]);
     auto info = co_await cay.files().write(who, ref, item.path, item.options,
                                            source_of(std::move(item.bytes)));
     if (!info) co_return std::move(info).error().while_doing("write " + item.path);

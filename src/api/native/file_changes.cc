@@ -5,6 +5,7 @@
 #include "api/common/subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
+#include "api/native/written_file.h"
 #include "codec/base64.h"
 #include "codec/model_json.h"
 #include "codec/model_read.h"
@@ -37,12 +38,6 @@ std::string needed(codec::Fields& fields, std::string_view name) {
   std::string out;
   if (!fields.read(name, out) && fields.ok()) fields.complain(name, "is needed");
   return out;
-}
-
-std::uint32_t mode_of(codec::Fields& fields, const std::string& text) {
-  const auto mode = codec::mode_from(text);
-  if (!mode && fields.ok()) fields.complain("mode", "must be octal: \"0644\"");
-  return mode.value_or(0);
 }
 
 struct Copy {
@@ -112,41 +107,19 @@ class Parts final : public ByteSource {
   bool ended_ = false;
 };
 
-struct Upload {
-  std::string path;
-  Bytes bytes;
-  core::WriteOptions options;
-};
-
-Upload upload_of(codec::Fields& fields, const std::string& user) {
-  Upload out;
-  out.path = needed(fields, "path");
-  std::string coded;
-  const bool plain = fields.read("content", out.bytes, kBatchBodyLimit);
-  const bool base64 = fields.read("content_base64", coded, kBatchBodyLimit);
-  if (fields.ok() && plain == base64)
-    fields.complain("content", "give exactly one of content and content_base64");
-  if (base64) {
-    auto bytes = codec::from_base64(coded);
-    if (!bytes) fields.complain("content_base64", "must be base64");
-    out.bytes = std::move(bytes).value_or("");
-  }
-  std::string mode;
-  if (fields.read("mode", mode)) {
-    out.options.mode = mode_of(fields, mode);
-    out.options.keep_mode = false;
-  }
+WrittenFile upload_of(codec::Fields& fields, const std::string& user) {
+  WrittenFile out = read_written_file(fields, kBatchBodyLimit);
   fields.read("exclusive", out.options.exclusive);
   out.options.as.user = user;
   fields.refuse_unknown();
   return out;
 }
 
-Result<std::vector<Upload>> uploads_of(const object& body) {
+Result<std::vector<WrittenFile>> uploads_of(const object& body) {
   codec::Fields fields(body);
   std::string user;
   fields.read("user", user);
-  std::vector<Upload> out;
+  std::vector<WrittenFile> out;
   const array* files = fields.array("files");
   if (files == nullptr && fields.ok()) fields.complain("files", "is needed");
   if (files != nullptr && files->size() > kMostFiles)
@@ -311,7 +284,7 @@ Task<http::Response> upload_files(core::Cay& cay, ExchangePtr exchange) {
   body->clear();
   if (!uploads) co_return std::move(uploads).error();
   std::vector<std::string> paths;
-  for (const Upload& one : *uploads) paths.push_back(one.path);
+  for (const WrittenFile& one : *uploads) paths.push_back(one.path);
   exchange->note_subject(subjects_of("writes", paths));
   const Principal who = exchange->principal();
   const std::string ref = param(*exchange, "ref");
@@ -320,7 +293,7 @@ Task<http::Response> upload_files(core::Cay& cay, ExchangePtr exchange) {
   auto held = co_await cay.file_changes().read_several(who, ref, {}, {});
   if (!held) co_return std::move(held).error();
   array items;
-  for (Upload& one : *uploads) {
+  for (WrittenFile& one : *uploads) {
     auto bytes = source_of(std::move(one.bytes));
     auto info = co_await cay.files().write(who, ref, one.path, one.options, std::move(bytes));
     object item{{"path", codec::text(one.path)}};
