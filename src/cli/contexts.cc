@@ -153,7 +153,7 @@ Command context_entry() {
             to.arguments("CONTEXT", state->words,
                          "The context, and behind it for run the code, or - for stdin");
             to.text("-l,--language", state->args.options.language,
-                    "create: python (default: python)");
+                    "create: python or javascript (default: python)");
             to.text("-w,--workdir", state->args.options.cwd, "create: where it begins");
             to.text("-u,--user", state->args.options.user, "create: who it runs as");
           },

@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "code/drivers.h"
+#include "code/language.h"
 #include "codec/json.h"
 
 namespace cay::code {
@@ -20,6 +21,10 @@ const std::vector<Driver>& drivers() {
        .program = "python3",
        .package = "python3",
        .argv = {"python3", "-u", "-c", std::string(kPythonDriver)}},
+      {.language = "javascript",
+       .program = "node",
+       .package = "nodejs",
+       .argv = {"node", "-e", std::string(kJavaScriptDriver)}},
   };
   return kAll;
 }
@@ -35,7 +40,9 @@ std::string_view word(std::string_view& text) {
 }  // namespace
 
 const Driver* driver_of(std::string_view language) {
-  const auto found = std::ranges::find(drivers(), language, &Driver::language);
+  const Language* known = find_language(language);
+  const auto found =
+      std::ranges::find(drivers(), known ? known->name : language, &Driver::language);
   return found == drivers().end() ? nullptr : &*found;
 }
 

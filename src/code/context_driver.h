@@ -18,7 +18,7 @@ struct Driver {
   std::vector<std::string> argv;
 };
 
-// nullptr: contexts have no such language.
+// By its name or an alias. nullptr: contexts have no such language.
 const Driver* driver_of(std::string_view language);
 // The languages of contexts, for messages: "python, javascript".
 std::string driver_languages();

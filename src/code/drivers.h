@@ -4,6 +4,7 @@
 
 namespace cay::code {
 
+extern const std::string_view kJavaScriptDriver;
 extern const std::string_view kPythonDriver;
 
 }  // namespace cay::code

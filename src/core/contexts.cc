@@ -232,6 +232,7 @@ Task<Context> ContextVerbs::create(Principal who, std::string ref, ContextSpec s
                                               spec.language.substr(0, 60) + "': they have " +
                                               code::driver_languages());
   }
+  spec.language = driver->language;
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   const std::string sandbox = entry->row.id.get();
   if (spec.id.empty()) {
