@@ -39,6 +39,12 @@ void read_request(codec::Fields& fields, RunRequest& request) {
   fields.read("libraries", request.libraries, kMaxLibraries);
   fields.read("env", request.run.env, kMostVariables);
   std::string text;
+  if (fields.read("command_id", text)) {
+    if (!is_valid_command_id(text))
+      fields.complain("command_id",
+                      "must be 1-128 of [A-Za-z0-9._-], not starting with '.' or '-'");
+    request.command_id = CommandId(text);
+  }
   if (fields.read("cwd", text)) request.run.workdir = text;
   if (fields.read("user", text)) request.run.user = text;
   double limit = 0;

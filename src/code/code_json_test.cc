@@ -18,7 +18,8 @@ std::string complaint(std::string_view text) {
 TEST(CodeJsonTest, ReadsARequest) {
   const auto body = *codec::parse_object(
       R"({"language":"py","code":"x","stdin_base64":"AAE=","args":["a"],"libraries":["numpy"],)"
-      R"("env":{"A":"1"},"cwd":"/w","user":"me","timeout_s":1.5,"max_output_bytes":10})");
+      R"("env":{"A":"1"},"cwd":"/w","user":"me","timeout_s":1.5,"max_output_bytes":10,)"
+      R"("command_id":"c1"})");
   codec::Fields fields(body);
   RunRequest got;
   read_request(fields, got);
@@ -34,6 +35,7 @@ TEST(CodeJsonTest, ReadsARequest) {
   EXPECT_EQ(got.run.user, "me");
   EXPECT_EQ(got.timeout_ms, 1500);
   EXPECT_EQ(got.max_output_bytes, 10U);
+  EXPECT_EQ(got.command_id.get(), "c1");
 }
 
 TEST(CodeJsonTest, ComplainsOfWhatIsWrong) {
@@ -44,6 +46,7 @@ TEST(CodeJsonTest, ComplainsOfWhatIsWrong) {
   EXPECT_NE(complaint(R"({"language":"py","code":"x","timeout_s":0})"), "");
   EXPECT_NE(complaint(R"({"language":"py","code":"x","args":["a\u0000b"]})"), "");
   EXPECT_NE(complaint(R"({"language":"py","code":"x","lang":"py"})"), "");
+  EXPECT_NE(complaint(R"({"language":"py","code":"x","command_id":"../x"})"), "");
 }
 
 // A program may write any bytes, and the answer is valid JSON all the same.

@@ -51,6 +51,18 @@ cd "$D" || exit
 go build -o "$D/program" "$F"
 )sh";
 
+// Without a display R draws into Rplots.pdf of the working directory. Here plots are artifacts.
+constexpr std::string_view kRSetup = R"sh(
+export R_LIBS_USER="$L"
+if [ -z "${R_PROFILE_USER:-}" ]; then
+  export R_PROFILE_USER="$D/profile.R"
+  cat >"$R_PROFILE_USER" <<'END'
+if (file.exists("~/.Rprofile")) source("~/.Rprofile")
+options(bitmapType = "cairo", device = function(...)
+  grDevices::png(file.path(Sys.getenv("CAY_OUTPUT_DIR"), "plot-%04d.png"), 800, 600))
+END
+fi
+)sh";
 constexpr std::string_view kRInstall = R"sh(
 Rscript -e 'asked <- commandArgs(TRUE)
   install.packages(asked, repos = Sys.getenv("CRAN", "https://cloud.r-project.org"))
@@ -152,7 +164,7 @@ const std::array<Language, 9>& table() {
        .library_programs = {},
        .packages = "r-base-core",
        .image = "r-base:4.4.1",
-       .setup = R"(export R_LIBS_USER="$L")",
+       .setup = kRSetup,
        .install = kRInstall,
        .run = R"(exec Rscript "$D/$F" "$@")",
        .prints = "print()"},

@@ -52,6 +52,7 @@ class Planner {
     std::string line = setup();
     if (!request_.stdin_bytes.empty()) line += "exec <\"$D/stdin\"\n";
     out.run = command(line + std::string(language_.run), request_.args, request_.timeout_ms);
+    out.run.id = request_.command_id;
     return out;
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/ids.h"
 #include "model/run_config.h"
 
 namespace cay::code {
@@ -25,6 +26,7 @@ struct RunRequest {
   RunConfig run{};                           // of the program. The user is that of all phases
   std::int64_t timeout_ms = 60'000;          // of the program alone
   std::uint64_t max_output_bytes = 1 << 20;  // of each stream, in the result
+  CommandId command_id{};                    // of the program, so that it can be followed
 };
 
 // Fails kInvalidArgument: unknown_language, libraries_unsupported, invalid_field.

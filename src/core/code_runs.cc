@@ -118,7 +118,7 @@ class CodeRun {
   };
 
   Task<Ended> ended(CommandSpec spec, std::uint64_t most) {
-    spec.id = CommandId(new_uuid());
+    if (spec.id.get().empty()) spec.id = CommandId(new_uuid());
     running_ = spec.id;
     code::OutputKeeper kept(most);
     CAY_CO_TRY(auto reader, co_await at_.commands.run(who_, sandbox_, std::move(spec)));

@@ -1,5 +1,6 @@
 """Programs given as text: each language that this host has, through the API and the CLI."""
 import base64
+import concurrent.futures
 import shutil
 import socket
 
@@ -183,6 +184,27 @@ def test_a_program_that_does_not_compile_never_ran(run, language):
     got = run(language, code)
     assert (got["phase"], got["state"], got["ok"]) == ("compile", "exited", False), got
     assert word in got["stderr"] + got["stdout"] and got["run_ms"] == 0
+
+
+def test_the_output_can_be_followed(run, api, ref):
+    """The caller chooses the id of the program's command. The program ends once it was seen."""
+    code = (
+        "import os, time\nprint('begun', flush=True)\n"
+        "while not os.path.exists('/tmp/followed'): time.sleep(0.01)\nprint('over')"
+    )
+    ask = {"language": "python", "code": code, "command_id": "followed-1"}
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        done = threads.submit(run, ask["language"], code, command_id=ask["command_id"])
+        path = f"{ref}/commands/followed-1/output"
+        wait_until(lambda: api.get(path).status_code == 200, "the program has begun")
+        with api.stream("GET", path, params={"stream": "stdout", "follow": "true"}) as output:
+            pieces = output.iter_bytes()
+            assert next(pieces) == b"begun\n"
+            api.put(f"{ref}/files", params={"path": "/tmp/followed"}, content=b"")
+            assert b"".join(pieces) == b"over\n"
+    assert done.result()["stdout"] == "begun\nover\n"
+    assert done.result()["command_id"] == "followed-1"
+    assert refused(api, f"{ref}/code", **ask)[:2] == (409, "command_id_in_use")
 
 
 def test_an_exception_is_the_programs_own_end(run):
