@@ -1,0 +1,5 @@
+"""BaseSession: the class of every session, for annotations."""
+
+from ..session import Session as BaseSession
+
+__all__ = ["BaseSession"]

@@ -1,0 +1,1 @@
+"""What runs in the sandbox. It is sent there as text."""
