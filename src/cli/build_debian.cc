@@ -81,6 +81,9 @@ bool is_usual(const std::string& line) {
   return false;
 }
 
+// Scripts of Java's packages print this.
+constexpr const char* kNeedsProc = "requires a mounted proc fs";
+
 // Shows lines as they come, and keeps the last error among them.
 class Lines {
  public:
@@ -94,12 +97,15 @@ class Lines {
   }
   const std::string& first_error() const { return error_; }
   const std::string& hidden() const { return hidden_; }
+  // A package looked for /proc, which the new root does not have.
+  bool needs_proc() const { return needs_proc_; }
 
  private:
   void show(const std::string& line) {
     if (is_usual(line)) return;
     const std::string shown = printable(line) + "\n";
     if (line.starts_with("E: ") && error_.empty()) error_ = printable(line.substr(3));
+    needs_proc_ = needs_proc_ || line.find(kNeedsProc) != std::string::npos;
     if (quiet_) {
       hidden_ += shown;
     } else {
@@ -108,6 +114,7 @@ class Lines {
   }
 
   const bool quiet_;
+  bool needs_proc_ = false;
   std::string rest_, hidden_, error_;
 };
 
@@ -192,7 +199,13 @@ bool make_root(Context& at, const sdk::Sandbox& box, const BuildArgs& args) {
       errors.first_error().empty() ? "it is " + end.command.state : errors.first_error();
   if (end.command.exit_code == kNoProgram)
     throw ApiError(ErrorCode::kUnsupported, "no_mmdebstrap", why);
-  throw ApiError(ErrorCode::kInvalidArgument, "packages_failed", "mmdebstrap failed: " + why);
+  const std::string advice =
+      out.needs_proc() || errors.needs_proc()
+          ? " (a package needs /proc when it is installed, as those of Java: write a Dockerfile "
+            "with `RUN apt-get install`)"
+          : "";
+  throw ApiError(ErrorCode::kInvalidArgument, "packages_failed",
+                 "mmdebstrap failed: " + why + advice);
 }
 
 // Carries the archive from the sandbox to the import, over a pipe. A second client reads it, since

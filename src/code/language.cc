@@ -90,6 +90,7 @@ const std::array<Language, 9>& table() {
        .programs = {"javac", "java"},
        .library_programs = {},
        .packages = "default-jdk-headless",
+       .needs_proc = true,
        .image = "eclipse-temurin:21",
        .without_libraries =
            "Java has no manager of libraries of its own: write the JAR files into the sandbox, and "

@@ -20,6 +20,7 @@ struct Language {
   std::vector<std::string_view> library_programs;  // needed too, for libraries
   std::string_view packages;                       // of Debian, which have `programs`
   std::string_view library_packages{};
+  bool needs_proc = false;     // its packages run it when they are installed: not by --debian
   std::string_view image;      // that has all of them
   std::string_view setup{};    // before each of the scripts below
   std::string_view install{};  // empty: `without_libraries` has the reason

@@ -157,12 +157,16 @@ Error toolchain_missing(const Language& language, const std::vector<std::string>
     packages += " " + std::string(language.library_packages);
   std::string with_commas = packages;
   std::ranges::replace(with_commas, ' ', ',');
+  const std::string snapshot =
+      language.needs_proc ? "with a Dockerfile that has `RUN apt-get install -y " + packages + "`"
+                          : "with `cay snapshot build --debian " + with_commas + " -t " +
+                                std::string(language.name) + "`";
   return {Code::kInvalidArgument, "toolchain_missing",
           "the sandbox lacks the program" + std::string(missing.size() == 1 ? " " : "s ") +
               joined(missing, ", ") + ", which " + std::string(language.name) +
               " needs. Install it inside with `apt-get install " + packages +
-              "`, make a snapshot with `cay snapshot build --debian " + with_commas + " -t " +
-              std::string(language.name) + "`, or use the image " + std::string(language.image),
+              "`, make a snapshot " + snapshot + ", or use the image " +
+              std::string(language.image),
           0};
 }
 

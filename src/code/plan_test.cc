@@ -116,6 +116,9 @@ TEST(PlanTest, TheErrorNamesWhatHasTheToolchain) {
   EXPECT_NE(toolchain_missing(*find_language("js"), {"node", "npm"})
                 .message.find("--debian nodejs,npm -t javascript"),
             std::string::npos);
+  const Error java = toolchain_missing(*find_language("java"), {"javac", "java"});
+  EXPECT_NE(java.message.find("`RUN apt-get install -y default-jdk-headless`"), std::string::npos);
+  EXPECT_EQ(java.message.find("--debian"), std::string::npos);
 }
 
 }  // namespace
