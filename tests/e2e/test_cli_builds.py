@@ -46,9 +46,7 @@ def snapshots(daemon):
     return {one["name"]: one for one in json.loads(daemon.cli("snapshots", "--json").text)}
 
 
-def test_a_build_has_the_context_and_neither_ignored_files_nor_secrets(
-    daemon, base, context, name
-):
+def test_a_build_has_the_context_and_neither_ignored_files_nor_secrets(daemon, base, context, name):
     (context / "Dockerfile").write_text(
         f"FROM {base}\n"
         "ARG WHO=nobody\n"
@@ -111,7 +109,7 @@ def test_stdin_has_a_dockerfile_or_an_archive(daemon, base, name):
     assert (built.code, built.text, built.err) == (0, f"{name}:latest\n", b""), built
     ran = daemon.cli("run", "--rm", name, "--", "/bin/cat", "/note")
     assert ran.text == "of the archive", ran
-    plain = f"FROM {base}\nCMD [\"/bin/cat\", \"/etc/os-release\"]\n".encode()
+    plain = f'FROM {base}\nCMD ["/bin/cat", "/etc/os-release"]\n'.encode()
     built = daemon.cli("build", "-t", f"{name}:plain", "-", stdin=plain)
     assert (built.code, built.text) == (0, f"{name}:plain\n"), built
     assert "image of a test" in daemon.cli("run", "--rm", f"{name}:plain", "--").text

@@ -39,6 +39,12 @@ PROGRAMS = {
             "while (in.hasNextInt()) n += in.nextInt(); System.out.println(n);"
         ),
         "endless": JAVA.format("while (args != null) {}"),
+        "memory": JAVA.format(
+            "var kept = new java.util.ArrayList<byte[]>();"
+            "while (true) kept.add(new byte[64 << 20]);"
+        ),
+        # Java's own limit of the heap would end it first, and by an exception of its own.
+        "env": {"JAVA_TOOL_OPTIONS": "-Xmx4g"},
     },
     "cpp": {
         "needs": "g++",
@@ -74,6 +80,21 @@ PROGRAMS = {
         "hello": "echo $((6 * 7))",
         "stdin": "n=0; while read -r line; do n=$((n + line)); done; echo $n",
         "endless": "while :; do :; done",
+    },
+    "r": {
+        "needs": "Rscript",
+        "hello": "cat(6 * 7, '\\n', sep = '')",
+        "stdin": "cat(sum(as.numeric(readLines('stdin'))), '\\n', sep = '')",
+        "endless": "while (TRUE) {}",
+        "memory": "x <- numeric(3e8); x[] <- 1; print(x[7])",
+    },
+    "typescript": {
+        "needs": "tsc",
+        "hello": "const n: number = 6 * 7\nconsole.log(n)",
+        "stdin": "declare const require: any\n"
+        "const text: string = require('fs').readFileSync(0, 'utf8')\n"
+        "console.log(text.trim().split('\\n').map(Number).reduce((a, b) => a + b))",
+        "endless": "while (true) {}",
     },
 }
 HERE = [name for name, row in PROGRAMS.items() if shutil.which(row["needs"])]
@@ -138,7 +159,8 @@ def test_the_time_limit_ends_it(run, language):
 
 @pytest.mark.parametrize("language", [name for name in HERE if "memory" in PROGRAMS[name]])
 def test_the_kernels_kill_for_memory_is_told(run, language):
-    got = run(language, PROGRAMS[language]["memory"])
+    row = PROGRAMS[language]
+    got = run(language, row["memory"], env=row.get("env", {}))
     assert (got["phase"], got["state"], got["oom_kills"]) == ("run", "oom_killed", 1), got
     assert "for want of memory: the sandbox has 512 MiB" in got["notes"][0]
 
@@ -246,6 +268,34 @@ def test_files_of_the_output_directory_are_artifacts(run):
     assert (one["name"], one["mime"], one["size"]) == ("a.csv", "text/csv", 3)
     assert base64.b64decode(one["content_base64"]) == b"1,2"
     assert any(note.startswith("1 more files in $CAY_OUTPUT_DIR") for note in got["notes"])
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="9"/></svg>'
+# Programs that draw by writing a picture, as their libraries do.
+DRAW = {
+    "javascript": f"require('fs').writeFileSync(process.env.CAY_OUTPUT_DIR + '/a.svg', `{SVG}`)",
+    "bash": f"echo -n '{SVG}' >\"$CAY_OUTPUT_DIR/a.svg\"",
+    "cpp": "#include <cstdlib>\n#include <fstream>\n#include <string>\nint main() {\n"
+    'std::ofstream(std::string(std::getenv("CAY_OUTPUT_DIR")) + "/a.svg") << R"(' + SVG + ')"; }',
+    "ruby": f"File.write(ENV['CAY_OUTPUT_DIR'] + '/a.svg', '{SVG}')",
+}
+
+
+def check_drawn(got):
+    [one] = got["artifacts"]
+    assert (one["name"], one["mime"]) == ("a.svg", "image/svg+xml"), got
+    assert base64.b64decode(one["content_base64"]) == SVG.encode()
+
+
+@pytest.mark.parametrize("language", [name for name in DRAW if name in HERE])
+def test_pictures_of_any_language_are_artifacts(run, language):
+    check_drawn(run(language, DRAW[language]))
+
+
+@pytest.mark.skipif("r" not in HERE, reason="this host has no R")
+def test_plots_of_r_are_artifacts(run):
+    got = run("r", "plot(1:3)\nhist(c(1, 2, 2))")
+    assert [one["name"] for one in got["artifacts"]] == ["plot-0001.png", "plot-0002.png"], got
 
 
 def refused(api, path, **body):
@@ -434,6 +484,19 @@ def test_a_library_of_javascript_is_found_by_scripts_and_modules(online):
     assert got["ok"] and not got["installed"] and got["stdout"] == "007\n", got
 
 
+MAKE_GEM = """
+mkdir -p /tmp/greet/lib && cd /tmp/greet
+echo "def greet = 'hello of a gem'" >lib/greet.rb
+cat >greet.gemspec <<'END'
+Gem::Specification.new do |made|
+  made.name, made.version, made.summary, made.authors = 'greet', '1.0', 'greets', ['Cay']
+  made.files = ['lib/greet.rb']
+end
+END
+gem build greet.gemspec
+"""
+
+
 def test_the_errors_advice_brings_ruby(online):
     """Where this host has no ruby: the line that the error names installs it."""
     call, found = online
@@ -451,6 +514,17 @@ def test_the_errors_advice_brings_ruby(online):
     got = call("ruby", "puts 1", timeout_s=slow(20))
     assert got["ok"], got
     assert call("ruby", "loop {}", timeout_s=0.5)["state"] == "timed_out"
+    got = call("ruby", "kept = []; loop { kept << 'x' * (256 << 20) }")
+    assert (got["state"], got["oom_kills"]) == ("oom_killed", 1), got
+    check_drawn(call("ruby", DRAW["ruby"]))
+    # A gem in a file, so that no registry of gems is needed.
+    made = call("bash", MAKE_GEM)
+    assert made["ok"], made
+    ask = {"code": "require 'greet'; puts greet", "libraries": ["/tmp/greet/greet-1.0.gem"]}
+    got = call("ruby", **ask)
+    assert got["ok"] and got["installed"] and got["stdout"] == "hello of a gem\n", got
+    got = call("ruby", **ask)
+    assert got["ok"] and not got["installed"], got
 
 
 def test_a_library_of_go_is_installed(online):
