@@ -7,6 +7,7 @@
 //   std::cout << contexts.run(made.id, "x + 1").value();   // 2
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct Evaluation {
   std::string id, context, state;  // state: running, ok, error, interrupted, lost
   std::vector<ContextEvent> events;
   std::string next;                        // to read on from
+  bool more = false;                       // there are events behind it already
   std::optional<CommandInfo> interpreter;  // of a lost one: how it ended
   std::string json;
 
@@ -61,6 +63,12 @@ class Contexts {
   void remove(const std::string& id) const;
   // Evaluates and waits for the end. ApiError kNotReady "context_gone".
   Evaluation run(const std::string& id, const std::string& code) const;
+  // The same, and calls `on_event` with each event as it comes. The Evaluation has none.
+  using OnEvent = std::function<void(const ContextEvent&)>;
+  Evaluation run(const std::string& id, const std::string& code, const OnEvent& on_event) const;
+  // Reads an evaluation to its end likewise. `from` empty: from its beginning.
+  Evaluation follow(const std::string& id, const std::string& run, const OnEvent& on_event,
+                    const std::string& from = {}) const;
   // Begins, and does not wait: read() has the rest. `run` empty: a random id.
   Evaluation begin(const std::string& id, const std::string& code,
                    const std::string& run = {}) const;

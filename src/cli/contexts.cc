@@ -75,12 +75,9 @@ int run_in_context(Context& at, const sdk::Contexts& contexts, const ContextArgs
   std::string code = args.code;
   if (code == "-")
     code.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  const auto got = contexts.run(args.context, code);
-  if (at.json) {
-    print(got.json + "\n");
-  } else {
-    for (const auto& event : got.events) print_event(event);
-  }
+  const auto got =
+      at.json ? contexts.run(args.context, code) : contexts.run(args.context, code, print_event);
+  if (at.json) print(got.json + "\n");
   if (got.state == "ok") return kOk;
   if (got.state == "interrupted") return kInterrupted;
   if (got.state != "lost") return kFailedCode;

@@ -53,6 +53,7 @@ Evaluation evaluation_from(const json::object& from) {
                  .state = string_in(from, "state"),
                  .events = client::list_from(from, "events", event_from),
                  .next = string_in(from, "next"),
+                 .more = client::bool_in(from, "more"),
                  .interpreter = {},
                  .json = codec::write(from)};
   const json::object& interpreter = member_object(from, "interpreter");
@@ -139,6 +140,31 @@ Evaluation Contexts::run(const std::string& id, const std::string& code) const {
     append(whole, call(client_, "GET", context_target(ref_, id, rest)));
   }
   return evaluation_from(whole);
+}
+
+Evaluation Contexts::run(const std::string& id, const std::string& code,
+                         const OnEvent& on_event) const {
+  const auto begun = begin(id, code);
+  for (const auto& event : begun.events) on_event(event);
+  if (begun.state == "running" || begun.more) return follow(id, begun.id, on_event, begun.next);
+  Evaluation out = begun;
+  out.events.clear();
+  return out;
+}
+
+Evaluation Contexts::follow(const std::string& id, const std::string& run, const OnEvent& on_event,
+                            const std::string& from) const {
+  std::string at = from;
+  for (;;) {
+    std::string rest =
+        "/runs/" + http::encode_segment(run) + "?until=event&wait_s=" + std::to_string(kPause);
+    if (!at.empty()) rest += "&from=" + http::encode_segment(at);
+    auto piece = evaluation_from(call(client_, "GET", context_target(ref_, id, rest)));
+    for (const auto& event : piece.events) on_event(event);
+    piece.events.clear();
+    if (piece.state != "running" && !piece.more) return piece;
+    at = piece.next;
+  }
 }
 
 Evaluation Contexts::begin(const std::string& id, const std::string& code,

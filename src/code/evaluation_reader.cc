@@ -131,7 +131,7 @@ void EvaluationReader::end_line() {
   } else if (begun_ && gaps_ > 0 && begins_another()) {
     state_ = EvaluationState::kLost;  // its end was dropped: a driver evaluates one after the other
   }
-  if (full_) return;
+  if (is_over()) return;
   line_.clear();
   line_length_ = 0;
   in_gap_ = false;
@@ -175,8 +175,10 @@ void EvaluationReader::read_event(std::string_view line) {
 void EvaluationReader::add(ContextEvent event) {
   const bool is_output =
       event.kind == ContextEvent::Kind::kStdout || event.kind == ContextEvent::Kind::kStderr;
+  event.next = at_;
   if (is_output && !events_.empty() && events_.back().kind == event.kind) {
     events_.back().text += event.text;
+    events_.back().next = at_;
     return;
   }
   events_.push_back(std::move(event));

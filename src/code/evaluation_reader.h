@@ -34,11 +34,13 @@ class EvaluationReader {
   // Its end was read, or there is no room for more events: nothing more is to be fed.
   bool is_over() const { return state_ != EvaluationState::kRunning || full_; }
   bool has_begun() const { return begun_; }
+  bool has_events() const { return !events_.empty(); }
   bool is_full() const { return full_; }
   EvaluationState state() const { return state_; }
   // The tag that the driver repeated at the beginning.
   const std::string& tag() const { return tag_; }
-  // The offset up to which lines are read.
+  // The offset up to which lines are read. The end of an evaluation lies behind it, so that it is
+  // read again from there.
   std::uint64_t next() const { return line_begin_; }
   // True if bytes were missing in what was fed.
   bool has_gap() const { return gaps_ > 0; }

@@ -99,9 +99,12 @@ struct Following {
   bool is_over() const { return events.is_over() || ended.has_value(); }
 };
 
+using Until = Contexts::Patience::Until;
+
 // Reads on to the evaluation's end, the driver's end or the offset `until`.
-Task<void> read_on(std::shared_ptr<Following> from, std::uint64_t until) {
+Task<void> read_on(std::shared_ptr<Following> from, std::uint64_t until, Until what = Until::kEnd) {
   while (!from->is_over() && from->at < until) {
+    if (what == Until::kEvent && from->events.has_events()) break;
     CAY_CO_TRY(OutputEvent event, co_await from->reader->next());
     if (auto* end = std::get_if<OutputEnd>(&event)) {
       from->ended = std::move(end->command);
@@ -123,21 +126,21 @@ asio::awaitable<void> set_when_ending(Events& daemon, Event& ends) {
   ends.set();
 }
 
-// The same, for at most `limit`, or until the daemon ends. Neither is a failure.
-Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from, Millis limit) {
+// The same, for at most `patience.wait`, or until the daemon ends.
+Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from,
+                       Contexts::Patience patience) {
   const auto loop = co_await asio::this_coro::executor;
   Event ends(loop);
   Scope watching(loop);
   watching.spawn(set_when_ending(daemon, ends));
-  auto reading = read_on(from, kToTheEnd);
-  auto in_time = with_deadline(std::move(reading), limit);
+  auto reading = read_on(from, kToTheEnd, patience.until);
+  auto in_time = with_deadline(std::move(reading), patience.wait);
   auto cut_short = until_set(std::move(in_time), ends, shutting_down());
   auto read = co_await watching.until(std::move(cut_short));
-  if (!read && read.error().reason != kShuttingDown &&
-      read.error().code != Code::kDeadlineExceeded) {
-    co_return read;
-  }
-  co_return Result<void>();
+  if (read || read.error().code == Code::kDeadlineExceeded) co_return Result<void>();
+  if (read.error().reason == kShuttingDown && patience.until == Until::kEnd)
+    co_return Result<void>();
+  co_return read;
 }
 
 Evaluation result_of(Following& from, std::string context, std::string run,
@@ -320,11 +323,11 @@ Task<Evaluation> ContextVerbs::send(Principal who, Key key, KnownPtr driver, Eva
   auto written = co_await jobs_.finish<void>(
       write(std::move(who), key.first, driver, std::move(spec), from.out));
   if (!written && written.error().reason == "stdin_closed") {
-    CAY_CO_CHECK(co_await read_on_for(daemon_, following, kEndLimit));
+    CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = kEndLimit}));
     if (following->ended) co_return context_gone(key.second, following->ended->end);
   }
   if (!written) co_return std::move(written).error();
-  CAY_CO_CHECK(co_await read_on_for(daemon_, following, wait));
+  CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = wait}));
   Evaluation out = result_of(*following, key.second, run, driver->generation);
   if (out.state != EvaluationState::kRunning)
     driver->read_to = std::max(driver->read_to, out.next.offset);
@@ -345,7 +348,8 @@ Task<Evaluation> ContextVerbs::evaluate(Principal who, std::string ref, std::str
   const Key key(entry->row.id, std::move(id));
   CAY_CO_TRY(const auto driver, co_await known(who, key.first, key.second));
   if (named && (driver->places.contains(spec.id) || driver->cold_until > 0)) {
-    auto earlier = co_await find(who, key, spec.id, std::nullopt, wait, code::tag_of(spec));
+    Patience patience{.wait = wait};
+    auto earlier = co_await find(who, key, spec.id, std::nullopt, patience, code::tag_of(spec));
     if (earlier || earlier.error().reason != "unknown_evaluation") co_return earlier;
   }
   auto done = co_await send(std::move(who), key, driver, std::move(spec), wait);
@@ -356,16 +360,17 @@ Task<Evaluation> ContextVerbs::evaluate(Principal who, std::string ref, std::str
 
 Task<Evaluation> ContextVerbs::evaluation(Principal who, std::string ref, std::string id,
                                           std::string run, std::optional<ContextPlace> from,
-                                          Wait wait) {
+                                          Patience patience) {
   CAY_CO_CHECK(check_id(run, "an evaluation"));
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   Key key(entry->row.id, std::move(id));
-  auto found = co_await find(std::move(who), std::move(key), std::move(run), from, wait, {});
+  auto found = co_await find(std::move(who), std::move(key), std::move(run), from, patience, {});
   co_return found;
 }
 
 Task<Evaluation> ContextVerbs::find(Principal who, Key key, std::string run,
-                                    std::optional<ContextPlace> from, Wait wait, std::string tag) {
+                                    std::optional<ContextPlace> from, Patience patience,
+                                    std::string tag) {
   CAY_CO_TRY(const auto all, co_await generations(who, key.first.get(), key.second));
   const auto at = known_.find(key);
   const KnownPtr driver = at == known_.end() ? nullptr : at->second;
@@ -389,8 +394,8 @@ Task<Evaluation> ContextVerbs::find(Principal who, Key key, std::string run,
       dropped = dropped || following->events.has_gap();
       continue;
     }
-    if (!following->is_over() && wait > Wait(0)) {
-      CAY_CO_CHECK(co_await read_on_for(daemon_, following, wait));
+    if (!following->is_over() && patience.wait > Wait(0)) {
+      CAY_CO_CHECK(co_await read_on_for(daemon_, following, patience));
     }
     if (!tag.empty() && following->events.has_begun() && following->events.tag() != tag)
       co_return evaluation_in_use(run);

@@ -31,7 +31,7 @@ class ContextVerbs : public Contexts {
   Task<Evaluation> evaluate(Principal who, std::string ref, std::string id, EvaluationSpec spec,
                             Wait wait) override;
   Task<Evaluation> evaluation(Principal who, std::string ref, std::string id, std::string run,
-                              std::optional<ContextPlace> from, Wait wait) override;
+                              std::optional<ContextPlace> from, Patience patience) override;
   Task<void> interrupt(Principal who, std::string ref, std::string id) override;
   Task<Context> restart(Principal who, std::string ref, std::string id) override;
 
@@ -67,7 +67,7 @@ class ContextVerbs : public Contexts {
   Task<Evaluation> send(Principal who, Key key, KnownPtr driver, EvaluationSpec spec, Wait wait);
   // Reads an evaluation that began earlier. `tag`: fails evaluation_in_use if it has another.
   Task<Evaluation> find(Principal who, Key key, std::string run, std::optional<ContextPlace> from,
-                        Wait wait, std::string tag);
+                        Patience patience, std::string tag);
 
   std::shared_ptr<Registry> registry_;
   Commands& commands_;

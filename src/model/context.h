@@ -53,6 +53,7 @@ struct ContextEvent {
   std::map<std::string, std::string> data{};       // by MIME type; those of images are base64
   std::map<std::string, std::uint64_t> omitted{};  // parts that were too large, with their sizes
   std::uint64_t bytes = 0;
+  std::uint64_t next = 0;  // the offset in the driver's output to read on from behind it
 };
 std::string_view to_string(ContextEvent::Kind kind);
 

@@ -70,6 +70,11 @@ FileAs file_as(std::string user) {
   return as;
 }
 
+bool wants_lines(const http::RequestHead& head) {
+  const auto accept = head.headers.get("Accept");
+  return accept && accept->find("application/x-ndjson") != std::string_view::npos;
+}
+
 FileAs query_as(http::Exchange& exchange) { return file_as(query_or(exchange, "user", "")); }
 
 Task<codec::json::object> body_object(ExchangePtr exchange, std::size_t limit, codec::Empty empty) {

@@ -31,6 +31,8 @@ Result<std::pair<std::string, std::optional<std::string>>> label_filter(std::str
 Result<std::string> query_path(http::Exchange& exchange);
 FileAs query_as(http::Exchange& exchange);
 FileAs file_as(std::string user);
+// Whether the client accepts lines of JSON as they come.
+bool wants_lines(const http::RequestHead& head);
 
 // Returns the body as an object. No body counts as {} if `empty` allows it.
 Task<codec::json::object> body_object(ExchangePtr exchange, std::size_t limit,

@@ -84,11 +84,6 @@ class EventLines final : public ByteSource {
   bool ended_ = false;
 };
 
-bool wants_lines(const http::RequestHead& head) {
-  const auto accept = head.headers.get("Accept");
-  return accept && accept->find("application/x-ndjson") != std::string_view::npos;
-}
-
 }  // namespace
 
 Task<http::Response> create_watch(core::Cay& cay, ExchangePtr exchange) {

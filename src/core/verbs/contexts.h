@@ -2,6 +2,7 @@
 // sandbox's id or name.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,11 +37,20 @@ class Contexts {
   // (context_gone), kConflict (evaluation_in_use: the id is one of other code).
   virtual Task<Evaluation> evaluate(Principal who, std::string ref, std::string id,
                                     EvaluationSpec spec, Wait wait) = 0;
+  // How long a reader waits, and for what.
+  struct Patience {
+    enum class Until : std::uint8_t {
+      kEnd,    // of the evaluation, or of the daemon
+      kEvent,  // likewise, or for one event more. Fails shutting_down if the daemon ends first
+    };
+    Wait wait{0};
+    Until until = Until::kEnd;
+  };
   // Reads an evaluation on from Evaluation::next, or from its beginning. Does not wake a stopped
   // sandbox. Fails kNotFound (unknown_evaluation).
   virtual Task<Evaluation> evaluation(Principal who, std::string ref, std::string id,
                                       std::string run, std::optional<ContextPlace> from,
-                                      Wait wait) = 0;
+                                      Patience patience) = 0;
   // Interrupts the evaluation under way, if there is one. The context lives on.
   virtual Task<void> interrupt(Principal who, std::string ref, std::string id) = 0;
   // Ends its processes and begins anew, without its variables. An evaluation under way is lost.
