@@ -62,9 +62,12 @@
     const { state, STATE, SENT, OPEN, TERMINATING } = { state: workerData, ...names };
     const session = new Session();
     session.connectToMainThread();
-    const poke = (run) => {
+    // Child processes that main waits for get the signal too, also those that began after the
+    // interrupt: they are of the driver's process group.
+    const poke = (run, times = 1) => {
       if (Atomics.load(state, SENT) >= run) return;
       parentPort.postMessage(run);
+      if (times % 8 === 0) process.kill(0, "SIGINT");
       setTimeout(() => {
         const sent = Atomics.load(state, SENT) >= run;
         if (!sent && Atomics.compareExchange(state, STATE, OPEN, TERMINATING) === OPEN) {
@@ -72,15 +75,23 @@
             Atomics.compareExchange(state, STATE, TERMINATING, OPEN);
           });
         }
-        setTimeout(poke, 20, run);
+        setTimeout(poke, 20, run, times + 1);
       }, 50);
     };
     let text = "";
-    new (require("node:net").Socket)({ fd: 5 }).setEncoding("utf8").on("data", (more) => {
+    let newest = 0;
+    const interrupts = new (require("node:net").Socket)({ fd: 5 }).setEncoding("utf8");
+    interrupts.on("data", (more) => {
       const lines = (text + more).split("\n");
       text = lines.pop();
-      for (const line of lines) poke(Number(line));
+      for (const run of lines.map(Number)) {
+        if (run <= newest) continue;
+        newest = run;
+        poke(run);
+      }
     });
+    // Without its parent it ends, whatever main does.
+    interrupts.on("close", () => process.kill(process.pid, "SIGKILL"));
   }
 
   // Returns a function that gives the code with its imports as calls of `name`: the inspector has
