@@ -1,6 +1,7 @@
 #include "launcher/disks.h"
 
 #include <fcntl.h>
+#include <linux/btrfs_tree.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -111,6 +112,7 @@ Result<UniqueFd> make_pool(int data_dir, std::uint64_t bytes) {
   return mount_pool(file.get());
 }
 
+constexpr const char* kCopy = "disk";  // in a directory kMakingInStore
 constexpr const char* kUpper = "upper";
 constexpr const char* kWork = "work";
 constexpr const char* kBelow = "below";      // of a disk: the files of layers that were set aside
@@ -136,6 +138,10 @@ Result<void> set_aside(int disk, const std::string& layer) {
       return Error::from_errno(errno, "set a layer's files aside");
   }
   return make_trees(disk);
+}
+
+std::string spare_name(const std::string& layer, int number) {
+  return kSpareInStore + layer + "." + std::to_string(number);
 }
 
 // Full qgroups count what a disk shares with its origin. Its limit is raised by that.
@@ -215,39 +221,73 @@ Result<void> Disks::copy(const std::string& id, const DiskOrigin& origin) {
   const bool fork = !origin.sandbox.empty();
   const std::string from = fork ? origin.sandbox : kLayerInStore + origin.layer;
   const std::string making = kMakingInStore + id;
-  CAY_CHECK(os::btrfs_delete_subvolume(store_.get(), making));  // of a start that was cut short
+  CAY_CHECK(remove_half_made(making));
   auto source = os::open_dir(store_.get(), from);
   if (!source) return std::move(source).error().while_doing("copy the disk of " + from);
-  CAY_CHECK(os::btrfs_snapshot(source->get(), store_.get(), making, os::SnapshotKind::kWritable));
-  CAY_TRY(const UniqueFd disk, os::open_dir(store_.get(), making));
+  // The kernel locks the directory of a snapshot until its commit ends. In a directory of its own
+  // a copy shares the commit of others, and holds up no change of the store.
+  if (::mkdirat(store_.get(), making.c_str(), 0700) != 0)
+    return Error::from_errno(errno, "make a place for the new disk");
+  CAY_TRY(const UniqueFd place, os::open_dir(store_.get(), making));
+  CAY_CHECK(os::btrfs_snapshot(source->get(), place.get(), kCopy, os::SnapshotKind::kWritable));
+  CAY_TRY(const UniqueFd disk, os::open_dir(place.get(), kCopy));
   CAY_CHECK(note_what_is_counted(store_.get(), disk.get()));
   if (!fork) {
     CAY_CHECK(set_aside(disk.get(), origin.layer));
   }
-  if (::renameat(store_.get(), making.c_str(), store_.get(), id.c_str()) != 0)
+  if (::renameat(place.get(), kCopy, store_.get(), id.c_str()) != 0)
     return Error::from_errno(errno, "rename the new disk");
+  (void)::unlinkat(store_.get(), making.c_str(), AT_REMOVEDIR);
   return {};
 }
 
-Result<void> Disks::make_spare(const std::string& layer) {
-  const std::string spare = kSpareInStore + layer;
-  if (exists(spare)) return {};
-  return copy(spare, DiskOrigin{layer, ""});
+Result<void> Disks::remove_half_made(const std::string& name) const {
+  auto place = os::open_dir(store_.get(), name);
+  if (!place && place.error().os_errno == ENOENT) return {};
+  if (!place) return std::move(place).error();
+  struct stat info{};
+  if (::fstat(place->get(), &info) != 0) return Error::from_errno(errno, "stat " + name);
+  if (info.st_ino == BTRFS_FIRST_FREE_OBJECTID)
+    return os::btrfs_delete_subvolume(store_.get(), name);
+  // A killed copy may end its snapshot meanwhile: then the directory is not empty at first.
+  for (int tries = 0; tries < 2; ++tries) {
+    CAY_CHECK(os::btrfs_delete_subvolume(place->get(), kCopy));
+    if (::unlinkat(store_.get(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != ENOTEMPTY) break;
+  }
+  return Error::from_errno(errno, "remove " + name);
+}
+
+Result<void> Disks::make_spare(const std::string& layer, int number) {
+  return copy(spare_name(layer, number), DiskOrigin{layer, ""});
+}
+
+std::vector<int> Disks::missing_spares(const std::string& layer) const {
+  std::vector<int> missing;
+  for (int number = 0; number < kSparesOfLayer; ++number) {
+    if (!exists(spare_name(layer, number))) missing.push_back(number);
+  }
+  return missing;
 }
 
 Result<bool> Disks::take_spare(const std::string& id, std::uint64_t bytes,
                                const std::string& layer) {
-  const std::string spare = kSpareInStore + layer;
-  if (::renameat(store_.get(), spare.c_str(), store_.get(), id.c_str()) != 0) {
-    if (errno == ENOENT) return false;
-    return Error::from_errno(errno, "take a spare disk");
+  for (int number = 0; number < kSparesOfLayer; ++number) {
+    const std::string spare = spare_name(layer, number);
+    if (::renameat(store_.get(), spare.c_str(), store_.get(), id.c_str()) == 0) {
+      CAY_CHECK(limit(id, bytes + kMountRoom));
+      return true;
+    }
+    if (errno != ENOENT) return Error::from_errno(errno, "take a spare disk");
   }
-  CAY_CHECK(limit(id, bytes + kMountRoom));
-  return true;
+  return false;
 }
 
-Result<void> Disks::remove_spare(const std::string& layer) {
-  return os::btrfs_delete_subvolume(store_.get(), kSpareInStore + layer);
+Result<void> Disks::remove_spares(const std::string& layer) const {
+  for (int number = 0; number < kSparesOfLayer; ++number) {
+    CAY_CHECK(os::btrfs_delete_subvolume(store_.get(), spare_name(layer, number)));
+  }
+  return {};
 }
 
 Result<void> Disks::make(const std::string& id, std::uint64_t bytes, const DiskOrigin& origin) {
@@ -288,8 +328,9 @@ Result<UniqueFd> Disks::mount(const std::string& id) const {
 }
 
 Result<void> Disks::remove(const std::string& id) {
-  if (pooled_) return os::btrfs_delete_subvolume(store_.get(), id);
-  return os::remove_tree(store_.get(), id);
+  if (!pooled_) return os::remove_tree(store_.get(), id);
+  CAY_CHECK(remove_half_made(kMakingInStore + id));
+  return os::btrfs_delete_subvolume(store_.get(), id);
 }
 
 Result<std::vector<std::string>> Disks::ids() const { return os::list_dir(store_.get()); }

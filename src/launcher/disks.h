@@ -22,10 +22,11 @@ struct DiskOrigin {
 // The names of layers and volumes in the store, beside the disks, which have sandboxes' ids.
 inline constexpr const char* kLayerInStore = "layer-";
 inline constexpr const char* kVolumeInStore = "volume-";
-// A disk that is being made from another one.
+// A directory in which a disk is being made from another one.
 inline constexpr const char* kMakingInStore = "making-";
 // A disk on a layer that no sandbox has yet (spare_disks.h).
 inline constexpr const char* kSpareInStore = "spare-";
+inline constexpr int kSparesOfLayer = 4;  // at most
 
 // Makes the disk `name` for files that a restore brings. Its new files get inode numbers above
 // those of the subvolume `origin`, a disk with the layer's files (see Disks::make). Empty: there is
@@ -52,12 +53,16 @@ class Disks {
   // The reason: overlayfs shows the inode numbers of all subvolumes as those of one device. Two
   // files with one number would be the same file to cp, diff and the dynamic loader.
   Result<void> make(const std::string& id, std::uint64_t bytes, const DiskOrigin& origin = {});
-  // Makes the spare disk on that layer. Takes as long as make().
-  Result<void> make_spare(const std::string& layer);
-  // Makes the disk of the spare on that layer. False: there is none.
+  // Makes the spare disk of that number (below kSparesOfLayer). Takes as long as make().
+  Result<void> make_spare(const std::string& layer, int number);
+  // Returns the numbers of the spares that the layer lacks.
+  std::vector<int> missing_spares(const std::string& layer) const;
+  // Makes the disk of a spare on that layer. False: there is none.
   Result<bool> take_spare(const std::string& id, std::uint64_t bytes, const std::string& layer);
-  // Idempotent.
-  Result<void> remove_spare(const std::string& layer);
+  // Removes all spares of the layer. Idempotent.
+  Result<void> remove_spares(const std::string& layer) const;
+  // Removes what a copy that was cut short left under that name of the store. Idempotent.
+  Result<void> remove_half_made(const std::string& name) const;
   // kUnsupported (no_layers), with the remedy, where there is no pool.
   Result<void> need_pool() const;
   // Sets the limit that the guest has.

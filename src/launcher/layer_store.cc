@@ -193,7 +193,7 @@ std::size_t layers_above(const Host& host, const std::string& id) {
 
 Result<void> remove_sealed(const Host& host, const std::string& id) {
   if (!host.disks.need_pool()) return {};
-  CAY_CHECK(os::btrfs_delete_subvolume(host.disks.store(), kSpareInStore + id));
+  CAY_CHECK(host.disks.remove_spares(id));
   return os::btrfs_delete_subvolume(host.disks.store(), sealed_name(id));
 }
 
@@ -209,7 +209,8 @@ void remove_leftovers(const Host& host) {
     const bool half = name.starts_with(kMakingInStore) || name.starts_with(kSpareInStore);
     const bool stray = name.starts_with(kLayerInStore) &&
                        !has(host.layers.get(), name.substr(std::string_view(kLayerInStore).size()));
-    if (half || stray) (void)os::btrfs_delete_subvolume(host.disks.store(), name);
+    if (half) (void)host.disks.remove_half_made(name);
+    if (stray) (void)os::btrfs_delete_subvolume(host.disks.store(), name);
   }
 }
 

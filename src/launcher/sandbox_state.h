@@ -36,7 +36,6 @@ struct SandboxState {
   pid_t child = 0;                 // the keeper, while it is ours to reap
   std::optional<DiskMaker> maker;  // before the birth, where the disk is a copy
   bool fresh_disk = false;         // this is its first boot
-  std::string disk_layer;  // that its new disk begins on; a spare for it is made once it runs
   std::optional<wire::CreateSandbox> wanted;
   std::optional<Birth> birth;
   std::optional<ReplyTo> creator;

@@ -119,6 +119,7 @@ void Sandboxes::create_now(const ReplyTo& to, const wire::CreateSandbox& request
 
 Result<void> Sandboxes::begin(Sandbox& sandbox) {
   const wire::CreateSandbox& request = *sandbox.wanted;
+  spares_.note_activity();
   if (::mkdirat(host_.sandboxes.get(), sandbox.id.c_str(), 0700) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "record the sandbox");
   }
@@ -145,10 +146,10 @@ Result<void> Sandboxes::begin(Sandbox& sandbox) {
   }
   CAY_TRY(const DiskPlan disk, bases_.plan_disk(sandbox));
   if (!disk.fresh && !disk.origin.copies()) return give_birth(sandbox);
-  if (!request.builds_layer) sandbox.disk_layer = disk.origin.layer;
   CAY_TRY(const bool taken, spares_.take(disk));
   if (taken) return give_birth(sandbox);
   CAY_TRY(sandbox.maker, DiskMaker::start(host_, disk));
+  if (!request.builds_layer && !disk.origin.layer.empty()) spares_.refill(disk.origin.layer);
   sandbox.deadline = Clock::now() + kCopyLimit;
   poller_.watch(sandbox.maker->fd(), EPOLLIN,
                 [this, id = sandbox.id](std::uint32_t) { on_disk_made(id); });
@@ -232,8 +233,6 @@ void Sandboxes::confirm(Sandbox& sandbox) {
   watch_keeper(sandbox);
   const std::optional<ReplyTo> creator = std::exchange(sandbox.creator, std::nullopt);
   if (creator) answer_created(outbox_, *creator, sandbox);
-  const std::string layer = std::exchange(sandbox.disk_layer, "");
-  if (!layer.empty()) spares_.refill(layer);
 }
 
 void Sandboxes::watch_keeper(Sandbox& sandbox) {
@@ -306,6 +305,7 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
   if (sandbox.birth) poller_.forget(sandbox.birth->fd());
   if (sandbox.maker) poller_.forget(sandbox.maker->fd());
   const bool watched = sandbox.phase == Phase::kAlive;
+  spares_.note_activity();
   sandbox.birth.reset();
   sandbox.phase = Phase::kEnding;
   sandbox.keep = keep;
@@ -388,7 +388,9 @@ void Sandboxes::tell_deaths(std::uint64_t connection) {
 
 int Sandboxes::tick() {
   const auto now = Clock::now();
-  const int programs = programs_.tick();
+  int others = programs_.tick();
+  if (const int spares = spares_.tick(); spares >= 0)
+    others = others < 0 ? spares : std::min(others, spares);
   std::vector<std::string> due;
   std::optional<Clock::time_point> next;
   for (const auto& [id, sandbox] : sandboxes_) {
@@ -413,10 +415,10 @@ int Sandboxes::tick() {
     }
   }
   if (!due.empty()) return 1;
-  if (!next) return programs;
+  if (!next) return others;
   const int own =
       static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
-  return programs < 0 ? own : std::min(own, programs);
+  return others < 0 ? own : std::min(own, others);
 }
 
 Result<void> Sandboxes::adopt() {
