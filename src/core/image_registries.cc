@@ -144,6 +144,7 @@ Result<ImageSource> ImageRegistryVerbs::with_login(const TenantId& tenant,
                                             " is not of the registry '" + row.info.name + "' (" +
                                             host + "), whose login goes nowhere else");
   }
+  source.registry = row.info.id.get();
   source.login = RegistryLogin{std::move(row.info.username), std::move(row.password), {}};
   return source;
 }

@@ -24,7 +24,8 @@ class ImageRegistryVerbs : public ImageRegistries {
   Task<ImageRegistry> update(Principal who, std::string ref, ImageRegistryChange change) override;
   Task<void> remove(Principal who, std::string ref) override;
 
-  // Fills the login of a source that names a registry, and completes a reference that names none.
+  // Fills login and id of a source that names a registry, and completes a reference that names
+  // none.
   // Fails kNotFound (registry_not_found), kInvalidArgument (registry_mismatch): the reference names
   // another registry, which gets no password.
   Result<ImageSource> with_login(const TenantId& tenant, ImageSource source) const;

@@ -194,6 +194,7 @@ Task<SnapshotInfo> SnapshotVerbs::create_from_image(Principal who, NewSnapshot m
   if (made.tag.empty()) made.tag = named->tag;
   CAY_CO_TRY(SnapshotInfo row, begin_row(who, made, kFromRegistry));
   row.image_name = source.reference;
+  row.registry = source.registry;
   PullRequest request;
   request.reference = std::move(source.reference);
   request.platform = std::move(source.platform);

@@ -51,6 +51,7 @@ struct SnapshotInfo {
   std::string origin{kFromHost};
   std::string image_name{};      // as the pull named it: "python:3.12"
   std::string digest{};          // of the image's manifest: "sha256:..."
+  std::string registry{};        // id of the kept registry whose login the pull used
   std::string status_message{};  // why it failed, or how far it is
   SandboxId source_sandbox{};    // of a capture
   ImageConfig config{};

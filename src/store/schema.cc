@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
 // and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 16> kSteps = {
+constexpr std::array<const char*, 17> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -279,6 +279,10 @@ CREATE TABLE registry (
   updated_at INTEGER NOT NULL,
   UNIQUE (tenant, name)
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // registry: the id of the kept registry whose login the pull used.
+    R"sql(
+ALTER TABLE snapshot ADD COLUMN registry TEXT NOT NULL DEFAULT '';
 )sql",
 };
 

@@ -15,7 +15,7 @@ namespace json = boost::json;
 constexpr const char* kSnapshotColumns =
     "id, tenant, name, status, fingerprint, used_bytes, created_at, runtime, layer, origin, "
     "image_name, digest, status_message, source_sandbox, config, disk_bytes, created_by, "
-    "updated_at";
+    "updated_at, registry";
 
 std::int64_t as_number(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 
@@ -110,6 +110,7 @@ Result<SnapshotInfo> read_snapshot(const db::Statement& row) {
   out.disk_bytes = static_cast<std::uint64_t>(row.number(column++));
   out.created_by = row.text(column++);
   out.updated_at = row.number(column++);
+  out.registry = row.text(column++);
   return out;
 }
 
@@ -147,7 +148,8 @@ Result<void> SnapshotTable::put(const SnapshotInfo& snapshot) {
       .bind(config_text(snapshot.config))
       .bind(as_number(snapshot.disk_bytes))
       .bind(snapshot.created_by)
-      .bind(snapshot.updated_at);
+      .bind(snapshot.updated_at)
+      .bind(snapshot.registry);
   return row.run();
 }
 

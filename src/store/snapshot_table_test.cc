@@ -27,6 +27,7 @@ SnapshotInfo full_snapshot() {
   out.origin = kFromRegistry;
   out.image_name = "team/app:1";
   out.digest = "sha256:x";
+  out.registry = "r";
   out.status_message = "it's \"ready\"";
   out.source_sandbox = SandboxId("b");
   out.config.run = {.user = "", .workdir = "/srv", .env = {{"A", std::string("\xff\x00z", 3)}}};
@@ -45,6 +46,7 @@ bool same(const SnapshotInfo& a, const SnapshotInfo& b) {
          a.fingerprint == b.fingerprint && a.used_bytes == b.used_bytes &&
          a.created_at == b.created_at && a.runtime == b.runtime && a.layer == b.layer &&
          a.origin == b.origin && a.image_name == b.image_name && a.digest == b.digest &&
+         a.registry == b.registry &&
          a.status_message == b.status_message && a.source_sandbox == b.source_sandbox &&
          a.config == b.config && a.disk_bytes == b.disk_bytes && a.created_by == b.created_by &&
          a.updated_at == b.updated_at;

@@ -69,6 +69,7 @@ TEST_F(LangsmithRegistriesTest, ASnapshotIsBuiltWithTheLoginOfARegistry) {
   EXPECT_EQ(images.pulls.back().login.password, "hush");
   const auto ready = json(ask("GET", "/v2/sandboxes/snapshots/x:v1"));
   EXPECT_EQ(ready.at("status").as_string(), "ready");
+  EXPECT_EQ(ready.at("registry_id").as_string(), id);
   EXPECT_EQ(ready.at("labels").at("a").as_string(), "b");
   EXPECT_EQ(ready.at("run_config").at("user").as_string(), "0");
   EXPECT_EQ(

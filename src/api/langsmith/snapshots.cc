@@ -128,7 +128,7 @@ json::object snapshot_json(const SnapshotInfo& snapshot) {
       {"docker_image", text_or_null(snapshot.image_name)},
       {"image_digest", text_or_null(snapshot.digest)},
       {"source_sandbox_id", text_or_null(snapshot.source_sandbox.get())},
-      {"registry_id", nullptr},
+      {"registry_id", text_or_null(snapshot.registry)},
       {"run_config", run_json(snapshot.config.run)},
       {"labels", std::move(labels)},
       {"tags", std::move(tags)},

@@ -127,6 +127,7 @@ def test_a_login_is_kept_used_for_its_host_alone_and_shown_nowhere(
     with pytest.raises(ResourceCreationError, match="denied|unauthorized|login"):
         client.create_snapshot(names("denied"), closed, 2 * GIB)
     made = client.create_snapshot(names("closed"), closed, 2 * GIB, registry_id=registry.id)
+    assert made.registry_id == client.get_snapshot(made.id).registry_id == registry.id
     assert output(client, made, "pwd; id -u; cat note") == "/srv\n7\nof the image\n"
     with pytest.raises(ValidationError):
         client.create_snapshot(names("other"), opened, 2 * GIB, registry_id=registry.id)
