@@ -51,8 +51,9 @@ void check_step(const Step& step) {
     require(clean_path(directory->path) == directory->path && directory->path.starts_with('/'));
   }
   const std::vector<std::string> digests(contents_of(step).size(), "d");
-  require(key_after("k", step, digests) == key_after("k", step, digests));
-  require(key_after("k", step, digests) != key_after("l", step, digests));
+  const std::string key = key_after("k", step, digests);
+  require(key == key_after("k", step, digests));
+  require(key != key_after("l", step, digests));
 }
 
 void build(const Dockerfile& file) {

@@ -25,7 +25,7 @@ void expect_inside(const std::string& path) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   image::LayerLimits limits;
-  limits.bytes = 1 << 20;
+  limits.bytes = 64 << 10;
   limits.entries = 20;
   limits.header_bytes = 4096;
   const std::string_view in(reinterpret_cast<const char*>(data) + 1, size - 1);
