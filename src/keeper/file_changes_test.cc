@@ -91,6 +91,7 @@ TEST_F(FileChangesTest, TheHelloListsWhatTheKeeperCanDo) {
   const wire::Hello hello = other.hello();
   EXPECT_TRUE(hello.has(wire::keeper_feature::kFileChanges));
   EXPECT_TRUE(hello.has(wire::keeper_feature::kFileWatch));
+  EXPECT_TRUE(hello.has(wire::keeper_feature::kOneFile));
 }
 
 TEST_F(FileChangesTest, ModesOfOnePathAndOfATree) {
@@ -301,6 +302,36 @@ TEST_F(FileChangesTest, ReplacesInEveryFileThatMatches) {
   EXPECT_EQ(content(root + "/sub/c.md"), "a \n");
   request.pattern.clear();
   EXPECT_EQ(perform(request).error.reason, "bad_pattern");
+}
+
+TEST_F(FileChangesTest, ReplacesInOneFileOnceOrNotAtAll) {
+  put(root + "/f", std::string("\0one two two", 12));
+  ASSERT_EQ(::symlink("f", (root + "/link").c_str()), 0);
+  wire::FileOp request = op(FileVerb::kReplace, root + "/link");
+  request.one_file = true;
+  request.once = true;
+  request.pattern = "two";
+  request.replacement = "three";
+  Changed out = perform(request);
+  ASSERT_EQ(out.replaced.size(), 1U);
+  EXPECT_EQ(out.replaced[0].reason, "text_not_unique");
+  EXPECT_EQ(out.replaced[0].count, 2U);
+  EXPECT_EQ(content(root + "/f"), std::string("\0one two two", 12));
+  request.pattern = "one two";
+  out = perform(request);
+  ASSERT_EQ(out.replaced.size(), 1U);
+  EXPECT_EQ(out.replaced[0].reason, "");
+  EXPECT_EQ(out.replaced[0].count, 1U);
+  EXPECT_EQ(content(root + "/f"), std::string("\0three two", 10));
+  EXPECT_TRUE(fs::is_symlink(root + "/link"));
+  EXPECT_EQ(entries(), 2U);
+  EXPECT_TRUE(perform(request).replaced.empty());  // it is not there
+  request.path = root;
+  EXPECT_EQ(perform(request).error.reason, "is_a_directory");
+  request.path = "/proc/self/status";
+  EXPECT_EQ(perform(request).error.code, static_cast<std::uint32_t>(Code::kPermissionDenied));
+  request.path = "/proc/version";
+  EXPECT_EQ(perform(request).error.reason, "not_a_regular_file");
 }
 
 TEST_F(FileChangesTest, ListsSeveralLevelsWithAttributes) {

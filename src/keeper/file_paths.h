@@ -30,6 +30,10 @@ Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info
 Result<UniqueFd> open_regular(int dir, const char* name, const std::string& shown, bool nofollow,
                               struct stat& info);
 
+// Returns the file that a change of `path` goes to, through symbolic links at its end, dangling
+// ones too.
+Result<std::string> final_target(const std::string& path, const std::string& shown);
+
 // Makes `path` and its parents as far as they are missing.
 Result<void> make_directories(const std::string& path, mode_t mode);
 

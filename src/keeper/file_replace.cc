@@ -35,6 +35,7 @@ class Replacement {
     struct stat info{};
     auto file = open_regular(dir, name.c_str(), shown, true, info);
     if (!file || made_up_by_kernel(file->get())) return;
+    count_ = 0;
     auto found = contains(file->get(), shown);
     if (found && !*found) return;
     if (reported_ >= walk_.limit) {
@@ -44,14 +45,14 @@ class Replacement {
     ++reported_;
     wire::ReplacedMsg out;
     out.path = shown;
-    Result<std::uint64_t> count =
-        found ? rewrite(dir, name, file->get(), info, shown) : std::move(found).error();
-    if (count) {
-      out.count = *count;
-    } else {
-      out.code = static_cast<std::uint32_t>(count.error().code);
-      out.reason = count.error().reason;
-      out.message = count.error().message;
+    const Result<void> done = found ? rewrite(dir, name, file->get(), info, shown)
+                                    : Result<void>(std::move(found).error());
+    out.count = count_;
+    if (!done) {
+      if (done.error().reason != "text_not_unique") out.count = 0;
+      out.code = static_cast<std::uint32_t>(done.error().code);
+      out.reason = done.error().reason;
+      out.message = done.error().message;
     }
     channel_.send(wire::Type::kReplaced, out);
   }
@@ -74,13 +75,13 @@ class Replacement {
     }
   }
 
-  // Whether the text is in it. A file with a NUL at its begin is no text.
+  // Whether the text is in it. A file of a directory with a NUL at its begin is no text.
   Result<bool> contains(int file, const std::string& shown) {
     bool found = false;
     bool first = true;
     std::string held;
     CAY_CHECK(pieces(file, shown, [&](std::string_view piece, bool) -> Result<bool> {
-      if (std::exchange(first, false) &&
+      if (std::exchange(first, false) && !op_.one_file &&
           piece.substr(0, kBinarySniff).find('\0') != std::string_view::npos)
         return false;
       held += piece;
@@ -91,20 +92,19 @@ class Replacement {
     return found;
   }
 
-  Result<std::uint64_t> rewrite(int dir, const std::string& name, int file, const struct stat& info,
-                                const std::string& shown) {
+  Result<void> rewrite(int dir, const std::string& name, int file, const struct stat& info,
+                       const std::string& shown) {
     // A rename needs no right to write the file itself.
     if (::faccessat(dir, name.c_str(), W_OK, AT_EACCESS) != 0) return file_error(errno, shown);
     CAY_TRY(auto pending, PendingFile::create(dir, shown));
     pending_ = &pending;
-    auto count = fill(dir, name, file, info, pending, shown);
+    auto done = fill(dir, name, file, info, pending, shown);
     pending_ = nullptr;
-    return count;
+    return done;
   }
 
-  Result<std::uint64_t> fill(int dir, const std::string& name, int file, const struct stat& info,
-                             PendingFile& pending, const std::string& shown) {
-    std::uint64_t count = 0;
+  Result<void> fill(int dir, const std::string& name, int file, const struct stat& info,
+                    PendingFile& pending, const std::string& shown) {
     std::string held;
     CAY_CHECK(pieces(file, shown, [&](std::string_view piece, bool last) -> Result<bool> {
       held += piece;
@@ -112,7 +112,7 @@ class Replacement {
       for (std::size_t at = 0; (at = held.find(op_.pattern, done)) != std::string::npos;) {
         CAY_CHECK(pending.write(std::string_view(held).substr(done, at - done), shown));
         CAY_CHECK(pending.write(op_.replacement, shown));
-        ++count;
+        ++count_;
         done = at + op_.pattern.size();
       }
       // The begin of another one may be at the end.
@@ -122,6 +122,12 @@ class Replacement {
       held.erase(0, held.size() - keep);
       return true;
     }));
+    if (op_.once && count_ > 1) {
+      return Error{Code::kInvalidArgument, "text_not_unique",
+                   shown + ": the text is there " + std::to_string(count_) +
+                       " times: give more of the text around it",
+                   0};
+    }
     CAY_CHECK(pending.finish(shown));
     CAY_TRY(const auto xattrs, xattrs_of(file, shown));
     for (const wire::XattrMsg& one : xattrs) {
@@ -134,8 +140,7 @@ class Replacement {
     if (::fchown(pending.fd(), info.st_uid, info.st_gid) != 0) mode &= 01777;
     if (::fchmod(pending.fd(), mode) != 0) return file_error(errno, shown);
     CAY_CHECK(check_unchanged(dir, name, info, shown));
-    CAY_CHECK(pending.commit(name, shown));
-    return count;
+    return pending.commit(name, shown);
   }
 
   // A program may have written to it, or put another file in its place, since it was read.
@@ -157,6 +162,7 @@ class Replacement {
   FileWalk& walk_;
   PendingFile* pending_ = nullptr;  // under way
   std::uint32_t reported_ = 0;
+  std::uint64_t count_ = 0;  // of the present file
 };
 
 }  // namespace
@@ -166,15 +172,19 @@ Result<void> replace_in_files(FileChannel& channel, const wire::FileOp& op) {
   if (op.pattern.empty()) {
     return Error{Code::kInvalidArgument, "bad_pattern", "the text to replace is empty", 0};
   }
+  const bool one_file = op.one_file;
+  CAY_TRY(const std::string path,
+          one_file ? final_target(op.path, shown) : Result<std::string>(op.path));
   struct stat info{};
-  CAY_CHECK(stat_path(AT_FDCWD, op.path.c_str(), true, info, shown));
+  CAY_CHECK(stat_path(AT_FDCWD, path.c_str(), true, info, shown));
   FileWalk walk = FileWalk::of(channel, op);
   Replacement work(channel, op, walk);
-  if (!S_ISDIR(info.st_mode)) {
-    CAY_TRY(const UniqueFd file, open_regular(AT_FDCWD, op.path.c_str(), shown, true, info));
+  if (one_file || !S_ISDIR(info.st_mode)) {
+    CAY_TRY(const UniqueFd file, open_regular(AT_FDCWD, path.c_str(), shown, true, info));
+    if (one_file && made_up_by_kernel(file.get())) return not_a_regular_file(shown);
     CAY_TRY(const UniqueFd dir,
-            open_path(AT_FDCWD, parent_of(op.path).c_str(), O_RDONLY | O_DIRECTORY, shown));
-    work.replace(dir.get(), base_of(op.path), shown);
+            open_path(AT_FDCWD, parent_of(path).c_str(), O_RDONLY | O_DIRECTORY, shown));
+    work.replace(dir.get(), base_of(path), shown);
   } else {
     CAY_CHECK(walk.run_files(op, [&](int dir, const std::string& name, const std::string& path) {
       work.replace(dir, name, path);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdio>  // renameat2, too
 
 #include "base/saturate.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr long kProcMagic = 0x9fa0;
 constexpr std::size_t kLinkLimit = 4096;
+constexpr int kMostLinks = 40;  // as the kernel
 
 Result<void> perform(FileChannel& channel, const wire::FileOp& op, int layer_root_fd) {
   switch (static_cast<wire::FileVerb>(op.verb)) {
@@ -175,6 +177,35 @@ Result<UniqueFd> open_regular(int dir, const char* name, const std::string& show
   if (!S_ISREG(info.st_mode)) return not_a_regular_file(shown);
   if (is_own_program(info)) return file_error(EACCES, shown);
   return file;
+}
+
+Result<std::string> final_target(const std::string& path, const std::string& shown) {
+  std::string at = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    struct stat info{};
+    if (::lstat(at.c_str(), &info) != 0) {
+      if (errno == ENOENT) return at;
+      return file_error(errno, shown);
+    }
+    if (!S_ISLNK(info.st_mode)) return at;
+    char target[PATH_MAX];
+    const ssize_t length = ::readlink(at.c_str(), target, sizeof target);
+    if (length <= 0) return file_error(length < 0 ? errno : EINVAL, shown);
+    const std::string text(target, static_cast<std::size_t>(length));
+    const std::string next = text.starts_with('/') ? text : parent_of(at) + "/" + text;
+    // Some links of /proc have a text that is no path, such as /proc/self/exe of a deleted program.
+    // Their target has no name here, and a file with that text as its name would surprise its user.
+    struct stat led{};
+    struct stat named{};
+    if (::stat(at.c_str(), &led) == 0 &&
+        (::stat(next.c_str(), &named) != 0 || led.st_dev != named.st_dev ||
+         led.st_ino != named.st_ino)) {
+      return Error{Code::kInvalidArgument, "bad_path",
+                   shown + ": leads to what has no name in the sandbox: write to another path", 0};
+    }
+    at = next;
+  }
+  return file_error(ELOOP, shown);
 }
 
 std::string parent_of(const std::string& path) {

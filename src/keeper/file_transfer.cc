@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <vector>
 
@@ -14,42 +13,6 @@
 #include "keeper/file_task.h"
 
 namespace cay::keeper {
-namespace {
-
-constexpr int kMostLinks = 40;  // as the kernel
-
-// Returns the file that a write to `path` goes to, through symbolic links at its end, dangling ones
-// too.
-Result<std::string> final_target(const std::string& path, const std::string& shown) {
-  std::string at = path;
-  for (int links = 0; links < kMostLinks; ++links) {
-    struct stat info{};
-    if (::lstat(at.c_str(), &info) != 0) {
-      if (errno == ENOENT) return at;
-      return file_error(errno, shown);
-    }
-    if (!S_ISLNK(info.st_mode)) return at;
-    char target[PATH_MAX];
-    const ssize_t length = ::readlink(at.c_str(), target, sizeof target);
-    if (length <= 0) return file_error(length < 0 ? errno : EINVAL, shown);
-    const std::string text(target, static_cast<std::size_t>(length));
-    const std::string next = text.starts_with('/') ? text : parent_of(at) + "/" + text;
-    // Some links of /proc have a text that is no path, such as /proc/self/exe of a deleted program.
-    // Their target has no name here, and a file with that text as its name would surprise its user.
-    struct stat led{};
-    struct stat named{};
-    if (::stat(at.c_str(), &led) == 0 &&
-        (::stat(next.c_str(), &named) != 0 || led.st_dev != named.st_dev ||
-         led.st_ino != named.st_ino)) {
-      return Error{Code::kInvalidArgument, "bad_path",
-                   shown + ": leads to what has no name in the sandbox: write to another path", 0};
-    }
-    at = next;
-  }
-  return file_error(ELOOP, shown);
-}
-
-}  // namespace
 
 Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);

@@ -69,10 +69,12 @@ struct ReplaceRequest {
   std::string text, replacement;
   std::string file_glob{};  // as of grep
   std::uint32_t limit = 0;  // files; 0: 10,000
+  bool once = false;        // a file that has the text several times gets an error, and stays
+  bool one_file = false;    // `root` is a file, through links, with bytes of any kind
 };
 struct ReplacedFile {
   std::string path;
-  std::uint64_t count = 0;
+  std::uint64_t count = 0;       // text_not_unique: how often the text is there
   std::optional<Error> error{};  // it is as it was
 };
 struct ReplaceResult {

@@ -12,7 +12,9 @@ namespace cay::wire::keeper_feature {
 inline constexpr std::string_view kFileChanges = "file-changes";
 inline constexpr std::string_view kFileWatch = "file-watch";  // FileVerb::kWatch
 
+inline constexpr std::string_view kOneFile = "one-file";  // FileOp::once, FileOp::one_file
+
 // All words of this release's keeper.
-inline constexpr std::array kAll = {kFileChanges, kFileWatch};
+inline constexpr std::array kAll = {kFileChanges, kFileWatch, kOneFile};
 
 }  // namespace cay::wire::keeper_feature

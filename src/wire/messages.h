@@ -452,6 +452,9 @@ struct FileOp {
   bool with_xattrs = false;   // stat, list
   std::string owner{};        // chown: "USER", "USER:GROUP" or ":GROUP", by name or number
   std::string replacement{};  // replace: in place of `pattern`
+  // From here on: feature "one-file".
+  bool once = false;      // replace: leaves a file that has the text several times, with an error
+  bool one_file = false;  // replace: `path` is a file, through links, with bytes of any kind
   template <class V>
   void fields(V& v) {
     v(1, verb);
@@ -477,6 +480,8 @@ struct FileOp {
     v(21, with_xattrs);
     v(22, owner);
     v(23, replacement);
+    v(24, once);
+    v(25, one_file);
   }
 };
 

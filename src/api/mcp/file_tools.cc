@@ -11,6 +11,7 @@
 #include "codec/model_read.h"
 #include "codec/utf8.h"
 #include "core/ports/runtime.h"
+#include "core/verbs/file_changes.h"
 #include "core/verbs/files.h"
 
 namespace cay::api::mcp {
@@ -77,9 +78,13 @@ Task<Whole> read_whole(Call call, std::int64_t most) {
   co_return out;
 }
 
-Task<FileInfo> write_whole(Call call, std::string bytes, std::optional<std::uint32_t> mode) {
+void note_file(const Call& call) {
   call.exchange->note_subject("sandbox " + path_asked(call.sandbox()) + " " +
                               path_asked(path_of(call)));
+}
+
+Task<FileInfo> write_whole(Call call, std::string bytes, std::optional<std::uint32_t> mode) {
+  note_file(call);
   core::WriteOptions options;
   options.as = as_of(call);
   if (mode) {
@@ -90,24 +95,6 @@ Task<FileInfo> write_whole(Call call, std::string bytes, std::optional<std::uint
   auto info = co_await call.cay->files().write(call.who(), call.sandbox(), path_of(call), options,
                                                std::move(source));
   co_return info;
-}
-
-std::size_t occurrences(std::string_view in, std::string_view what) {
-  std::size_t count = 0;
-  for (std::size_t at = in.find(what); at != std::string_view::npos;
-       at = in.find(what, at + what.size()))
-    ++count;
-  return count;
-}
-
-std::string replaced(std::string_view in, std::string_view what, std::string_view by) {
-  std::string out;
-  std::size_t from = 0;
-  for (std::size_t at = in.find(what); at != std::string_view::npos; at = in.find(what, from)) {
-    out.append(in.substr(from, at - from)).append(by);
-    from = at + what.size();
-  }
-  return out.append(in.substr(from));
 }
 
 std::string entry_line(const FileInfo& info) {
@@ -178,25 +165,35 @@ Task<json::object> write_file(Call call) {
 }
 
 Task<json::object> edit_file(Call call) {
-  const std::string old_text = call.arguments.text("old_text");
-  const std::string new_text = call.arguments.text("new_text");
-  if (old_text.empty()) co_return invalid("invalid_field", "old_text: must not be empty");
-  auto got = co_await read_whole(call, kMostWholeFile);
-  if (!got) co_return std::move(got).error();
-  const std::size_t count = occurrences(got->bytes, old_text);
-  json::object facts{{"path", codec::text(path_of(call))}, {"replaced", 0}, {"found", count}};
-  if (count == 0)
-    co_return failed_result("old_text is not in " + path_of(call) + ": read the file again.",
-                            facts);
-  if (count > 1 && !call.arguments.flag("replace_all")) {
-    co_return failed_result("old_text is " + std::to_string(count) + " times in " + path_of(call) +
-                                ": give more of the text around it, or set replace_all.",
-                            facts);
+  ReplaceRequest request{.root = path_of(call),
+                         .text = call.arguments.text("old_text"),
+                         .replacement = call.arguments.text("new_text")};
+  if (request.text.empty()) co_return invalid("invalid_field", "old_text: must not be empty");
+  request.once = !call.arguments.flag("replace_all");
+  request.one_file = true;
+  note_file(call);
+  auto done = co_await call.cay->file_changes().replace(call.who(), call.sandbox(),
+                                                        std::move(request), as_of(call));
+  if (!done) co_return std::move(done).error();
+  json::object facts{{"path", codec::text(path_of(call))}, {"replaced", 0}, {"found", 0}};
+  if (done->files.empty()) {
+    co_return failed_result("old_text is not in " + path_of(call) +
+                                ". Nothing was changed. Read the file, and copy old_text from it "
+                                "exactly, with its spaces and line ends.",
+                            std::move(facts));
   }
-  facts["replaced"] = count;
-  auto info = co_await write_whole(call, replaced(got->bytes, old_text, new_text), std::nullopt);
-  if (!info) co_return std::move(info).error();
-  co_return text_result("Replaced " + std::to_string(count) + " in " + path_of(call) + ".",
+  const ReplacedFile& file = done->files.front();
+  facts["found"] = file.count;
+  if (file.error && file.error->reason == "text_not_unique") {
+    co_return failed_result("old_text is " + std::to_string(file.count) + " times in " +
+                                path_of(call) +
+                                ". Nothing was changed. Give more of the lines around it, so that "
+                                "it is there once, or set replace_all.",
+                            std::move(facts));
+  }
+  if (file.error) co_return *file.error;
+  facts["replaced"] = file.count;
+  co_return text_result("Replaced " + std::to_string(file.count) + " in " + path_of(call) + ".",
                         std::move(facts));
 }
 

@@ -236,6 +236,18 @@ TEST_F(McpTest, FilesAreWrittenReadAndEdited) {
   const auto twice = use("edit_file", edit + "}");
   EXPECT_EQ(twice.at("isError"), true);
   EXPECT_EQ(twice.at("structuredContent").at("found"), 2);
+  const std::string words(twice.at("content").at(0).at("text").as_string());
+  EXPECT_NE(words.find("2 times in /a. Nothing was changed. Give more of the lines around it"),
+            std::string::npos)
+      << words;
+  EXPECT_NE(words.find("replace_all"), std::string::npos);
+  const auto none =
+      use("edit_file", R"({"sandbox":"box","path":"/a","old_text":"q","new_text":""})");
+  EXPECT_EQ(none.at("isError"), true);
+  EXPECT_EQ(none.at("structuredContent").at("found"), 0);
+  const auto missing =
+      use("edit_file", R"({"sandbox":"box","path":"/none","old_text":"x","new_text":""})");
+  EXPECT_EQ(missing.at("structuredContent").at("error").at("reason"), "no_such_file");
   EXPECT_EQ(
       use("edit_file", edit + R"(,"replace_all":true})").at("structuredContent").at("replaced"), 2);
   EXPECT_EQ(use("read_file", R"({"sandbox":"box","path":"/a"})").at("content").at(0).at("text"),

@@ -6,7 +6,8 @@ namespace cay::api::mcp {
 
 inline constexpr std::int64_t kMostBody = 8 << 20;       // bytes of one POST
 inline constexpr std::int64_t kMostContent = 6 << 20;    // bytes of a file that is written
-inline constexpr std::int64_t kMostWholeFile = 1 << 20;  // bytes of a file that is read or edited
+inline constexpr std::int64_t kMostWholeFile = 1 << 20;  // bytes of a file that is read
+inline constexpr std::int64_t kMostEdit = 64 << 10;      // bytes of each text of an edit
 inline constexpr std::int64_t kMostOutput = 1 << 20;     // bytes of each stream of a command
 inline constexpr std::int64_t kUsualOutput = 64 << 10;
 inline constexpr std::int64_t kMostMatches = 10'000;  // of glob and grep

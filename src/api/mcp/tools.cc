@@ -174,11 +174,15 @@ std::vector<Tool> file_tools() {
       {.name = "edit_file",
        .title = "Edit a file",
        .description =
-           "Replaces a text in a file of a sandbox. It fails and changes nothing if old_text is "
-           "not there, or if it is there several times without replace_all.",
+           "Replaces a text in a file of a sandbox, at once and without touching the rest. It "
+           "fails and changes nothing if old_text is not there, or if it is there several times "
+           "without replace_all.",
        .params = {sandbox(), path(),
-                  needed(text("old_text", "Text that is there, exactly", kMostLine)),
-                  needed(text("new_text", "Text in its place", kMostLine)),
+                  needed(text("old_text",
+                              "Text that is there, exactly, with enough lines around it to be "
+                              "there once",
+                              kMostEdit)),
+                  needed(text("new_text", "Text in its place", kMostEdit)),
                   flag("replace_all", "Replace each occurrence (default: false)"), user()},
        .right = Right::kUseOne,
        .destructive = true,

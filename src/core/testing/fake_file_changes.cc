@@ -59,16 +59,29 @@ Task<ChangeCount> FakeLiveFileChanges::move(CopyRequest request, FileAs as) {
 Task<ReplaceResult> FakeLiveFileChanges::replace(ReplaceRequest request, FileAs as) {
   CAY_CO_CHECK(answers());
   ReplaceResult out;
+  if (request.one_file) {
+    CAY_CO_TRY(const auto info, fake_files().stat(request.root, as));
+    if (info.kind == FileKind::kDirectory)
+      co_return Error{Code::kInvalidArgument, "is_a_directory", request.root + ": a directory", 0};
+  }
   CAY_CO_TRY(const auto found,
              fake_files().grep(request.root, request.text, request.file_glob, as, 0));
   for (const GrepMatch& match : found.matches) {
-    Bytes& bytes = fake_files().tree.at(match.path).bytes;
+    Bytes& kept = fake_files().tree.at(match.path).bytes;
+    Bytes bytes = kept;
     std::uint64_t count = 0;
     for (std::size_t at = 0; (at = bytes.find(request.text, at)) != Bytes::npos; ++count) {
       bytes.replace(at, request.text.size(), request.replacement);
       at += request.replacement.size();
     }
-    if (count > 0) out.files.push_back({.path = match.path, .count = count});
+    if (count == 0) continue;
+    out.files.push_back({.path = match.path, .count = count});
+    if (request.once && count > 1) {
+      out.files.back().error =
+          Error{Code::kInvalidArgument, "text_not_unique", match.path + ": not unique", 0};
+    } else {
+      kept = std::move(bytes);
+    }
   }
   co_return out;
 }

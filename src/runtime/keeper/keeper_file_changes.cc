@@ -138,8 +138,12 @@ Task<ReplaceResult> KeeperFileChanges::replace(ReplaceRequest request, FileAs as
   op.replacement = std::move(request.replacement);
   op.file_glob = std::move(request.file_glob);
   op.limit = request.limit;
-  CAY_CO_TRY(auto channel,
-             co_await begin(line_, std::move(op), wire::keeper_feature::kFileChanges));
+  op.once = request.once;
+  op.one_file = request.one_file;
+  const bool new_member = request.once || request.one_file;
+  const std::string_view feature =
+      new_member ? wire::keeper_feature::kOneFile : wire::keeper_feature::kFileChanges;
+  CAY_CO_TRY(auto channel, co_await begin(line_, std::move(op), feature));
   ReplaceResult result;
   std::size_t bytes = 0;
   while (true) {

@@ -71,6 +71,40 @@ def test_a_client_completes(over_http):
     over_http(story)
 
 
+def test_an_edit_is_of_one_place_or_none(over_http, mcp_box):
+    """Through a link, of lines with their ends, and without a change where it is not unique."""
+
+    async def story(session):
+        use = session.call_tool
+        box = {"sandbox": mcp_box}
+        text = "def f():\n    return 1\n\ndef g():\n    return 1\n"
+        await use("write_file", {**box, "path": "/root/m.py", "content": text, "mode": "0751"})
+        await use("run", {**box, "command": "ln -s m.py /root/link; mkdir /root/d"})
+
+        async def edit(old, new, path="/root/link", **more):
+            got = await use(
+                "edit_file", {**box, "path": path, "old_text": old, "new_text": new, **more}
+            )
+            return got.is_error, got.structured_content, text_of(got)
+
+        failed, facts, words = await edit("return 1", "return 2")
+        assert failed and (facts["found"], facts["replaced"]) == (2, 0), words
+        assert "2 times" in words and "replace_all" in words
+        failed, facts, words = await edit("return 3", "return 2")
+        assert failed and facts["found"] == 0 and "is not in /root/link" in words
+        assert text_of(await use("read_file", {**box, "path": "/root/m.py"})) == text
+        failed, facts, words = await edit("def g():\n    return 1\n", "def g():\n    return 2\n")
+        assert not failed and facts["replaced"] == 1, words
+        failed, facts, words = await edit("return", "yield", replace_all=True)
+        assert not failed and facts["replaced"] == 2, words
+        seen = await use("run", {**box, "command": "cat m.py; stat -c %a m.py", "cwd": "/root"})
+        assert text_of(seen) == "def f():\n    yield 1\n\ndef g():\n    yield 2\n751\n"
+        failed, facts, words = await edit("a", "b", path="/root/d")
+        assert failed and facts["error"]["reason"] == "is_a_directory", words
+
+    over_http(story)
+
+
 def test_code_runs_with_its_plot(over_http, mcp_box, http):
     """In a sandbox that is there, and in one for the run alone, which is gone afterwards."""
 
