@@ -334,6 +334,22 @@ TEST_F(FileChangesTest, ReplacesInOneFileOnceOrNotAtAll) {
   EXPECT_EQ(perform(request).error.reason, "not_a_regular_file");
 }
 
+// A kill of the helper leaves no file with a temporary name, and a capture sees none.
+TEST_F(FileChangesTest, AnUploadHasNoNameBeforeItsEnd) {
+  put(root + "/there", "old");
+  for (const char* name : {"/there", "/new"}) {
+    const std::size_t before = entries();
+    const std::uint32_t upload = client.ask(Type::kFileOp, op(FileVerb::kWrite, root + name));
+    EXPECT_EQ(type_of(client.next(upload)), Type::kCredit);  // it is open
+    EXPECT_EQ(entries(), before) << name;
+    client.send(Type::kEof, upload, wire::Eof{});
+    while (type_of(client.next(upload)) != Type::kOk) {
+    }
+    EXPECT_EQ(content(root + name), "");
+  }
+  EXPECT_EQ(entries(), 2U);
+}
+
 TEST_F(FileChangesTest, ListsSeveralLevelsWithAttributes) {
   fs::create_directories(root + "/a/b/c");
   put(root + "/a/b/f", "x");

@@ -2,7 +2,6 @@
 // It has the owner, too, if this user may give files away.
 #include <fcntl.h>
 #include <stdio.h>  // renameat2
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -129,14 +128,7 @@ class Copier {
 
   static Result<std::string> make_directory_beside(const End& to) {
     for (int tries = 0; tries < 8; ++tries) {
-      unsigned char random[12];
-      if (::getrandom(random, sizeof random, 0) != ssize_t{sizeof random}) break;
-      std::string name = ".cay-";
-      for (const unsigned char byte : random) {
-        constexpr char kHex[] = "0123456789abcdef";
-        name += kHex[byte >> 4];
-        name += kHex[byte & 15];
-      }
+      CAY_TRY(std::string name, temporary_name(to.shown));
       if (::mkdirat(to.parent.get(), name.c_str(), 0700) == 0) return name;
       if (errno != EEXIST) break;
     }

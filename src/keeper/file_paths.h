@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/sparse_file.h"
@@ -45,7 +46,13 @@ std::string base_of(const std::string& path);
 // How a rename treats a file that has the target's name already.
 enum class Existing : bool { kReplace, kRefuse };
 
-// A file being written beside its target; removed unless committed.
+// A name that nobody else has, for a file or a directory that does not have its own name yet.
+Result<std::string> temporary_name(const std::string& shown);
+bool is_temporary_name(std::string_view name);
+
+// A file being written for a directory; gone unless committed.
+//
+// It has no name until then where the file system allows that. Elsewhere it has a temporary one.
 class PendingFile {
  public:
   static Result<PendingFile> create(int dir, const std::string& shown);
@@ -57,14 +64,17 @@ class PendingFile {
   Result<void> write(std::string_view bytes, const std::string& shown);
   // Called after the last byte, before its facts are read or set.
   Result<void> finish(const std::string& shown);
-  // Renames it to `name` in its directory.
+  // Gives it `name` in its directory. One that replaces a file has a temporary name just before.
   Result<void> commit(const std::string& name, const std::string& shown,
                       Existing existing = Existing::kReplace);
   void discard();
 
  private:
+  // An empty name: none yet.
   PendingFile(int dir, std::string name, UniqueFd file)
       : dir_(dir), name_(std::move(name)), file_(std::move(file)), content_(file_.get()) {}
+  int link_as(const std::string& name) const;  // as linkat(2)
+
   int dir_;  // the caller's; outlives this
   std::string name_;
   UniqueFd file_;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -15,6 +16,7 @@
 #include <cstdio>  // renameat2, too
 
 #include "base/saturate.h"
+#include "keeper/file_details.h"
 #include "keeper/file_error.h"
 #include "keeper/file_paths.h"
 
@@ -22,8 +24,13 @@ namespace cay::keeper {
 namespace {
 
 constexpr long kProcMagic = 0x9fa0;
+constexpr std::uint32_t kXfsMagic = 0x58465342;
 constexpr std::size_t kLinkLimit = 4096;
 constexpr int kMostLinks = 40;  // as the kernel
+constexpr int kMostTries = 8;
+constexpr std::string_view kTemporaryPrefix = ".cay-";
+constexpr std::size_t kTemporaryBytes = 12;  // random ones
+constexpr std::string_view kHex = "0123456789abcdef";
 
 Result<void> perform(FileChannel& channel, const wire::FileOp& op, int layer_root_fd) {
   switch (static_cast<wire::FileVerb>(op.verb)) {
@@ -83,6 +90,29 @@ UniqueFd open_by(int dir, const char* path, int flags, int resolve) {
                      .mode = 0,
                      .resolve = static_cast<std::uint64_t>(resolve)};
   return UniqueFd(static_cast<int>(::syscall(SYS_openat2, dir, path, &how, sizeof how)));
+}
+
+// Whether the directory's file system is known to give an unnamed file (O_TMPFILE) a name. One of a
+// program inside (FUSE) may fail only at the end, when the content is written.
+bool links_unnamed_files(int dir) {
+  struct statfs fs{};
+  if (::fstatfs(dir, &fs) != 0) return false;
+  switch (static_cast<std::uint32_t>(fs.f_type)) {
+    case BTRFS_SUPER_MAGIC:
+    case EXT4_SUPER_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC:
+    case TMPFS_MAGIC:
+    case kXfsMagic: return true;
+    default: return false;
+  }
+}
+
+// The name in /proc is needed for the link. Root of the sandbox may have put something else there.
+bool is_named_in_proc(int fd) {
+  struct stat file{};
+  struct stat named{};
+  return ::fstat(fd, &file) == 0 && ::stat(proc_path(fd).c_str(), &named) == 0 &&
+         file.st_dev == named.st_dev && file.st_ino == named.st_ino;
 }
 
 }  // namespace
@@ -252,17 +282,31 @@ timespec time_of(std::int64_t ns) {
   return out;
 }
 
+Result<std::string> temporary_name(const std::string& shown) {
+  unsigned char random[kTemporaryBytes];
+  if (::getrandom(random, sizeof random, 0) != ssize_t{sizeof random})
+    return file_error(errno, shown);
+  std::string name(kTemporaryPrefix);
+  for (const unsigned char byte : random) {
+    name += kHex[byte >> 4];
+    name += kHex[byte & 15];
+  }
+  return name;
+}
+
+bool is_temporary_name(std::string_view name) {
+  return name.size() == kTemporaryPrefix.size() + 2 * kTemporaryBytes &&
+         name.starts_with(kTemporaryPrefix) &&
+         name.find_first_not_of(kHex, kTemporaryPrefix.size()) == std::string_view::npos;
+}
+
 Result<PendingFile> PendingFile::create(int dir, const std::string& shown) {
-  unsigned char random[12];
-  for (int tries = 0; tries < 8; ++tries) {
-    if (::getrandom(random, sizeof random, 0) != ssize_t{sizeof random})
-      return file_error(errno, shown);
-    std::string name = ".cay-";
-    for (const unsigned char byte : random) {
-      constexpr char kHex[] = "0123456789abcdef";
-      name += kHex[byte >> 4];
-      name += kHex[byte & 15];
-    }
+  if (links_unnamed_files(dir)) {
+    UniqueFd file(::openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+    if (file && is_named_in_proc(file.get())) return PendingFile(dir, {}, std::move(file));
+  }
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    CAY_TRY(std::string name, temporary_name(shown));
     UniqueFd file(
         ::openat(dir, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file) return PendingFile(dir, std::move(name), std::move(file));
@@ -283,6 +327,22 @@ Result<void> PendingFile::finish(const std::string& shown) {
 
 Result<void> PendingFile::commit(const std::string& name, const std::string& shown,
                                  Existing existing) {
+  if (name_.empty()) {
+    if (link_as(name) == 0) {
+      file_.reset();
+      return {};
+    }
+    if (errno != EEXIST || existing == Existing::kRefuse) return file_error(errno, shown);
+    // A link replaces nothing, a rename does.
+    for (int tries = 0; name_.empty(); ++tries) {
+      CAY_TRY(std::string beside, temporary_name(shown));
+      if (link_as(beside) == 0) {
+        name_ = std::move(beside);
+      } else if (errno != EEXIST || tries == kMostTries) {
+        return file_error(errno, shown);
+      }
+    }
+  }
   const unsigned flags = existing == Existing::kRefuse ? RENAME_NOREPLACE : 0;
   if (::renameat2(dir_, name_.c_str(), dir_, name.c_str(), flags) != 0)
     return file_error(errno, shown);
@@ -293,7 +353,11 @@ Result<void> PendingFile::commit(const std::string& name, const std::string& sho
 void PendingFile::discard() {
   if (!file_) return;
   file_.reset();
-  ::unlinkat(dir_, name_.c_str(), 0);
+  if (!name_.empty()) ::unlinkat(dir_, name_.c_str(), 0);
+}
+
+int PendingFile::link_as(const std::string& name) const {
+  return ::linkat(AT_FDCWD, proc_path(file_.get()).c_str(), dir_, name.c_str(), AT_SYMLINK_FOLLOW);
 }
 
 }  // namespace cay::keeper

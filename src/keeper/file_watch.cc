@@ -7,6 +7,14 @@
 // - After an overflow of the queue, the watcher looks for all directories again and sends a gap.
 //   Every change without an event happened before that gap.
 // - The watcher sends a gap with the path of a directory that it cannot watch.
+//
+// An upload is one change of its file. A file without a name (O_TMPFILE) changes no path: the
+// kernel reports it under the name "#" and its inode number. The watcher skips such an event unless
+// an entry has that name.
+//
+// A file with a new temporary name (file_paths.h) may replace another file of its directory at
+// once. The watcher sends this as one change of the other file, and any other event of such a name
+// as it is.
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <poll.h>
@@ -46,6 +54,7 @@ constexpr std::uint32_t kEvents = IN_CREATE | IN_DELETE | IN_MODIFY | IN_ATTRIB 
 constexpr std::size_t kMostDirectories = 100'000;  // what the helper holds in memory
 constexpr std::size_t kMostMoves = 64;             // whose second half has not come
 constexpr std::int64_t kMoveMs = 50;               // how long it may take to come
+constexpr std::size_t kMostTemporary = 64;         // new temporary files that are not sent yet
 constexpr std::size_t kBuffer = 64 * 1024;
 
 Error too_many_directories() {
@@ -78,6 +87,7 @@ struct WatchedTree {
     std::string name{};
     std::map<std::string, int> directories{};  // watched ones in it, by name
     std::set<std::string> listed{};            // sent after a list; the queue may have them, too
+    std::set<std::string> numbered{};          // entries with a name as of a file without one
   };
 
   int root = -1;
@@ -102,6 +112,16 @@ struct WatchedTree {
     }
     return true;
   }
+  // Whether an event with a numbered name is of an entry. Keeps account of those entries.
+  bool has_numbered(const inotify_event& event, const std::string& name) {
+    auto& names = nodes.at(event.wd).numbered;
+    if ((event.mask & (IN_CREATE | IN_MOVED_TO)) != 0) names.insert(name);
+    if ((event.mask & (IN_DELETE | IN_MOVED_FROM)) != 0) {
+      names.erase(name);
+      return true;
+    }
+    return names.contains(name);
+  }
   void unlink_from_parent(int watch) {
     const Node& node = nodes.at(watch);
     const auto parent = nodes.find(node.parent);
@@ -111,6 +131,12 @@ struct WatchedTree {
       parent->second.directories.erase(entry);
   }
 };
+
+// Whether it is "#" and a number, the kernel's name of a file without one.
+bool is_numbered(std::string_view name) {
+  return name.size() > 1 && name.starts_with('#') &&
+         name.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
 
 class Watcher {
  public:
@@ -133,10 +159,7 @@ class Watcher {
     tree_.root = ::inotify_add_watch(inotify_.get(), name.c_str(), kEvents);
     if (tree_.root < 0) return watch_error(errno, shown_);
     tree_.nodes.emplace(tree_.root, WatchedTree::Node{});
-    if (recursive_) {
-      CAY_CHECK(enter(tree_.root, Entries::kKnown));
-    }
-    return {};
+    return enter(tree_.root, Entries::kKnown);
   }
 
   Result<void> run() {
@@ -146,7 +169,8 @@ class Watcher {
     std::vector<char> buffer(kBuffer);
     for (;;) {
       pollfd wanted[2] = {{inotify_.get(), POLLIN, 0}, {channel_.fd(), POLLIN, 0}};
-      const int ready = ::poll(wanted, 2, moves_.empty() ? -1 : static_cast<int>(kMoveMs));
+      const bool waits = !moves_.empty() || !temporary_.empty();
+      const int ready = ::poll(wanted, 2, waits ? static_cast<int>(kMoveMs) : -1);
       if (ready < 0 && errno != EINTR) return file_error(errno, shown_);
       if (wanted[1].revents != 0) channel_.take_credit();
       if (wanted[0].revents != 0) {
@@ -168,6 +192,13 @@ class Watcher {
     int parent;
     std::string name;
     bool directory;
+    std::int64_t since;
+    bool temporary = false;  // a new temporary file, whose creation was not sent
+  };
+  // A new temporary file. It is sent as such if it does not replace another file at once.
+  struct Temporary {
+    int parent;
+    std::string name;
     std::int64_t since;
   };
 
@@ -245,6 +276,7 @@ class Watcher {
       if (!names) continue;
       for (const std::string& name : *names) {
         channel_.heartbeat();
+        if (is_numbered(name)) tree_.nodes.at(at).numbered.insert(name);
         struct stat info{};
         if (::fstatat(dir.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
         const bool directory = S_ISDIR(info.st_mode);
@@ -279,17 +311,18 @@ class Watcher {
   // The queue has lost events. Finds every directory again, then reports it.
   Result<void> recover() {
     moves_.clear();
+    temporary_.clear();
     for (const int at : unsettled_) {
       if (const auto node = tree_.nodes.find(at); node != tree_.nodes.end())
         node->second.listed.clear();
     }
     unsettled_.clear();
+    std::set<int> seen;
+    seen_ = &seen;
+    const auto entered = enter(tree_.root, Entries::kKnown);
+    seen_ = nullptr;
+    CAY_CHECK(entered);
     if (recursive_) {
-      std::set<int> seen;
-      seen_ = &seen;
-      const auto entered = enter(tree_.root, Entries::kKnown);
-      seen_ = nullptr;
-      CAY_CHECK(entered);
       std::vector<int> gone;
       for (const auto& [watch, node] : tree_.nodes) {
         if (watch != tree_.root && !seen.contains(watch)) gone.push_back(watch);
@@ -320,18 +353,25 @@ class Watcher {
   Result<void> one(const inotify_event& event, const std::string& name) {
     const bool directory = (event.mask & IN_ISDIR) != 0;
     if (name.empty()) return of_itself(event);
+    if (is_numbered(name) && !tree_.has_numbered(event, name)) return {};
     // A name that is used again: what it stood for has left.
     if ((event.mask & IN_MOVED_TO) == 0) flush_moves_of(event.wd, name);
+    const bool temporary = take_temporary(event.wd, name);
     if ((event.mask & IN_MOVED_FROM) != 0) {
       tree_.nodes.at(event.wd).listed.erase(name);
       if (moves_.size() >= kMostMoves) flush_first_move();
-      moves_.push_back({event.cookie, event.wd, name, directory, monotonic_ms()});
+      moves_.push_back({event.cookie, event.wd, name, directory, monotonic_ms(), temporary});
       return {};
     }
+    if (temporary) send(kCreated, path_of(event.wd, name), false);
     if ((event.mask & IN_MOVED_TO) != 0) return moved_to(event, name, directory);
     const std::string path = path_of(event.wd, name);
     if ((event.mask & IN_CREATE) != 0) {
       if (tree_.nodes.at(event.wd).listed.erase(name) > 0) return {};  // sent already
+      if (!directory && is_temporary_name(name) && temporary_.size() < kMostTemporary) {
+        temporary_.push_back({event.wd, name, monotonic_ms()});
+        return {};
+      }
       send(kCreated, path, directory);
       if (directory && recursive_) return enter_new(event.wd, name);
     } else if ((event.mask & IN_DELETE) != 0) {
@@ -361,6 +401,13 @@ class Watcher {
       const auto source = tree_.nodes.find(from.parent);
       if (source == tree_.nodes.end()) break;
       const std::string old = path_of(from.parent, from.name);
+      if (from.temporary) {
+        if (from.parent == event.wd) {
+          send(kModified, path_of(event.wd, name), false);
+          return {};
+        }
+        send(kCreated, old, false);
+      }
       if (const auto child = source->second.directories.find(from.name);
           directory && child != source->second.directories.end()) {
         const int watch = child->second;
@@ -409,6 +456,7 @@ class Watcher {
         moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(i));
         left_tree(move);
       }
+      std::erase_if(temporary_, [&](const Temporary& one) { return one.parent == event.wd; });
       forget(event.wd);
     }
     return {};
@@ -418,6 +466,8 @@ class Watcher {
   void left_tree(const Move& move) {
     const auto parent = tree_.nodes.find(move.parent);
     if (parent == tree_.nodes.end()) return;
+    if (move.temporary) send(kCreated, path_of(move.parent, move.name), false);
+    if (move.directory) send_temporaries(monotonic_ms());
     send(kDeleted, path_of(move.parent, move.name), move.directory);
     const auto child = parent->second.directories.find(move.name);
     if (move.directory && child != parent->second.directories.end()) forget(child->second);
@@ -436,10 +486,26 @@ class Watcher {
     }
   }
 
+  bool take_temporary(int parent, const std::string& name) {
+    return std::erase_if(temporary_, [&](const Temporary& one) {
+             return one.parent == parent && one.name == name;
+           }) > 0;
+  }
+
+  // Sends the new temporary files of before `time`.
+  void send_temporaries(std::int64_t time) {
+    while (!temporary_.empty() && temporary_.front().since <= time) {
+      const Temporary one = temporary_.front();
+      temporary_.pop_front();
+      if (tree_.nodes.contains(one.parent)) send(kCreated, path_of(one.parent, one.name), false);
+    }
+  }
+
   // Does the work that waits for an empty queue, or for a time.
   void settle() {
     const std::int64_t now = monotonic_ms();
     while (!moves_.empty() && now - moves_.front().since >= kMoveMs) flush_first_move();
+    send_temporaries(now - kMoveMs);
     if (unsettled_.empty()) return;
     int queued = 0;
     if (::ioctl(inotify_.get(), FIONREAD, &queued) != 0 || queued > 0) return;
@@ -460,6 +526,7 @@ class Watcher {
   std::set<int> unsettled_;        // directories with `listed`
   std::set<int>* seen_ = nullptr;  // in recover()
   std::deque<Move> moves_;
+  std::deque<Temporary> temporary_;
   bool stands_ = false;                      // the keeper has its OK
   std::vector<wire::FileEventMsg> early_{};  // gaps of before
 };

@@ -1,4 +1,5 @@
 // Watched directories, through a real keeper and its helper.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,6 +81,78 @@ TEST_F(FileWatchTest, EveryKindOfChange) {
   expect(channel, kDeleted, "/g");
   fs::remove(root + "/old");
   expect(channel, kDeleted, "/old");
+}
+
+// No temporary name is seen, although an upload over a file has one for a moment.
+TEST_F(FileWatchTest, AnUploadIsOneChangeOfItsFile) {
+  const std::uint32_t channel = watch(root);
+  for (const std::uint8_t kind : {kCreated, kModified}) {
+    wire::FileOp op;
+    op.verb = static_cast<std::uint8_t>(FileVerb::kWrite);
+    op.path = root + "/f";
+    const std::uint32_t upload = client.ask(Type::kFileOp, op);
+    EXPECT_EQ(type_of(client.next(upload)), Type::kCredit);
+    client.send(Type::kData, upload, wire::encode_data({.offset = 0, .bytes = "content"}));
+    client.send(Type::kEof, upload, wire::Eof{});
+    for (wire::Frame frame = client.next(upload); type_of(frame) != Type::kOk;
+         frame = client.next(upload))
+      ASSERT_NE(type_of(frame), Type::kError) << error_of(frame).message;
+    expect(channel, kind, "/f");
+  }
+  put("/last");
+  expect(channel, kCreated, "/last");
+}
+
+// The kernel gives its events the name "#" and a number.
+TEST_F(FileWatchTest, AFileWithoutANameIsNotSeenAndOneOfThatNameIs) {
+  put("/#12", "x");
+  const std::uint32_t channel = watch(root);
+  const int unnamed = ::open(root.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (unnamed < 0) GTEST_SKIP() << "this file system has no O_TMPFILE";
+  EXPECT_EQ(::fchmod(unnamed, 0640), 0);
+  EXPECT_EQ(::ftruncate(unnamed, 100), 0);
+  ::close(unnamed);
+  fs::permissions(root + "/#12", fs::perms::owner_all);
+  expect(channel, kAttributes, "/#12");
+  put("/#13");
+  expect(channel, kCreated, "/#13");
+  fs::permissions(root + "/#13", fs::perms::owner_all);
+  expect(channel, kAttributes, "/#13");
+  fs::remove(root + "/#12");
+  expect(channel, kDeleted, "/#12");
+  fs::rename(root + "/#13", root + "/f");
+  expect(channel, kMoved, "/#13", "/f");
+}
+
+// A program may use a temporary name as of Cay's. Its changes are sent, too.
+TEST_F(FileWatchTest, ATemporaryNameOfAnotherProgramIsSeen) {
+  const std::string name = "/.cay-0123456789abcdef01234567";
+  fs::create_directory(root + "/sub");
+  const std::uint32_t channel = watch(root);
+  put(name, "x");  // it is written to
+  expect(channel, kCreated, name);
+  expect(channel, kModified, name);
+  fs::remove(root + name);
+  expect(channel, kDeleted, name);
+  const auto link = [&] { ASSERT_EQ(::link((root + "/sub/x").c_str(), (root + name).c_str()), 0); };
+  put("/sub/x");
+  expect(channel, kCreated, "/sub/x");
+  link();  // it stays
+  expect(channel, kCreated, name);
+  fs::remove(root + name);
+  expect(channel, kDeleted, name);
+  link();  // it goes at once
+  fs::remove(root + name);
+  expect(channel, kCreated, name);
+  expect(channel, kDeleted, name);
+  link();  // it goes to another directory
+  fs::rename(root + name, root + "/sub/y");
+  expect(channel, kCreated, name);
+  expect(channel, kMoved, name, "/sub/y");
+  link();  // and away
+  fs::rename(root + name, keeper.home() + "/gone");
+  expect(channel, kCreated, name);
+  expect(channel, kDeleted, name);
 }
 
 TEST_F(FileWatchTest, NewDirectoriesAreWatchedWithWhatCameIntoThem) {

@@ -79,6 +79,26 @@ def test_lines_go_on_until_the_watch_ends(http, watches, run):
 
 def test_a_stop_ends_it_and_says_so(http, box, watches, run):
     watch = begin(http, watches)
+def test_an_upload_is_one_change_of_its_file(http, box, watches, run):
+    """No temporary name is seen, although an upload over a file has one for a moment."""
+    watch = begin(http, watches)
+    files = f"/api/v1/sandboxes/{box['id']}/files"
+    for content in (b"new", b"other"):
+        put = http.put(files, params={"path": "/srv/f"}, content=content)
+        assert put.status_code == 200, put.text
+    edit = {"path": "/srv/f", "text": "other", "replacement": "edited"}
+    assert http.post(f"{files}/replace", json=edit).status_code == 200
+    run("touch /srv/last")
+    found = [(one["kind"], one["path"]) for one in events_until(http, watch, 4)]
+    assert found[:4] == [
+        ("created", "/srv/f"),
+        ("modified", "/srv/f"),
+        ("modified", "/srv/f"),
+        ("created", "/srv/last"),
+    ]
+    assert http.get(files, params={"path": "/srv/f"}).content == b"edited"
+
+
     run("touch /srv/f")
     events_until(http, watch, 1)
     assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code == 200
@@ -178,8 +198,6 @@ class Reader(threading.Thread):
             self.missing += event["kind"] == "gap"
             if event["kind"] == "created" and not event["directory"]:
                 self.seen[event["path"]] = event["seq"]
-            elif event["kind"] == "moved":  # an upload gets its name when it is whole
-                self.seen[event["to"]] = self.seen.pop(event["path"])
         self.after = event["seq"]
 
 
