@@ -9,7 +9,6 @@
 namespace cay::api::mcp {
 namespace {
 
-constexpr Millis kHeartbeat{15'000};
 constexpr std::size_t kChunk = 64 * 1024;         // of a ByteSource
 constexpr std::size_t kMostProgress = 16 * 1024;  // bytes of text in one notification
 
@@ -29,8 +28,10 @@ class FeedSource : public ByteSource {
         co_return piece();
       }
       if (feed_->finished_) co_return Bytes();
-      auto changed = co_await feed_->changed_.wait_for(kHeartbeat);
-      if (!changed) co_return Bytes(":\n\n");
+      auto changed = co_await feed_->changed_.wait_for(feed_->heartbeat_);
+      if (changed) continue;
+      if (!feed_->wants_progress()) co_return Bytes(":\n\n");
+      feed_->report({});
     }
   }
 

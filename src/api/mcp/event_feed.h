@@ -10,15 +10,18 @@
 
 #include "async/event.h"
 #include "async/task.h"
+#include "base/clock.h"
 #include "codec/json.h"
 
 namespace cay::api::mcp {
 
 class EventFeed {
  public:
-  // `token` is the client's progress token. Null: it wants no progress.
-  EventFeed(const asio::any_io_executor& executor, codec::json::value token)
-      : token_(std::move(token)), changed_(executor) {}
+  // `token` is the client's progress token. Null: it wants no progress. `heartbeat`: the longest
+  // silence.
+  EventFeed(const asio::any_io_executor& executor, codec::json::value token,
+            Millis heartbeat = Millis{15'000})
+      : token_(std::move(token)), heartbeat_(heartbeat), changed_(executor) {}
 
   bool wants_progress() const { return !token_.is_null(); }
   // Reports what was done since the last report. `text` is valid UTF-8.
@@ -26,8 +29,9 @@ class EventFeed {
   // Ends the stream with this message. Empty: without one, because the client cancelled.
   void finish(std::string message);
 
-  // Returns the events as the body of a response. In a silence it sends a comment every 15
-  // seconds, so that proxies keep the stream open.
+  // Returns the events as the body of a response. After a silence it sends progress without a text,
+  // so that a client sees that the call is alive. A client that wants no progress gets a comment,
+  // which keeps proxies from ending the stream.
   static std::unique_ptr<ByteSource> source_of(std::shared_ptr<EventFeed> feed);
 
  private:
@@ -35,8 +39,9 @@ class EventFeed {
   std::string take();  // the next message; empty: none is there
 
   codec::json::value token_;
+  const Millis heartbeat_;
   Event changed_;
-  std::uint64_t done_ = 0;  // bytes that were reported, or steps without a text
+  std::uint64_t done_ = 0;  // bytes that were reported, steps without a text, and heartbeats
   bool is_reported_ = true;
   std::string text_;  // what was reported since the last notification
   std::string last_;
