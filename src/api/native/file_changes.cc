@@ -57,6 +57,22 @@ Result<Copy> copy_of(const object& body, bool recursive) {
   return out;
 }
 
+using CopyVerb = Task<ChangeCount> (core::FileChanges::*)(Principal, std::string, CopyRequest,
+                                                          FileAs);
+
+Task<http::Response> copy_or_move(core::Cay& cay, ExchangePtr exchange, bool recursive,
+                                  CopyVerb verb) {
+  auto body = co_await body_object(exchange, kBodyLimit);
+  if (!body) co_return std::move(body).error();
+  auto copy = copy_of(*body, recursive);
+  if (!copy) co_return std::move(copy).error();
+  exchange->note_subject(path_asked(copy->request.from) + " to " + path_asked(copy->request.to));
+  auto done = co_await (cay.file_changes().*verb)(exchange->principal(), param(*exchange, "ref"),
+                                                  copy->request, copy->as);
+  if (!done) co_return std::move(done).error();
+  co_return json_answer(200, count_json(*done));
+}
+
 std::string subjects_of(const char* what, const std::vector<std::string>& paths) {
   Subjects out(what, kMostSubjects);
   for (const std::string& path : paths) out.add(path_asked(path));
@@ -191,27 +207,11 @@ Task<http::Response> change_owner(core::Cay& cay, ExchangePtr exchange) {
 }
 
 Task<http::Response> copy_file(core::Cay& cay, ExchangePtr exchange) {
-  auto body = co_await body_object(exchange, kBodyLimit);
-  if (!body) co_return std::move(body).error();
-  auto copy = copy_of(*body, true);
-  if (!copy) co_return std::move(copy).error();
-  exchange->note_subject(path_asked(copy->request.from) + " to " + path_asked(copy->request.to));
-  auto done = co_await cay.file_changes().copy(exchange->principal(), param(*exchange, "ref"),
-                                               copy->request, copy->as);
-  if (!done) co_return std::move(done).error();
-  co_return json_answer(200, count_json(*done));
+  return copy_or_move(cay, std::move(exchange), true, &core::FileChanges::copy);
 }
 
 Task<http::Response> move_file(core::Cay& cay, ExchangePtr exchange) {
-  auto body = co_await body_object(exchange, kBodyLimit);
-  if (!body) co_return std::move(body).error();
-  auto copy = copy_of(*body, false);
-  if (!copy) co_return std::move(copy).error();
-  exchange->note_subject(path_asked(copy->request.from) + " to " + path_asked(copy->request.to));
-  auto done = co_await cay.file_changes().move(exchange->principal(), param(*exchange, "ref"),
-                                               copy->request, copy->as);
-  if (!done) co_return std::move(done).error();
-  co_return json_answer(200, count_json(*done));
+  return copy_or_move(cay, std::move(exchange), false, &core::FileChanges::move);
 }
 
 Task<http::Response> replace_in_files(core::Cay& cay, ExchangePtr exchange) {

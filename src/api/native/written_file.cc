@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "codec/base64.h"
+#include "codec/model_json.h"
 #include "codec/model_read.h"
 
 namespace cay::api::native {
