@@ -1,5 +1,4 @@
 // cay file: changes files inside a sandbox, and watches directories.
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
@@ -7,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/actions.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/context.h"
@@ -28,22 +28,12 @@ struct FileArgs {
   bool recursive = false, exclusive = false;
 };
 
-struct FileAction {
-  std::string_view name, words;
-  std::size_t count;
-};
 constexpr std::array kFileActions = {
-    FileAction{"ls", "PATH", 1},          FileAction{"chmod", "MODE PATH", 2},
-    FileAction{"chown", "OWNER PATH", 2}, FileAction{"cp", "FROM TO", 2},
-    FileAction{"mv", "FROM TO", 2},       FileAction{"replace", "TEXT REPLACEMENT PATH", 3},
-    FileAction{"watch", "PATH", 1},
+    Action{"ls", "PATH", 1, 1},          Action{"chmod", "MODE PATH", 2, 2},
+    Action{"chown", "OWNER PATH", 2, 2}, Action{"cp", "FROM TO", 2, 2},
+    Action{"mv", "FROM TO", 2, 2},       Action{"replace", "TEXT REPLACEMENT PATH", 3, 3},
+    Action{"watch", "PATH", 1, 1},
 };
-
-std::vector<std::string> file_actions() {
-  std::vector<std::string> out;
-  for (const FileAction& one : kFileActions) out.emplace_back(one.name);
-  return out;
-}
 
 void print_json(const codec::json::object& value) { print(codec::write(value) + "\n"); }
 
@@ -166,12 +156,9 @@ int file_command(Context& at, const FileArgs& args) {
 }
 
 void check_file_words(const FileArgs& args) {
-  const auto* action =
-      std::ranges::find_if(kFileActions, [&](const auto& one) { return one.name == args.action; });
+  check_words(kFileActions, args.action, args.words);
   const bool changes = args.action == "chmod" || args.action == "chown";
   const bool copies = args.action == "cp" || args.action == "mv";
-  if (action == kFileActions.end()) return;
-  if (args.words.size() != action->count) wrong("PATH", "needs " + std::string(action->words));
   if (args.recursive && !changes) wrong("-R", "goes with chmod and chown");
   if (args.exclusive && !copies) wrong("-n", "goes with cp and mv");
   if (!args.glob.empty() && args.action != "replace") wrong("--glob", "goes with replace");
@@ -194,10 +181,10 @@ Command file_entry() {
               "  cay file mv box /srv/a /data/a            also to another file system\n"
               "  cay file replace box 8080 9090 /srv --glob '*.conf'\n"
               "  cay file watch box /srv                   a line for each change, until ^C\n",
-          .actions = file_actions(),
+          .actions = names_of(kFileActions),
           .options =
               [state](Options& to) {
-                to.choice("ACTION", state->action, file_actions(),
+                to.choice("ACTION", state->action, names_of(kFileActions),
                           "ls, chmod, chown, cp, mv, replace or watch", Options::Need::kRequired);
                 to.needed("SANDBOX", state->sandbox, "Its name or id");
                 to.arguments("WORD", state->words, "As in the examples, and absolute paths inside");

@@ -399,6 +399,26 @@ TEST(ParseTest, UrlMakesListsAndWithdraws) {
   }
 }
 
+TEST(ParseTest, AnActionTakesItsOwnNumberOfWords) {
+  for (const std::vector<std::string>& right :
+       std::vector<std::vector<std::string>>{{"file", "chmod", "box", "0755", "/f"},
+                                             {"snapshot", "ls"},
+                                             {"snapshot", "tag", "tools", "stable"},
+                                             {"snapshot", "rm", "a", "b", "c"}}) {
+    EXPECT_TRUE(parsed(right).invocation.has_value()) << parsed(right).err;
+  }
+  for (const auto& [line, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"file", "chmod", "box", "0755"}, "MODE PATH"},
+           {{"file", "ls", "box", "/a", "/b"}, "'/b'"},
+           {{"snapshot", "tag", "tools"}, "SNAPSHOT TAG"},
+           {{"snapshot", "ls", "x"}, "'x'"},
+           {{"snapshot", "rm"}, "SNAPSHOT..."}}) {
+    const auto got = parsed(line);
+    EXPECT_FALSE(got.invocation.has_value()) << line.front();
+    EXPECT_NE(got.err.find(words), std::string::npos) << got.err;
+  }
+}
+
 TEST(ParseTest, AnOptionBeforeItsCommandIsToldItsPlace) {
   EXPECT_NE(parsed({"--json", "ls"}).err.find("It belongs behind the command: `cay ls --json`."),
             std::string::npos)

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "cli/actions.h"
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/container_engine.h"
@@ -29,30 +29,17 @@ namespace {
 
 constexpr std::size_t kImportPiece = 256 * 1024;
 
-// The actions, with the words that each takes, and the options that go with it.
-struct Action {
-  std::string_view name, words;
-  std::size_t least = 0, most = 0;
-  bool named = false;  // --name
-};
-constexpr std::size_t kAnyNumber = 1000;
-constexpr std::array<Action, 11> kActions{{{"ls", "", 0, 0},
-                                           {"inspect", "SNAPSHOT", 1, 1},
-                                           {"pull", "IMAGE", 1, 1, true},
-                                           {"import", "FILE", 1, 1, true},
-                                           {"build", "CONTEXT", 0, kAnyNumber, true},
-                                           {"capture", "SANDBOX", 1, 1, true},
-                                           {"tag", "SNAPSHOT TAG", 2, 2},
-                                           {"push", "SNAPSHOT IMAGE", 2, 2},
-                                           {"export", "SNAPSHOT FILE", 2, 2},
-                                           {"rm", "SNAPSHOT...", 1, kAnyNumber},
-                                           {"fsck", "", 0, 0}}};
-
-std::vector<std::string> action_names() {
-  std::vector<std::string> out;
-  for (const Action& action : kActions) out.emplace_back(action.name);
-  return out;
-}
+constexpr std::array kSnapshotActions = {Action{"ls", "", 0, 0},
+                                         Action{"inspect", "SNAPSHOT", 1, 1},
+                                         Action{"pull", "IMAGE", 1, 1},
+                                         Action{"import", "FILE", 1, 1},
+                                         Action{"build", "CONTEXT", 0, kAnyNumber},
+                                         Action{"capture", "SANDBOX", 1, 1},
+                                         Action{"tag", "SNAPSHOT TAG", 2, 2},
+                                         Action{"push", "SNAPSHOT IMAGE", 2, 2},
+                                         Action{"export", "SNAPSHOT FILE", 2, 2},
+                                         Action{"rm", "SNAPSHOT...", 1, kAnyNumber},
+                                         Action{"fsck", "", 0, 0}};
 
 int list(Context& at, const SnapshotArgs& args) {
   const auto items = at.client.snapshots();
@@ -155,16 +142,14 @@ int snapshot_command(Context& at, const SnapshotArgs& args) {
   return list(at, args);
 }
 
-void check_words(const SnapshotArgs& args) {
+void check_snapshot_words(const SnapshotArgs& args) {
   if (args.action == "build")  // else it is the command of that name
     wrong("build", "must come right behind snapshot, as in `cay snapshot build -t app .`");
-  const auto* const action = std::ranges::find(kActions, args.action, &Action::name);
-  const std::size_t given = args.words.size();
-  if (given < action->least) missing(std::string(action->words));
-  if (given > action->most)
-    wrong("'" + args.words[action->most] + "'", "does not go with " + args.action);
+  check_words(kSnapshotActions, args.action, args.words);
+  const bool takes_name =
+      args.action == "pull" || args.action == "import" || args.action == "capture";
   if (args.name.empty() && args.action == "capture") missing("--name");
-  if (!args.name.empty() && !action->named) wrong("--name", "goes with pull, import and capture");
+  if (!args.name.empty() && !takes_name) wrong("--name", "goes with pull, import and capture");
   if (!args.platform.empty() && args.action != "pull") wrong("--platform", "goes with pull");
   if (args.repair && args.action != "fsck") wrong("--repair", "goes with fsck");
   if (args.quiet && args.action != "ls") wrong("-q", "goes with ls");
@@ -195,11 +180,11 @@ Command snapshot_entry() {
           "  cay snapshot fsck                         is the store whole? --repair mends it\n\n"
           "A capture and a push hold the disk, not the memory of processes. Logins are those of "
           "~/.docker/config.json.\n",
-      .actions = action_names(),
+      .actions = names_of(kSnapshotActions),
       .takes_snapshot = true,
       .options =
           [args](Options& to) {
-            to.choice("ACTION", args->action, action_names(),
+            to.choice("ACTION", args->action, names_of(kSnapshotActions),
                       "ls, inspect, pull, import, export, build, capture, tag, push, rm or fsck",
                       Options::Need::kRequired);
             to.arguments("WORD", args->words,
@@ -214,7 +199,7 @@ Command snapshot_entry() {
             to.flag("--repair", args->repair, "fsck: remove what nothing needs");
           },
       .args = [args](const Line&) -> std::any {
-        check_words(*args);
+        check_snapshot_words(*args);
         return *args;
       },
       .run = runs(snapshot_command)};
