@@ -6,6 +6,8 @@ import threading
 
 import pytest
 from harness import slow, wait_until
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 LINES = {"Accept": "application/x-ndjson"}
 
@@ -77,8 +79,32 @@ def test_lines_go_on_until_the_watch_ends(http, watches, run):
     assert reason(http.get(f"{watch}/events")) == "watch_not_found"
 
 
-def test_a_stop_ends_it_and_says_so(http, box, watches, run):
+def test_a_websocket_has_the_lines_as_messages(daemon, http, watches, run):
     watch = begin(http, watches)
+    run("touch /srv/first /srv/second")
+    events_until(http, watch, 2)
+    with connect(
+        f"ws://127.0.0.1:{daemon.port}{watch}/events?after=1",
+        additional_headers={"X-Api-Key": daemon.key},
+    ) as socket:
+        event = json.loads(socket.recv(timeout=slow(20)))
+        assert event["seq"] == 2, event
+        run("mkdir /srv/third")
+        while event["path"] != "/srv/third":
+            event = json.loads(socket.recv(timeout=slow(20)))
+        assert event["kind"] == "created" and event["directory"] is True
+        assert http.delete(watch).status_code == 204
+        last = [json.loads(message) for message in socket][-1]
+        assert last["kind"] == "end" and last["error"]["reason"] == "watch_closed"
+        assert socket.close_code == 1000
+    with pytest.raises(InvalidStatus) as refused:
+        connect(
+            f"ws://127.0.0.1:{daemon.port}{watch}/events",
+            additional_headers={"X-Api-Key": daemon.key},
+        )
+    assert refused.value.response.status_code == 404
+
+
 def test_an_upload_is_one_change_of_its_file(http, box, watches, run):
     """No temporary name is seen, although an upload over a file has one for a moment."""
     watch = begin(http, watches)
@@ -99,6 +125,8 @@ def test_an_upload_is_one_change_of_its_file(http, box, watches, run):
     assert http.get(files, params={"path": "/srv/f"}).content == b"edited"
 
 
+def test_a_stop_ends_it_and_says_so(http, box, watches, run):
+    watch = begin(http, watches)
     run("touch /srv/f")
     events_until(http, watch, 1)
     assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code == 200

@@ -1,9 +1,14 @@
-// Routes about watched directories: a page, a page that waits, or lines of JSON that go on.
+// Routes about watched directories. Their events come as a page, as lines of JSON that go on, or as
+// the messages of a WebSocket.
 #include "api/common/asked.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
+#include "async/scope.h"
+#include "async/until_set.h"
 #include "codec/model_json.h"
 #include "core/verbs/file_watches.h"
+
+#include <boost/asio/this_coro.hpp>
 
 namespace cay::api::native {
 namespace {
@@ -15,6 +20,8 @@ constexpr std::uint32_t kMostEvents = 10'000;
 constexpr std::uint64_t kLongestWait = 60;  // seconds
 constexpr std::chrono::seconds kQuiet{15};  // then a line keeps proxies from ending the stream
 constexpr std::uint32_t kEventsOfAPiece = 500;
+constexpr int kNormalEnd = 1000;
+constexpr std::size_t kMostFromClient = 4096;  // bytes of a message, which nobody needs
 constexpr std::int64_t kDefaultIdle = 300, kMostIdle = 86'400;
 
 object watch_json(const WatchInfo& info) {
@@ -84,6 +91,65 @@ class EventLines final : public ByteSource {
   bool ended_ = false;
 };
 
+// Sends each line as a message of a WebSocket, until the watch ends or the client leaves.
+class EventSocket {
+ public:
+  EventSocket(std::unique_ptr<http::WebSocket> socket, EventLines lines,
+              const asio::any_io_executor& executor)
+      : socket_(std::move(socket)),
+        lines_(std::move(lines)),
+        executor_(executor),
+        left_(executor) {}
+
+  asio::awaitable<void> run() {
+    Scope listening(executor_);
+    listening.spawn(until_client_leaves());
+    auto sending = send_and_close();
+    co_await listening.until(std::move(sending));
+  }
+
+ private:
+  // The client has nothing to send.
+  asio::awaitable<void> until_client_leaves() {
+    for (;;) {
+      const auto message = co_await socket_->read();
+      if (message.kind == http::WsMessage::Kind::kTooLong)
+        co_await socket_->close(http::WebSocket::kTooLongCode, message.data);
+      if (message.kind == http::WsMessage::Kind::kClosed) break;
+    }
+    left_.set();
+  }
+
+  // The close needs the reader, which is cancelled afterwards.
+  asio::awaitable<void> send_and_close() {
+    auto sending = send_all();
+    co_await std::move(sending);
+    co_await socket_->close(kNormalEnd, "");
+  }
+
+  asio::awaitable<void> send_all() {
+    const Error left{Code::kUnavailable, "connection_lost", "the client left", 0};
+    for (;;) {
+      auto next = lines_.next();
+      auto piece = co_await until_set(std::move(next), left_, left);
+      if (!piece || piece->empty()) co_return;
+      std::string_view text = *piece;
+      while (!text.empty()) {
+        const auto end = text.find('\n');
+        std::string line(text.substr(0, end));
+        text.remove_prefix(end + 1);
+        auto sent = co_await socket_->send_text(std::move(line));
+        if (!sent) co_return;
+      }
+    }
+  }
+
+  std::unique_ptr<http::WebSocket> socket_;
+  EventLines lines_;
+  asio::any_io_executor executor_;
+  Event left_;  // the client
+};
+
 }  // namespace
 
 Task<http::Response> create_watch(core::Cay& cay, ExchangePtr exchange) {
@@ -129,12 +195,22 @@ Task<void> watch_events(core::Cay& cay, ExchangePtr exchange) {
   auto after = query_number(*exchange, "after", 0, 0, std::uint64_t{1} << 53);
   if (!after) co_return std::move(after).error();
   Place place{exchange->principal(), param(*exchange, "ref"), param(*exchange, "id"), *after};
-  const bool lines = wants_lines(exchange->head());
+  const bool on_socket = exchange->head().wants_websocket;
+  const bool lines = on_socket || wants_lines(exchange->head());
   const std::chrono::seconds patience(lines ? 0 : *wait);
   const auto most = lines ? kEventsOfAPiece : static_cast<std::uint32_t>(*limit);
   auto page =
       co_await cay.file_watches().read(place.who, place.ref, place.id, place.after, most, patience);
   if (!page) co_return std::move(page).error();
+  if (on_socket) {
+    auto socket = co_await exchange->upgrade(kMostFromClient);
+    if (!socket) co_return std::move(socket).error();
+    const auto executor = co_await asio::this_coro::executor;
+    EventSocket events(*std::move(socket), EventLines(cay, std::move(place), *std::move(page)),
+                       executor);
+    co_await events.run();
+    co_return Result<void>();
+  }
   http::Headers headers;
   headers.add("Cache-Control", "no-store");
   if (lines) {
