@@ -9,10 +9,9 @@ namespace asio = boost::asio;
 
 asio::awaitable<void> try_line(cay::AsyncClient& cay, std::string line) {
   auto box = co_await cay.create();
-  std::vector<std::string> argv{"sh", "-c", line};
   cay::sdk::CommandOptions options;
   options.timeout_s = 1;
-  const auto got = co_await box.run(std::move(argv), std::move(options));
+  const auto got = co_await box.run_shell(line, std::move(options));
   std::cout << line << ": " << got.command.state << ", as a shell's exit code "
             << got.command.shell_exit_code() << "\n";
   co_await box.remove();

@@ -256,9 +256,6 @@ class Sandbox : public SandboxCommands, public SandboxFiles, public SandboxFileC
   std::shared_ptr<SandboxState> state_;
 };
 
-// Called with a snapshot that is being built: its status_message reports how far it is.
-using SnapshotProgress = std::function<void(const Snapshot&)>;
-using PushProgress = std::function<void(const PushState&)>;
 using OnBuildLog = std::function<void(const std::string& text)>;
 
 // The files of a local directory for a build, as a tar: their modes, times and symbolic links, and

@@ -402,6 +402,10 @@ struct PushState {
   std::string json{};     // the answer as it came
 };
 
+// Called with a snapshot that is being built: its status_message reports how far it is.
+using SnapshotProgress = std::function<void(const Snapshot&)>;
+using PushProgress = std::function<void(const PushState&)>;
+
 // One side of a DiskChange.
 struct ChangedFile {
   std::string kind{};  // file, directory, symlink or other

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cay/code.h"
+#include "cay/error.h"
 #include "client/command_stream.h"
 #include "client/connection.h"
 #include "codec/kept_output.h"
@@ -42,6 +43,9 @@ Task<sdk::BuildLog> build_log(Connection& at, std::string ref, std::uint64_t off
                               std::uint32_t wait_s);
 Task<sdk::Snapshot> tag(Connection& at, std::string ref, std::string tag);
 Task<sdk::PushState> push(Connection& at, std::string ref, sdk::PushOptions options);
+// The errors of a snapshot that did not become ready, and of an image that was not pushed.
+ApiError not_ready(const sdk::Snapshot& snapshot);
+ApiError not_pushed(const std::string& image, const sdk::PushState& state);
 // The newest push of it.
 Task<sdk::PushState> push_state(Connection& at, std::string ref);
 Task<void> remove_snapshot(Connection& at, std::string ref);
@@ -122,10 +126,20 @@ Task<std::vector<sdk::FileInfo>> glob(Connection& at, std::string ref, std::stri
                                       std::string pattern);
 Task<std::vector<sdk::GrepMatch>> grep(Connection& at, std::string ref, std::string root,
                                        std::string text, std::string glob);
-// Changes of files: `verb` is the last part of the route.
-Task<sdk::ChangeCount> change_files(Connection& at, std::string ref, std::string verb,
-                                    json::object body);
-Task<sdk::ReplaceReport> replace(Connection& at, std::string ref, json::object body);
+Task<sdk::ChangeCount> set_mode(Connection& at, std::string ref, std::string path,
+                                std::uint32_t mode, bool recursive, std::string user);
+Task<sdk::ChangeCount> set_owner(Connection& at, std::string ref, std::string path,
+                                 std::string owner, bool recursive, std::string user);
+Task<sdk::ChangeCount> copy_path(Connection& at, std::string ref, std::string from, std::string to,
+                                 bool exclusive, std::string user);
+Task<sdk::ChangeCount> move_path(Connection& at, std::string ref, std::string from, std::string to,
+                                 bool exclusive, std::string user);
+struct Replacement {
+  std::string path, text, by;
+  std::string glob;  // empty: all files
+};
+Task<sdk::ReplaceReport> replace(Connection& at, std::string ref, Replacement what,
+                                 std::string user);
 Task<std::vector<sdk::FileInfo>> list_levels(Connection& at, std::string ref, std::string path,
                                              std::uint32_t depth, sdk::FileFacts facts,
                                              std::string user);

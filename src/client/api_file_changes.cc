@@ -18,7 +18,7 @@ Error cut_answer() {
 
 std::string octal_of(std::uint32_t mode) {
   char text[16];
-  std::snprintf(text, sizeof text, "%04o", mode & 07777);
+  std::snprintf(text, sizeof text, "%04o", mode);
   return text;
 }
 
@@ -115,8 +115,16 @@ sdk::FileEvent event_from(const json::object& from) {
           .directory = bool_in(from, "directory")};
 }
 
-}  // namespace
+json::object as_user(json::object body, const std::string& user) {
+  if (!user.empty()) body["user"] = user;
+  return body;
+}
 
+json::object ends(const std::string& from, const std::string& to, bool exclusive) {
+  return {{"from", from}, {"to", to}, {"exclusive", exclusive}};
+}
+
+// `verb`: the last part of the route.
 Task<sdk::ChangeCount> change_files(Connection& at, std::string ref, std::string verb,
                                     json::object body) {
   auto answer =
@@ -128,7 +136,37 @@ Task<sdk::ChangeCount> change_files(Connection& at, std::string ref, std::string
                              .copied = bool_in(*answer, "copied")};
 }
 
-Task<sdk::ReplaceReport> replace(Connection& at, std::string ref, json::object body) {
+}  // namespace
+
+Task<sdk::ChangeCount> set_mode(Connection& at, std::string ref, std::string path,
+                                std::uint32_t mode, bool recursive, std::string user) {
+  json::object body{{"path", path}, {"mode", octal_of(mode)}, {"recursive", recursive}};
+  return change_files(at, std::move(ref), "chmod", as_user(std::move(body), user));
+}
+
+Task<sdk::ChangeCount> set_owner(Connection& at, std::string ref, std::string path,
+                                 std::string owner, bool recursive, std::string user) {
+  json::object body{{"path", path}, {"owner", owner}, {"recursive", recursive}};
+  return change_files(at, std::move(ref), "chown", as_user(std::move(body), user));
+}
+
+Task<sdk::ChangeCount> copy_path(Connection& at, std::string ref, std::string from, std::string to,
+                                 bool exclusive, std::string user) {
+  json::object body = ends(from, to, exclusive);
+  body["recursive"] = true;
+  return change_files(at, std::move(ref), "copy", as_user(std::move(body), user));
+}
+
+Task<sdk::ChangeCount> move_path(Connection& at, std::string ref, std::string from, std::string to,
+                                 bool exclusive, std::string user) {
+  return change_files(at, std::move(ref), "move", as_user(ends(from, to, exclusive), user));
+}
+
+Task<sdk::ReplaceReport> replace(Connection& at, std::string ref, Replacement what,
+                                 std::string user) {
+  json::object body{{"path", what.path}, {"text", what.text}, {"replacement", what.by}};
+  if (!what.glob.empty()) body["glob"] = what.glob;
+  body = as_user(std::move(body), user);
   auto answer =
       co_await at.call_json("POST", sandbox_target(ref, "/files/replace"), codec::write(body));
   if (!answer) co_return std::move(answer).error();

@@ -66,6 +66,16 @@ Task<sdk::PushState> push_state(Connection& at, std::string ref) {
   co_return push_from(*answer);
 }
 
+ApiError not_ready(const sdk::Snapshot& snapshot) {
+  return {ErrorCode::kNotReady, "snapshot_" + snapshot.status,
+          snapshot.status_message.empty() ? "snapshot " + snapshot.name + " is " + snapshot.status
+                                          : snapshot.status_message};
+}
+
+ApiError not_pushed(const std::string& image, const sdk::PushState& state) {
+  return {ErrorCode::kUnavailable, "push_failed", image + " could not be pushed: " + state.message};
+}
+
 Task<void> remove_snapshot(Connection& at, std::string ref) {
   auto answer = co_await at.call("DELETE", snapshot_target(ref));
   if (!answer) co_return std::move(answer).error();

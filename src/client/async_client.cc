@@ -3,19 +3,13 @@
 #include <utility>
 
 #include "client/api.h"
-#include "client/errors.h"
+#include "client/async_state.h"
 #include "client/json_write.h"
 #include "client/tunnel_stream.h"
 
 namespace cay::sdk {
 
 namespace api = cay::client;
-
-struct AsyncState {
-  AsyncState(asio::any_io_executor executor, const ClientOptions& options)
-      : connection(std::move(executor), options) {}
-  api::Connection connection;
-};
 
 struct AsyncCommandState {
   std::shared_ptr<AsyncState> client;  // outlives the stream
@@ -29,38 +23,42 @@ struct AsyncTunnelState {
 
 namespace {
 
-constexpr std::size_t kMaxFile = 1u << 30;  // what read_file() holds in memory
+using Place = std::shared_ptr<const AsyncPlace>;
 
-// `keep` holds what `task` refers to.
-template <class Keep, class T>
-Awaitable<T> unwrap([[maybe_unused]] std::shared_ptr<Keep> keep, Task<T> task) {
+Awaitable<AsyncCommand> command_of(Place place, Task<std::unique_ptr<api::CommandStream>> task) {
   auto got = co_await std::move(task);
   if (!got) api::raise(std::move(got).error());
-  if constexpr (!std::is_void_v<T>) co_return *std::move(got);
-}
-
-Awaitable<AsyncCommand> spawn_spec(std::shared_ptr<AsyncState> client, std::string ref,
-                                   api::json::object spec) {
-  auto got =
-      co_await api::CommandStream::start(client->connection, std::move(ref), std::move(spec));
-  if (!got) api::raise(std::move(got).error());
-  auto state = std::make_shared<AsyncCommandState>(AsyncCommandState{client, *std::move(got)});
+  auto state = std::make_shared<AsyncCommandState>(place->client, *std::move(got));
   co_return AsyncCommand(std::move(state));
 }
 
-Awaitable<std::string> read_whole(std::shared_ptr<AsyncState> client, std::string ref,
-                                  std::string path, std::string user) {
-  auto source =
-      co_await api::read_file(client->connection, std::move(ref), std::move(path), std::move(user));
-  if (!source) api::raise(std::move(source).error());
-  auto bytes = co_await read_all(*std::move(source), kMaxFile);
-  if (!bytes) api::raise(std::move(bytes).error());
-  co_return *std::move(bytes);
+Awaitable<AsyncCommand> spawn_spec(const Place& place, api::json::object spec) {
+  return command_of(
+      place, api::CommandStream::start(place->client->connection, place->ref, std::move(spec)));
+}
+
+Awaitable<CommandResult> run_spec(Place place, api::json::object spec) {
+  auto command = co_await spawn_spec(place, std::move(spec));
+  co_return co_await command.wait();
+}
+
+Awaitable<AsyncTunnel> connect_to(Place place, std::uint16_t port) {
+  auto got = co_await api::TunnelStream::open(place->client->connection, place->ref, port);
+  if (!got) api::raise(std::move(got).error());
+  auto state = std::make_shared<AsyncTunnelState>(place->client, *std::move(got));
+  co_return AsyncTunnel(std::move(state));
+}
+
+Awaitable<AsyncSandbox> create_one(std::shared_ptr<AsyncState> client, CreateOptions options) {
+  auto info = co_await api::create(client->connection, std::move(options));
+  if (!info) api::raise(std::move(info).error());
+  co_return AsyncSandbox(std::move(client), std::move(info->id));
 }
 
 }  // namespace
 
 const std::string& AsyncCommand::id() const { return state_->stream->id(); }
+const CommandInfo& AsyncCommand::started() const { return state_->stream->started(); }
 Awaitable<Event> AsyncCommand::next() { return unwrap(state_, state_->stream->next()); }
 Awaitable<CommandResult> AsyncCommand::wait(OutputCallbacks callbacks, std::size_t keep) {
   return unwrap(state_, api::gather(*state_->stream, std::move(callbacks), keep));
@@ -78,104 +76,45 @@ Awaitable<void> AsyncCommand::resize(TerminalSize size) {
   return unwrap(state_, state_->stream->resize(size));
 }
 
-Awaitable<SandboxInfo> AsyncSandbox::info() const {
-  return unwrap(client_, api::get(client_->connection, ref_));
+Awaitable<CommandResult> AsyncSandboxCommands::run(std::vector<std::string> argv,
+                                                   CommandOptions options) const {
+  return run_spec(place_, api::command_body(argv, api::Line::kArgv, options));
 }
-Awaitable<SandboxInfo> AsyncSandbox::update(UpdateOptions options) const {
-  return unwrap(client_, api::update(client_->connection, ref_, std::move(options)));
+Awaitable<CommandResult> AsyncSandboxCommands::run_shell(std::string line,
+                                                         CommandOptions options) const {
+  return run_spec(place_, api::command_body({std::move(line)}, api::Line::kShell, options));
 }
-Awaitable<SandboxInfo> AsyncSandbox::start(double timeout_s) const {
-  return unwrap(client_, api::start(client_->connection, ref_, timeout_s));
+Awaitable<CodeResult> AsyncSandboxCommands::run_code(std::string code, CodeOptions options) const {
+  return at_place(place_, api::run_code, std::move(code), std::move(options));
 }
-Awaitable<SandboxInfo> AsyncSandbox::stop() const {
-  return unwrap(client_, api::stop(client_->connection, ref_));
+Awaitable<AsyncCommand> AsyncSandboxCommands::spawn(std::vector<std::string> argv,
+                                                    CommandOptions options) const {
+  return spawn_spec(place_, api::command_body(argv, api::Line::kArgv, options));
 }
-Awaitable<SandboxInfo> AsyncSandbox::pause() const {
-  return unwrap(client_, api::pause(client_->connection, ref_));
+Awaitable<CommandInfo> AsyncSandboxCommands::start_detached(std::vector<std::string> argv,
+                                                            CommandOptions options) const {
+  return at_place(place_, api::start_detached, api::command_body(argv, api::Line::kArgv, options));
 }
-Awaitable<SandboxInfo> AsyncSandbox::resume() const {
-  return unwrap(client_, api::resume(client_->connection, ref_));
+Awaitable<AsyncCommand> AsyncSandboxCommands::attach(std::string command_id, Offsets from) const {
+  return command_of(place_, api::CommandStream::attach(place_->client->connection, place_->ref,
+                                                       std::move(command_id), from));
 }
-Awaitable<void> AsyncSandbox::remove() const {
-  return unwrap(client_, api::remove(client_->connection, ref_));
+Awaitable<std::vector<CommandInfo>> AsyncSandboxCommands::commands() const {
+  return at_place(place_, api::commands);
 }
-Awaitable<Stats> AsyncSandbox::stats() const {
-  return unwrap(client_, api::stats(client_->connection, ref_));
+Awaitable<CommandInfo> AsyncSandboxCommands::command(std::string command_id) const {
+  return at_place(place_, api::command, std::move(command_id));
 }
-
-Awaitable<AsyncCommand> AsyncSandbox::spawn(std::vector<std::string> argv,
-                                            CommandOptions options) const {
-  return spawn_spec(client_, ref_, api::command_body(argv, api::Line::kArgv, options));
+Awaitable<void> AsyncSandboxCommands::kill(std::string command_id, int signal) const {
+  return at_place(place_, api::kill, std::move(command_id), signal);
 }
-
-namespace {
-
-Awaitable<CommandResult> run_spec(std::shared_ptr<AsyncState> client, std::string ref,
-                                  api::json::object spec) {
-  auto command = co_await spawn_spec(std::move(client), std::move(ref), std::move(spec));
-  co_return co_await command.wait();
-}
-
-Awaitable<AsyncCommand> attach_to(std::shared_ptr<AsyncState> client, std::string ref,
-                                  std::string id, Offsets from) {
-  auto got =
-      co_await api::CommandStream::attach(client->connection, std::move(ref), std::move(id), from);
-  if (!got) api::raise(std::move(got).error());
-  auto state = std::make_shared<AsyncCommandState>(AsyncCommandState{client, *std::move(got)});
-  co_return AsyncCommand(std::move(state));
-}
-
-Awaitable<AsyncTunnel> connect_to(std::shared_ptr<AsyncState> client, std::string ref,
-                                  std::uint16_t port) {
-  auto got = co_await api::TunnelStream::open(client->connection, std::move(ref), port);
-  if (!got) api::raise(std::move(got).error());
-  auto state = std::make_shared<AsyncTunnelState>(AsyncTunnelState{client, *std::move(got)});
-  co_return AsyncTunnel(std::move(state));
-}
-
-Awaitable<AsyncSandbox> create_one(std::shared_ptr<AsyncState> client, CreateOptions options) {
-  auto info = co_await api::create(client->connection, std::move(options));
-  if (!info) api::raise(std::move(info).error());
-  co_return AsyncSandbox(std::move(client), std::move(info->id));
-}
-
-}  // namespace
-
-Awaitable<CommandResult> AsyncSandbox::run(std::vector<std::string> argv,
-                                           CommandOptions options) const {
-  return run_spec(client_, ref_, api::command_body(argv, api::Line::kArgv, options));
-}
-Awaitable<AsyncCommand> AsyncSandbox::attach(std::string command_id, Offsets from) const {
-  return attach_to(client_, ref_, std::move(command_id), from);
-}
-Awaitable<std::vector<CommandInfo>> AsyncSandbox::commands() const {
-  return unwrap(client_, api::commands(client_->connection, ref_));
-}
-Awaitable<void> AsyncSandbox::kill(std::string command_id, int signal) const {
-  return unwrap(client_, api::kill(client_->connection, ref_, std::move(command_id), signal));
-}
-Awaitable<std::string> AsyncSandbox::read_file(std::string path, std::string user) const {
-  return read_whole(client_, ref_, std::move(path), std::move(user));
-}
-Awaitable<FileInfo> AsyncSandbox::write_file(std::string path, std::string bytes,
-                                             std::uint32_t mode, std::string user) const {
-  return unwrap(client_, api::write_file(client_->connection, ref_, std::move(path), mode,
-                                         std::move(user), source_of(std::move(bytes))));
-}
-Awaitable<std::vector<FileInfo>> AsyncSandbox::list(std::string path, std::string user) const {
-  return unwrap(client_,
-                api::list_directory(client_->connection, ref_, std::move(path), std::move(user)));
-}
-Awaitable<void> AsyncSandbox::remove_path(std::string path, bool recursive,
-                                          std::string user) const {
-  return unwrap(client_, api::remove_path(client_->connection, ref_, std::move(path), recursive,
-                                          std::move(user)));
+Awaitable<void> AsyncSandboxCommands::forget(std::string command_id) const {
+  return at_place(place_, api::forget, std::move(command_id));
 }
 
 Awaitable<AsyncTunnel> AsyncSandbox::connect(std::uint16_t port) const {
-  return connect_to(client_, ref_, port);
+  return connect_to(place_, port);
 }
-
 Awaitable<std::string> AsyncTunnel::read() { return unwrap(state_, state_->stream->read()); }
 Awaitable<void> AsyncTunnel::write(std::string bytes) {
   return unwrap(state_, state_->stream->write(std::move(bytes)));
@@ -192,6 +131,22 @@ AsyncSandbox AsyncClient::sandbox(std::string id_or_name) const {
 }
 Awaitable<std::vector<SandboxInfo>> AsyncClient::list(ListOptions options) const {
   return unwrap(state_, api::list(state_->connection, std::move(options)));
+}
+Awaitable<CodeResult> AsyncClient::run_code(std::string code, CodeOptions options,
+                                            CreateOptions sandbox) const {
+  return unwrap(state_, api::run_code_once(state_->connection, std::move(code), std::move(options),
+                                           std::move(sandbox)));
+}
+Awaitable<std::vector<Feature>> AsyncClient::doctor() const {
+  return unwrap(state_, api::doctor(state_->connection));
+}
+Awaitable<Version> AsyncClient::version() const {
+  return unwrap(state_, api::version(state_->connection));
+}
+Awaitable<std::string> AsyncClient::request(std::string method, std::string target,
+                                            std::string json) const {
+  return unwrap(state_,
+                state_->connection.call(std::move(method), std::move(target), std::move(json)));
 }
 
 }  // namespace cay::sdk

@@ -2,6 +2,7 @@
 #include "cay/contexts.h"
 
 #include "client/connection.h"
+#include "client/context_values.h"
 #include "client/errors.h"
 #include "client/json_read.h"
 
@@ -11,17 +12,31 @@ namespace {
 using client::string_in;
 namespace json = boost::json;
 
-constexpr int kPause = 30;  // seconds that one request waits for an end
-
-std::string context_target(const std::string& ref, const std::string& id,
-                           const std::string& rest = {}) {
-  return client::sandbox_target(ref, "/contexts/" + http::encode_segment(id) + rest);
-}
-
 const json::object& member_object(const json::object& from, std::string_view name) {
   static const json::object kNone;
   const auto* found = from.if_contains(name);
   return found != nullptr && found->is_object() ? found->get_object() : kNone;
+}
+
+}  // namespace
+
+std::string context_target(const std::string& ref, const std::string& id, const std::string& rest) {
+  return client::sandbox_target(ref, "/contexts/" + http::encode_segment(id) + rest);
+}
+
+json::object context_body(const ContextOptions& options) {
+  json::object body;
+  const auto put = [&body](const char* name, const std::string& value) {
+    if (!value.empty()) body[name] = value;
+  };
+  put("id", options.id);
+  put("language", options.language);
+  put("user", options.user);
+  put("cwd", options.cwd);
+  json::object env;
+  for (const auto& [name, value] : options.env) env[name] = value;
+  if (!env.empty()) body["env"] = std::move(env);
+  return body;
 }
 
 ContextInfo context_from(const json::object& from) {
@@ -32,6 +47,8 @@ ContextInfo context_from(const json::object& from) {
           .command = client::command_from(member_object(from, "command")),
           .json = codec::write(from)};
 }
+
+namespace {
 
 ContextEvent event_from(const json::object& from) {
   ContextEvent out{.type = string_in(from, "type"),
@@ -47,6 +64,8 @@ ContextEvent event_from(const json::object& from) {
   return out;
 }
 
+}  // namespace
+
 Evaluation evaluation_from(const json::object& from) {
   Evaluation out{.id = string_in(from, "id"),
                  .context = string_in(from, "context"),
@@ -61,8 +80,25 @@ Evaluation evaluation_from(const json::object& from) {
   return out;
 }
 
-// Puts a later answer of an evaluation behind an earlier one.
-void append(json::object& whole, json::object later) {
+bool has_more(const json::object& from) {
+  return string_in(from, "state") == "running" || client::bool_in(from, "more");
+}
+
+std::string next_target(const std::string& ref, const std::string& id, const json::object& from) {
+  return context_target(ref, id,
+                        "/runs/" + string_in(from, "id") + "?wait_s=" +
+                            std::to_string(kContextPause) + "&from=" + string_in(from, "next"));
+}
+
+std::string follow_target(const std::string& ref, const std::string& id, const std::string& run,
+                          const std::string& from) {
+  std::string rest =
+      "/runs/" + http::encode_segment(run) + "?until=event&wait_s=" + std::to_string(kContextPause);
+  if (!from.empty()) rest += "&from=" + http::encode_segment(from);
+  return context_target(ref, id, rest);
+}
+
+void append_events(json::object& whole, json::object later) {
   json::array events;
   if (auto* earlier = whole.if_contains("events"); earlier != nullptr && earlier->is_array())
     events = std::move(earlier->get_array());
@@ -72,6 +108,8 @@ void append(json::object& whole, json::object later) {
   later["events"] = std::move(events);
   whole = std::move(later);
 }
+
+namespace {
 
 json::object call(const Client& client, const std::string& method, const std::string& target,
                   const json::object& body = {}) {
@@ -103,18 +141,8 @@ Contexts::Contexts(Client client, std::string id_or_name)
     : client_(std::move(client)), ref_(std::move(id_or_name)) {}
 
 ContextInfo Contexts::create(const ContextOptions& options) const {
-  json::object body;
-  const auto put = [&body](const char* name, const std::string& value) {
-    if (!value.empty()) body[name] = value;
-  };
-  put("id", options.id);
-  put("language", options.language);
-  put("user", options.user);
-  put("cwd", options.cwd);
-  json::object env;
-  for (const auto& [name, value] : options.env) env[name] = value;
-  if (!env.empty()) body["env"] = std::move(env);
-  return context_from(call(client_, "POST", client::sandbox_target(ref_, "/contexts"), body));
+  return context_from(
+      call(client_, "POST", client::sandbox_target(ref_, "/contexts"), context_body(options)));
 }
 
 std::vector<ContextInfo> Contexts::list() const {
@@ -131,14 +159,9 @@ void Contexts::remove(const std::string& id) const {
 }
 
 Evaluation Contexts::run(const std::string& id, const std::string& code) const {
-  const json::object body{{"code", code}, {"wait_s", kPause}};
+  const json::object body{{"code", code}, {"wait_s", kContextPause}};
   auto whole = call(client_, "POST", context_target(ref_, id, "/run"), body);
-  while (string_in(whole, "state") == "running" || client::bool_in(whole, "more")) {
-    const std::string rest = "/runs/" + string_in(whole, "id") +
-                             "?wait_s=" + std::to_string(kPause) +
-                             "&from=" + string_in(whole, "next");
-    append(whole, call(client_, "GET", context_target(ref_, id, rest)));
-  }
+  while (has_more(whole)) append_events(whole, call(client_, "GET", next_target(ref_, id, whole)));
   return evaluation_from(whole);
 }
 
@@ -156,10 +179,7 @@ Evaluation Contexts::follow(const std::string& id, const std::string& run, const
                             const std::string& from) const {
   std::string at = from;
   for (;;) {
-    std::string rest =
-        "/runs/" + http::encode_segment(run) + "?until=event&wait_s=" + std::to_string(kPause);
-    if (!at.empty()) rest += "&from=" + http::encode_segment(at);
-    auto piece = evaluation_from(call(client_, "GET", context_target(ref_, id, rest)));
+    auto piece = evaluation_from(call(client_, "GET", follow_target(ref_, id, run, at)));
     for (const auto& event : piece.events) on_event(event);
     piece.events.clear();
     if (piece.state != "running" && !piece.more) return piece;

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <utility>
 
 #include "client/api.h"
@@ -8,53 +7,31 @@ namespace cay::sdk {
 
 namespace api = cay::client;
 
-namespace {
-
-boost::json::object as_user(boost::json::object body, const std::string& user) {
-  if (!user.empty()) body["user"] = user;
-  return body;
-}
-
-boost::json::object ends(const std::string& from, const std::string& to, bool exclusive) {
-  return {{"from", from}, {"to", to}, {"exclusive", exclusive}};
-}
-
-}  // namespace
-
 ChangeCount SandboxFileChanges::set_mode(const std::string& path, std::uint32_t mode,
                                          bool recursive, const std::string& user) const {
-  char text[16];
-  std::snprintf(text, sizeof text, "%04o", mode);
-  auto body = as_user({{"path", path}, {"mode", text}, {"recursive", recursive}}, user);
   return state_->client->wait(
-      api::change_files(state_->client->connection, state_->at(), "chmod", std::move(body)));
+      api::set_mode(state_->client->connection, state_->at(), path, mode, recursive, user));
 }
 ChangeCount SandboxFileChanges::set_owner(const std::string& path, const std::string& owner,
                                           bool recursive, const std::string& user) const {
-  auto body = as_user({{"path", path}, {"owner", owner}, {"recursive", recursive}}, user);
   return state_->client->wait(
-      api::change_files(state_->client->connection, state_->at(), "chown", std::move(body)));
+      api::set_owner(state_->client->connection, state_->at(), path, owner, recursive, user));
 }
 ChangeCount SandboxFileChanges::copy(const std::string& from, const std::string& to, bool exclusive,
                                      const std::string& user) const {
-  auto body = as_user(ends(from, to, exclusive), user);
-  body["recursive"] = true;
   return state_->client->wait(
-      api::change_files(state_->client->connection, state_->at(), "copy", std::move(body)));
+      api::copy_path(state_->client->connection, state_->at(), from, to, exclusive, user));
 }
 ChangeCount SandboxFileChanges::move(const std::string& from, const std::string& to, bool exclusive,
                                      const std::string& user) const {
-  auto body = as_user(ends(from, to, exclusive), user);
   return state_->client->wait(
-      api::change_files(state_->client->connection, state_->at(), "move", std::move(body)));
+      api::move_path(state_->client->connection, state_->at(), from, to, exclusive, user));
 }
 ReplaceReport SandboxFileChanges::replace(const std::string& path, const std::string& text,
                                           const std::string& replacement, const std::string& glob,
                                           const std::string& user) const {
-  auto body = as_user({{"path", path}, {"text", text}, {"replacement", replacement}}, user);
-  if (!glob.empty()) body["glob"] = glob;
-  return state_->client->wait(
-      api::replace(state_->client->connection, state_->at(), std::move(body)));
+  return state_->client->wait(api::replace(state_->client->connection, state_->at(),
+                                           {path, text, replacement, glob}, user));
 }
 std::vector<FileInfo> SandboxFileChanges::list_levels(const std::string& path, std::uint32_t depth,
                                                       FileFacts facts,

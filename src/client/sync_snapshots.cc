@@ -74,9 +74,7 @@ Snapshot SnapshotStore::wait(const std::string& id, const SnapshotProgress& prog
   };
   Snapshot got = poll(state_->connection.options().reconnect_for_s, get, done);
   if (got.status == "ready") return got;
-  throw ApiError(ErrorCode::kNotReady, "snapshot_" + got.status,
-                 got.status_message.empty() ? "snapshot " + got.name + " is " + got.status
-                                            : got.status_message);
+  throw api::not_ready(got);
 }
 
 Snapshot SnapshotStore::tag(const std::string& ref, const std::string& tag) const {
@@ -94,8 +92,7 @@ PushState SnapshotStore::push(const std::string& ref, const PushOptions& options
   const auto get = [&] { return state_->wait(api::push_state(state_->connection, ref)); };
   if (!done(got)) got = poll(state_->connection.options().reconnect_for_s, get, done);
   if (got.state == "pushed") return got;
-  throw ApiError(ErrorCode::kUnavailable, "push_failed",
-                 options.image + " could not be pushed: " + got.message);
+  throw api::not_pushed(options.image, got);
 }
 
 void SnapshotStore::remove(const std::string& ref) const {
