@@ -11,6 +11,7 @@
 #include "cay/contexts.h"
 #include "cli/command.h"
 #include "cli/context.h"
+#include "cli/context_events.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -46,31 +47,6 @@ int list_contexts(Context& at, const sdk::Contexts& contexts) {
   return kOk;
 }
 
-// A value as text, with a note of its other parts.
-void print_parts(const sdk::ContextEvent& event) {
-  for (const auto& [mime, part] : event.data) {
-    if (mime == "text/plain") {
-      print(part + "\n");
-    } else {
-      print_error("it has a part " + printable(mime) + " of " + std::to_string(part.size()) +
-                  " bytes: --json has it");
-    }
-  }
-}
-
-void print_event(const sdk::ContextEvent& event) {
-  if (event.type == "stdout") print(event.text);
-  if (event.type == "stderr") static_cast<void>(write_all(STDERR_FILENO, event.text));
-  if (event.type == "display" || event.type == "result") print_parts(event);
-  if (event.type == "error") {
-    const std::string text =
-        event.traceback.empty() ? event.name + ": " + event.value + "\n" : event.traceback;
-    static_cast<void>(write_all(STDERR_FILENO, text));
-  }
-  if (event.type == "gap")
-    print_error("the spool dropped " + std::to_string(event.bytes) + " bytes of events here");
-}
-
 int run_in_context(Context& at, const sdk::Contexts& contexts, const ContextArgs& args) {
   std::string code = args.code;
   if (code == "-")
@@ -80,6 +56,7 @@ int run_in_context(Context& at, const sdk::Contexts& contexts, const ContextArgs
   if (at.json) print(got.json + "\n");
   if (got.state == "ok") return kOk;
   if (got.state == "interrupted") return kInterrupted;
+  if (got.exit_code) return static_cast<int>(*got.exit_code);
   if (got.state != "lost") return kFailedCode;
   if (!at.json) {
     print_error(
@@ -150,7 +127,7 @@ Command context_entry() {
             to.arguments("CONTEXT", state->words,
                          "The context, and behind it for run the code, or - for stdin");
             to.text("-l,--language", state->args.options.language,
-                    "create: python or javascript (default: python)");
+                    "create: python, javascript or bash (default: python)");
             to.text("-w,--workdir", state->args.options.cwd, "create: where it begins");
             to.text("-u,--user", state->args.options.user, "create: who it runs as");
           },

@@ -57,7 +57,9 @@ ContextEvent event_from(const json::object& from) {
                    .name = string_in(from, "name"),
                    .value = string_in(from, "value"),
                    .traceback = string_in(from, "traceback"),
-                   .bytes = client::number_in(from, "bytes")};
+                   .bytes = client::number_in(from, "bytes"),
+                   .of = string_in(from, "of"),
+                   .stream = string_in(from, "stream")};
   for (const auto& [mime, part] : member_object(from, "data")) {
     if (part.is_string()) out.data.emplace(mime, part.get_string());
   }
@@ -74,7 +76,12 @@ Evaluation evaluation_from(const json::object& from) {
                  .next = string_in(from, "next"),
                  .more = client::bool_in(from, "more"),
                  .interpreter = {},
-                 .json = codec::write(from)};
+                 .json = codec::write(from),
+                 .exit_code = {},
+                 .cwd = string_in(from, "cwd"),
+                 .ended = client::bool_in(from, "ended")};
+  if (const auto* code = from.if_contains("exit_code"); code != nullptr && code->is_int64())
+    out.exit_code = static_cast<std::uint32_t>(client::number_in(from, "exit_code"));
   const json::object& interpreter = member_object(from, "interpreter");
   if (!interpreter.empty()) out.interpreter = client::command_from(interpreter);
   return out;
@@ -118,6 +125,13 @@ json::object call(const Client& client, const std::string& method, const std::st
       codec::parse_object(client.request(method, target, text), codec::Empty::kIsObject));
 }
 
+json::object call_body(const std::string& code, int wait, const CallOptions& options) {
+  json::object body{{"code", code}, {"wait_s", wait}};
+  if (!options.input.empty()) body["stdin"] = options.input;
+  if (options.timeout_s > 0) body["timeout_s"] = options.timeout_s;
+  return body;
+}
+
 }  // namespace
 
 std::string Evaluation::text(const std::string& type) const {
@@ -158,16 +172,17 @@ void Contexts::remove(const std::string& id) const {
   call(client_, "DELETE", context_target(ref_, id));
 }
 
-Evaluation Contexts::run(const std::string& id, const std::string& code) const {
-  const json::object body{{"code", code}, {"wait_s", kContextPause}};
+Evaluation Contexts::run(const std::string& id, const std::string& code,
+                         const CallOptions& options) const {
+  const json::object body = call_body(code, kContextPause, options);
   auto whole = call(client_, "POST", context_target(ref_, id, "/run"), body);
   while (has_more(whole)) append_events(whole, call(client_, "GET", next_target(ref_, id, whole)));
   return evaluation_from(whole);
 }
 
 Evaluation Contexts::run(const std::string& id, const std::string& code,
-                         const OnEvent& on_event) const {
-  const auto begun = begin(id, code);
+                         const OnEvent& on_event, const CallOptions& options) const {
+  const auto begun = begin(id, code, {}, options);
   for (const auto& event : begun.events) on_event(event);
   if (begun.state == "running" || begun.more) return follow(id, begun.id, on_event, begun.next);
   Evaluation out = begun;
@@ -187,9 +202,9 @@ Evaluation Contexts::follow(const std::string& id, const std::string& run, const
   }
 }
 
-Evaluation Contexts::begin(const std::string& id, const std::string& code,
-                           const std::string& run) const {
-  json::object body{{"code", code}, {"wait_s", 0}};
+Evaluation Contexts::begin(const std::string& id, const std::string& code, const std::string& run,
+                           const CallOptions& options) const {
+  json::object body = call_body(code, 0, options);
   if (!run.empty()) body["id"] = run;
   return evaluation_from(call(client_, "POST", context_target(ref_, id, "/run"), body));
 }

@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "code/drivers.h"
 #include "code/language.h"
+#include "codec/base64.h"
 #include "codec/json.h"
 
 namespace cay::code {
@@ -14,6 +15,17 @@ namespace {
 
 constexpr std::string_view kMark = "context";
 constexpr std::size_t kLongestId = 64;
+
+// Writes the program of a shell's driver to a file, and becomes it. The program removes the file.
+// Without SIGINT, since an interrupt may come before there is a call to end.
+constexpr std::string_view kStartShell =
+    "trap '' INT; umask 077; f=$(mktemp /tmp/.cay-shell-XXXXXX) && base64 -d <<<\"$1\" >\"$f\" && "
+    "chmod 700 \"$f\" && exec \"$f\" \"$f\" \"$BASH\"";
+
+std::string shell_program() {
+  return codec::base64(std::string_view(
+      cay_shell_driver, static_cast<std::size_t>(cay_shell_driver_end - cay_shell_driver)));
+}
 
 const std::vector<Driver>& drivers() {
   static const std::vector<Driver> kAll{
@@ -25,6 +37,11 @@ const std::vector<Driver>& drivers() {
        .program = "node",
        .package = "nodejs",
        .argv = {"node", "-e", std::string(kJavaScriptDriver)}},
+      {.language = "bash",
+       .program = "bash",
+       .package = "bash",
+       .argv = {"bash", "-c", std::string(kStartShell), "cay-shell", shell_program()},
+       .is_shell = true},
   };
   return kAll;
 }
@@ -80,10 +97,15 @@ bool is_valid_context_id(std::string_view text) {
 
 std::string tag_of(const EvaluationSpec& spec) {
   constexpr std::size_t kDigits = 16;
-  return sha256_hex(spec.code).substr(0, kDigits);
+  const std::string text = spec.input.empty() ? spec.code : spec.code + '\0' + spec.input;
+  return sha256_hex(text).substr(0, kDigits);
 }
 
-std::string request_line(const EvaluationSpec& spec) {
+std::string request_line(std::string_view language, const EvaluationSpec& spec) {
+  if (driver_of(language)->is_shell) {
+    return "\nrun " + spec.id + " " + tag_of(spec) + " " + std::to_string(spec.timeout_ms) + " " +
+           codec::base64(spec.code) + " " + codec::base64(spec.input) + "\n";
+  }
   const codec::json::object request{{"run", spec.id}, {"tag", tag_of(spec)}, {"code", spec.code}};
   return "\n" + codec::write(request) + "\n";
 }

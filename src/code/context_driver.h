@@ -16,11 +16,13 @@ struct Driver {
   std::string_view program;  // that the sandbox must have
   std::string_view package;  // Debian's, which has it
   std::vector<std::string> argv;
+  // Its calls have an exit code, input and a time limit.
+  bool is_shell = false;
 };
 
 // By its name or an alias. nullptr: contexts have no such language.
 const Driver* driver_of(std::string_view language);
-// The languages of contexts, for messages: "python, javascript".
+// The languages of contexts, for messages: "python, javascript, bash".
 std::string driver_languages();
 
 // The content of a driver's Command::mark. It is the only record of a context.
@@ -38,8 +40,8 @@ bool is_valid_context_id(std::string_view text);
 
 // Differs for two requests with one id and other code.
 std::string tag_of(const EvaluationSpec& spec);
-// The request as a driver reads it. It begins with a line end, so that a part of an earlier request
-// that was cut off spoils nothing.
-std::string request_line(const EvaluationSpec& spec);
+// The request as the driver of `language` reads it. It begins with a line end, so that a part of an
+// earlier request that was cut off spoils nothing.
+std::string request_line(std::string_view language, const EvaluationSpec& spec);
 
 }  // namespace cay::code

@@ -8,3 +8,7 @@ extern const std::string_view kJavaScriptDriver;
 extern const std::string_view kPythonDriver;
 
 }  // namespace cay::code
+
+// The driver of shells, a program of this machine's architecture (shell/).
+extern "C" const char cay_shell_driver[];
+extern "C" const char cay_shell_driver_end[];

@@ -12,8 +12,11 @@ using codec::json::object;
 
 constexpr std::string_view kRun = R"({"run":")";
 constexpr std::string_view kBegin = R"(","type":"begin")";
-constexpr std::size_t kHead = 256;  // of a line of others: enough to see what it is
+constexpr std::size_t kLongestId = 64;  // of an evaluation
+constexpr std::size_t kHead = 256;      // of a line of others: enough to see what it is
 constexpr std::size_t kLongestMime = 128;
+constexpr std::size_t kLongestPath = 16 << 10;  // of a working directory
+constexpr std::int64_t kMostExitCode = 255;
 
 bool read_text(const object& from, std::string_view name, std::string& out) {
   const auto* value = from.if_contains(name);
@@ -46,6 +49,17 @@ bool read_omitted(const object& from, std::map<std::string, std::uint64_t>& out)
   return true;
 }
 
+bool is_output_stream(std::string_view name) { return name == "stdout" || name == "stderr"; }
+
+// A number that may be missing.
+bool read_count(const object& from, std::string_view name, std::uint64_t& out) {
+  const auto* value = from.if_contains(name);
+  if (value == nullptr) return true;
+  if (!value->is_int64() || value->get_int64() < 0) return false;
+  out = static_cast<std::uint64_t>(value->get_int64());
+  return true;
+}
+
 std::optional<ContextEvent> event_from(const object& from, std::string_view type) {
   ContextEvent event;
   const auto text_event = [&](ContextEvent::Kind kind) -> std::optional<ContextEvent> {
@@ -60,6 +74,14 @@ std::optional<ContextEvent> event_from(const object& from, std::string_view type
   };
   if (type == "stdout") return text_event(ContextEvent::Kind::kStdout);
   if (type == "stderr") return text_event(ContextEvent::Kind::kStderr);
+  if (type == "background") {
+    if (!read_text(from, "stream", event.name) || !read_text(from, "of", event.of) ||
+        !is_output_stream(event.name) || event.of.size() > kLongestId ||
+        !read_count(from, "bytes", event.bytes)) {
+      return std::nullopt;
+    }
+    return text_event(ContextEvent::Kind::kBackground);
+  }
   if (type == "display") return data_event(ContextEvent::Kind::kDisplay);
   if (type == "result") return data_event(ContextEvent::Kind::kResult);
   if (type != "error") return std::nullopt;
@@ -74,8 +96,8 @@ std::optional<ContextEvent> event_from(const object& from, std::string_view type
 std::optional<EvaluationState> status_from(const object& from) {
   std::string status;
   if (!read_text(from, "status", status)) return std::nullopt;
-  for (const EvaluationState one :
-       {EvaluationState::kOk, EvaluationState::kError, EvaluationState::kInterrupted}) {
+  for (const EvaluationState one : {EvaluationState::kOk, EvaluationState::kError,
+                                    EvaluationState::kInterrupted, EvaluationState::kTimedOut}) {
     if (status == to_string(one)) return one;
   }
   return std::nullopt;
@@ -162,21 +184,41 @@ void EvaluationReader::read_event(std::string_view line) {
   if (untold_gap_ > 0)
     add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
   if (type == "done") {
-    const auto status = status_from(*parsed);
-    if (!status) return unreadable();
-    state_ = *status;
-    return;
+    return read_end(*parsed) ? void() : unreadable();
   }
   auto event = event_from(*parsed, type);
   if (!event) return unreadable();
   add(*std::move(event));
 }
 
+bool EvaluationReader::read_end(const object& from) {
+  const auto status = status_from(from);
+  if (!status) return false;
+  std::string cwd;
+  std::optional<std::uint32_t> exit_code;
+  if (const auto* code = from.if_contains("exit_code")) {
+    if (!code->is_int64() || code->get_int64() < 0 || code->get_int64() > kMostExitCode)
+      return false;
+    exit_code = static_cast<std::uint32_t>(code->get_int64());
+  }
+  if (from.contains("cwd") && (!read_text(from, "cwd", cwd) || cwd.size() > kLongestPath))
+    return false;
+  const auto* ended = from.if_contains("ended");
+  if (ended != nullptr && !ended->is_bool()) return false;
+  exit_code_ = exit_code;
+  cwd_ = std::move(cwd);
+  shell_ended_ = ended != nullptr && ended->get_bool();
+  state_ = *status;
+  return true;
+}
+
 void EvaluationReader::add(ContextEvent event) {
   const bool is_output =
       event.kind == ContextEvent::Kind::kStdout || event.kind == ContextEvent::Kind::kStderr;
   event.next = at_;
-  if (is_output && !events_.empty() && events_.back().kind == event.kind) {
+  const bool is_text = is_output || event.kind == ContextEvent::Kind::kBackground;
+  if (is_text && !events_.empty() && events_.back().kind == event.kind &&
+      events_.back().name == event.name && events_.back().of == event.of && event.bytes == 0) {
     events_.back().text += event.text;
     events_.back().next = at_;
     return;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/json.h"
 #include "model/context.h"
 
 namespace cay::code {
@@ -37,6 +38,10 @@ class EvaluationReader {
   bool has_events() const { return !events_.empty(); }
   bool is_full() const { return full_; }
   EvaluationState state() const { return state_; }
+  // The driver of a shell reports these when a call is over.
+  std::optional<std::uint32_t> exit_code() const { return exit_code_; }
+  const std::string& cwd() const { return cwd_; }
+  bool shell_ended() const { return shell_ended_; }
   // The tag that the driver repeated at the beginning.
   const std::string& tag() const { return tag_; }
   // The offset up to which lines are read. The end of an evaluation lies behind it, so that it is
@@ -52,6 +57,7 @@ class EvaluationReader {
   bool begins_another() const;
   void end_line();
   void read_event(std::string_view line);
+  bool read_end(const codec::json::object& from);
   void add(ContextEvent event);
 
   const std::string prefix_;  // of its lines
@@ -67,6 +73,9 @@ class EvaluationReader {
   std::size_t bytes_ = 0;
   std::string tag_;
   EvaluationState state_ = EvaluationState::kRunning;
+  std::optional<std::uint32_t> exit_code_;
+  std::string cwd_;
+  bool shell_ended_ = false;
   std::vector<ContextEvent> events_;
 };
 

@@ -197,7 +197,7 @@ TEST(ContextMarkTest, ReadsItsOwnFormAlone) {
 }
 
 TEST(ContextDriverTest, WritesARequestAsOneLine) {
-  const std::string text = request_line({.id = "r", .code = "a\n\"b\"\x01"});
+  const std::string text = request_line("python", {.id = "r", .code = "a\n\"b\"\x01"});
   EXPECT_EQ(text.front(), '\n');
   EXPECT_EQ(text.find('\n', 1), text.size() - 1);
   EXPECT_NE(text.find(R"("run":"r")"), std::string::npos);

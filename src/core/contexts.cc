@@ -1,6 +1,7 @@
 #include "core/contexts.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -87,6 +88,32 @@ Result<void> check_id(const std::string& id, const char* what) {
                  std::string(what) + "'s id has 1 to 64 letters, digits, '_' or '-'");
 }
 
+Result<void> check_shell_members(const std::string& language, const EvaluationSpec& spec) {
+  if (spec.input.size() > kMostInput) {
+    return invalid("input_too_large", "the input of a call has at most " +
+                                          std::to_string(kMostInput) + " bytes: write a file");
+  }
+  const bool has_any = !spec.input.empty() || spec.timeout_ms > 0;
+  if (!has_any || code::driver_of(language)->is_shell) return {};
+  return invalid("invalid_context", "input and a time limit are those of shells: a context of " +
+                                        language + " has neither");
+}
+
+// Acts when a coroutine is cancelled while it waits, unless it stays.
+class OnLeaving {
+ public:
+  explicit OnLeaving(std::function<void()> act) : act_(std::move(act)) {}
+  ~OnLeaving() {
+    if (act_) act_();
+  }
+  OnLeaving(const OnLeaving&) = delete;
+  OnLeaving& operator=(const OnLeaving&) = delete;
+  void stay() { act_ = nullptr; }
+
+ private:
+  std::function<void()> act_;
+};
+
 // A reader of a driver's output, and the events of one evaluation that it has read so far.
 struct Following {
   Following(Reader source, std::string run, std::uint64_t from, bool begun)
@@ -150,7 +177,10 @@ Evaluation result_of(Following& from, std::string context, std::string run,
                  .state = from.events.state(),
                  .events = from.events.take_events(),
                  .next = {.generation = generation, .offset = from.events.next()},
-                 .more = from.events.is_full()};
+                 .more = from.events.is_full(),
+                 .exit_code = from.events.exit_code(),
+                 .cwd = from.events.cwd(),
+                 .ended = from.events.shell_ended()};
   if (out.state == EvaluationState::kRunning && from.ended && !out.more) {
     out.state = EvaluationState::kLost;
     out.driver = std::move(from.ended);
@@ -162,6 +192,7 @@ Evaluation result_of(Following& from, std::string context, std::string run,
 
 ContextVerbs::Known::Known(const Context& context, const asio::any_io_executor& loop)
     : generation(context.generation),
+      language(context.language),
       command(context.command.id),
       read_to(context.command.out.bytes),
       cold_until(read_to),
@@ -305,7 +336,7 @@ Task<ContextVerbs::KnownPtr> ContextVerbs::known(Principal who, SandboxId sandbo
 Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownPtr driver,
                                EvaluationSpec spec, std::uint64_t from) {
   const auto guard = co_await driver->writing.lock();
-  auto line = code::request_line(spec);
+  auto line = code::request_line(driver->language, spec);
   CAY_CO_CHECK(co_await commands_.write_stdin(std::move(who), sandbox.get(), driver->command,
                                               std::move(line), false));
   driver->put(spec.id, from);
@@ -315,19 +346,26 @@ Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownPtr driver
 Task<Evaluation> ContextVerbs::send(Principal who, Key key, KnownPtr driver, EvaluationSpec spec,
                                     Wait wait) {
   const std::string run = spec.id;
+  const bool interrupts = spec.interrupt_on_cancel;
   const OutputOffsets from{.out = driver->read_to};
   CAY_CO_TRY(Reader reader, co_await commands_.attach(who, key.first.get(), driver->command, from));
   if (has_ended(reader->command())) co_return context_gone(key.second, reader->command().end);
   const auto following = std::make_shared<Following>(std::move(reader), run, from.out, false);
   // As a job: a request that is cut off in the middle would be a part of the next one.
-  auto written = co_await jobs_.finish<void>(
-      write(std::move(who), key.first, driver, std::move(spec), from.out));
+  auto written =
+      co_await jobs_.finish<void>(write(who, key.first, driver, std::move(spec), from.out));
   if (!written && written.error().reason == "stdin_closed") {
     CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = kEndLimit}));
     if (following->ended) co_return context_gone(key.second, following->ended->end);
   }
   if (!written) co_return std::move(written).error();
+  OnLeaving leaving([&] {
+    // One that waits for another would have that one interrupted.
+    if (interrupts && following->events.has_begun())
+      jobs_.spawn(interrupt(who, key.first.get(), key.second));
+  });
   CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = wait}));
+  leaving.stay();
   Evaluation out = result_of(*following, key.second, run, driver->generation);
   if (out.state != EvaluationState::kRunning)
     driver->read_to = std::max(driver->read_to, out.next.offset);
@@ -347,6 +385,7 @@ Task<Evaluation> ContextVerbs::evaluate(Principal who, std::string ref, std::str
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   const Key key(entry->row.id, std::move(id));
   CAY_CO_TRY(const auto driver, co_await known(who, key.first, key.second));
+  CAY_CO_CHECK(check_shell_members(driver->language, spec));
   if (named && (driver->places.contains(spec.id) || driver->cold_until > 0)) {
     Patience patience{.wait = wait};
     auto earlier = co_await find(who, key, spec.id, std::nullopt, patience, code::tag_of(spec));

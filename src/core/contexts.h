@@ -42,6 +42,7 @@ class ContextVerbs : public Contexts {
     void put(const std::string& run, std::uint64_t at);
 
     std::uint32_t generation;
+    std::string language;
     CommandId command;
     std::uint64_t read_to;                        // the next evaluation begins behind
     std::uint64_t cold_until;                     // evaluations before it may have no place here

@@ -9,6 +9,7 @@ std::string_view to_string(ContextEvent::Kind kind) {
     case ContextEvent::Kind::kDisplay: return "display";
     case ContextEvent::Kind::kResult: return "result";
     case ContextEvent::Kind::kError: return "error";
+    case ContextEvent::Kind::kBackground: return "background";
     case ContextEvent::Kind::kGap: return "gap";
     case ContextEvent::Kind::kUnreadable: return "unreadable";
   }
@@ -21,6 +22,7 @@ std::string_view to_string(EvaluationState state) {
     case EvaluationState::kOk: return "ok";
     case EvaluationState::kError: return "error";
     case EvaluationState::kInterrupted: return "interrupted";
+    case EvaluationState::kTimedOut: return "timed_out";
     case EvaluationState::kLost: return "lost";
   }
   return "";

@@ -32,9 +32,14 @@ struct Context {
 struct EvaluationSpec {
   std::string id;  // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one runs once
   std::string code;
+  // Only shells have these.
+  std::string input{};           // their stdin; empty: /dev/null
+  std::uint64_t timeout_ms = 0;  // 0: none. It interrupts, and kills what an interrupt does not end
+  bool interrupt_on_cancel = false;  // interrupt it if its caller leaves
 };
 
 inline constexpr std::size_t kMostCode = 1 << 20;
+inline constexpr std::size_t kMostInput = 1 << 20;
 
 struct ContextEvent {
   enum class Kind : std::uint8_t {
@@ -43,6 +48,8 @@ struct ContextEvent {
     kDisplay,     // data
     kResult,      // data: the value of the last expression
     kError,       // name, text (the value), traceback
+    kBackground,  // text that a job of an earlier call wrote: to `name`, of the evaluation `of`.
+                  // bytes: how much more was dropped
     kGap,         // bytes that the spool dropped
     kUnreadable,  // bytes that the driver wrote, and that are no event
   };
@@ -50,6 +57,7 @@ struct ContextEvent {
   std::string text{};
   std::string name{};
   std::string traceback{};
+  std::string of{};
   std::map<std::string, std::string> data{};       // by MIME type; those of images are base64
   std::map<std::string, std::uint64_t> omitted{};  // parts that were too large, with their sizes
   std::uint64_t bytes = 0;
@@ -62,6 +70,7 @@ enum class EvaluationState : std::uint8_t {
   kOk,           // as the driver reports
   kError,        // likewise
   kInterrupted,  // likewise
+  kTimedOut,     // likewise: its time limit interrupted it
   kLost,         // the driver ended first, and `driver` has how; or the end was dropped: a gap
 };
 std::string_view to_string(EvaluationState state);
@@ -79,7 +88,11 @@ struct Evaluation {
   EvaluationState state = EvaluationState::kRunning;
   std::vector<ContextEvent> events{};
   ContextPlace next{};
-  bool more = false;                // there are events that have no room here: read on
+  bool more = false;  // there are events that have no room here: read on
+  // A call of a shell that is over has these.
+  std::optional<std::uint32_t> exit_code{};
+  std::string cwd{};                // where the shell is
+  bool ended = false;               // the shell ended with it
   std::optional<Command> driver{};  // kLost: as it ended
 };
 

@@ -122,6 +122,10 @@ def test_contexts_are_made_used_and_removed_by_each_route(http, box):
     assert http.post(contexts, json={"id": "taken"}).status_code == 409
     assert http.delete(one).status_code == 204
     assert http.get(one).status_code == 404
+    assert http.post(contexts, json={"id": "sh", "language": "bash"}).status_code == 201
+    call = {"code": "cat; (exit 3)", "stdin": "x", "timeout_s": 60}
+    got = http.post(f"{contexts}/sh/run", json=call).json()
+    assert (got["state"], got["exit_code"], got["ended"]) == ("error", 3, False)
 
 
 def test_every_route_was_exercised(daemon, http, box):

@@ -120,6 +120,29 @@ std::vector<Tool> run_tools() {
        .destructive = true,
        .takes_long = true,
        .function = run_command},
+      {.name = "shell",
+       .title = "Run a command in a shell that stays",
+       .description =
+           "Runs a line of bash in a shell that lives between calls: its working directory, "
+           "variables, functions and background jobs stay. Returns the exit code, stdout, stderr "
+           "and the working directory. What jobs of earlier calls wrote meanwhile is apart. There "
+           "is no terminal. A call that is cancelled is interrupted, and the shell lives on.",
+       .params = {sandbox(), text("command", "Line of bash, or several", kMostLine),
+                  text("session", "Name of the shell, made at its first use (default: shell)"),
+                  text("stdin", "Text for the standard input of this call", kMostLine),
+                  number("timeout_s",
+                         "Seconds until the call is interrupted, and killed if that does not end "
+                         "it (default: 600). 0: none",
+                         0, kMostRun),
+                  integer("max_output_bytes",
+                          "Bytes of each stream that are returned, of longer output the beginning "
+                          "and the end (default: 65536)",
+                          0, kMostOutput),
+                  flag("restart", "Begin a new shell under this name first")},
+       .right = Right::kUseOne,
+       .destructive = true,
+       .takes_long = true,
+       .function = run_in_shell},
       {.name = "run_code",
        .title = "Run code",
        .description =

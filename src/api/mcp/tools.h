@@ -60,6 +60,9 @@ Task<json::object> make_url(Call call);
 // run_tool.cc
 Task<json::object> run_command(Call call);
 
+// shell_tool.cc
+Task<json::object> run_in_shell(Call call);
+
 // code_tool.cc
 Task<json::object> run_code(Call call);
 

@@ -1,6 +1,7 @@
 // Routes about evaluations: one answer, or lines of JSON as the events come.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "api/common/collect.h"
 #include "api/native/context_handlers.h"
@@ -16,7 +17,7 @@ using codec::json::object;
 
 namespace {
 
-constexpr std::size_t kRunBody = kJsonGrowth * kMostCode + kBodyLimit;
+constexpr std::size_t kRunBody = kJsonGrowth * (kMostCode + kMostInput) + kBodyLimit;
 constexpr std::int64_t kMostRunWait = 86'400;
 constexpr std::int64_t kUsualRunWait = 3'600;
 constexpr std::int64_t kMillisInSecond = 1000;
@@ -44,6 +45,12 @@ object to_json(const ContextEvent& event) {
       out["value"] = event.text;
       out["traceback"] = event.traceback;
       break;
+    case Kind::kBackground:
+      out["of"] = event.of;
+      out["stream"] = event.name;
+      out["text"] = event.text;
+      out["bytes"] = event.bytes;
+      break;
     case Kind::kGap:
     case Kind::kUnreadable: out["bytes"] = event.bytes; break;
   }
@@ -63,6 +70,9 @@ object to_json(const Evaluation& got) {
              {"events", std::move(events)}};
   out["next"] = to_text(got.next);
   out["more"] = got.more;
+  out["exit_code"] = got.exit_code ? codec::json::value(*got.exit_code) : nullptr;
+  out["cwd"] = got.cwd;
+  out["ended"] = got.ended;
   out["interpreter"] = got.driver ? codec::json::value(codec::to_json(*got.driver)) : nullptr;
   return out;
 }
@@ -93,6 +103,10 @@ Result<RunRequest> run_request_of(const object& body) {
   RunRequest out;
   fields.read("id", out.spec.id);
   if (!fields.read("code", out.spec.code, kRunBody)) fields.complain("code", "is needed");
+  fields.read("stdin", out.spec.input, kRunBody);
+  double limit = 0;
+  if (fields.read("timeout_s", limit, 0, kMostRunWait))
+    out.spec.timeout_ms = static_cast<std::uint64_t>(std::ceil(limit * kMillisInSecond));
   double wait = 0;
   if (fields.read("wait_s", wait, 0, kMostRunWait))
     out.wait = core::Contexts::Wait(static_cast<std::int64_t>(wait * kMillisInSecond));

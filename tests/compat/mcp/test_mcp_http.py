@@ -135,6 +135,56 @@ def test_code_runs_with_its_plot(over_http, mcp_box, http):
     assert {box["id"] for box in http.get("/api/v1/sandboxes").json()["items"]} == before
 
 
+def test_a_shell_lives_between_calls(over_http, mcp_box):
+    async def story(session):
+        async def shell(**more):
+            got = await session.call_tool("shell", {"sandbox": mcp_box, **more})
+            return got, got.structured_content
+
+        made, facts = await shell(command="cd /tmp; export NAME=value; echo out; echo err >&2")
+        assert not made.is_error, made
+        assert (facts["stdout"], facts["stderr"], facts["cwd"]) == ("out\n", "err\n", "/tmp")
+        failed, facts = await shell(command="pwd; echo $NAME; (exit 3)")
+        assert failed.is_error and facts["exit_code"] == 3
+        assert text_of(failed) == "/tmp\nvalue\n[exit code 3, in /tmp]"
+        _, facts = await shell(command="echo ${NAME:-none}", session="other")
+        assert facts["stdout"] == "none\n"
+        late, facts = await shell(command="sleep 100", timeout_s=0.2)
+        assert late.is_error and facts["state"] == "timed_out"
+        _, facts = await shell(command="(sleep 0.1; echo of a job) & echo $NAME")
+        assert facts["stdout"] == "value\n"
+        _, facts = await shell(command="wait; wc -c", stdin="12345")
+        assert (facts["stdout"], facts["background"]) == ("5\n", "of a job\n")
+        ended, facts = await shell(command="exit 4")
+        assert facts["ended"] and facts["exit_code"] == 4 and "restart" in text_of(ended)
+        refused, facts = await shell(command="pwd")
+        assert facts["error"]["reason"] == "context_gone" and "restart" in text_of(refused)
+        _, facts = await shell(command="echo ${NAME:-none}", restart=True)
+        assert facts["stdout"] == "none\n"
+        wrong, facts = await shell()
+        assert facts["error"]["reason"] == "invalid_field"
+
+    over_http(story)
+
+
+def test_a_cancelled_call_of_a_shell_is_interrupted(over_http, mcp_box, http):
+    async def story(session):
+        box = {"sandbox": mcp_box}
+        await session.call_tool("shell", {**box, "command": "x=1"})
+        endless = {**box, "command": "touch /tmp/begun; while :; do :; done"}
+        call = asyncio.create_task(session.call_tool("shell", endless))
+        files = f"/api/v1/sandboxes/{mcp_box}/files"
+        for _ in range(slow(200)):
+            if http.get(files, params={"path": "/tmp/begun"}).status_code == 200:
+                break
+            await asyncio.sleep(0.05)
+        call.cancel()
+        after = await session.call_tool("shell", {**box, "command": "echo $x"})
+        assert after.structured_content["stdout"] == "1\n", after
+
+    over_http(story)
+
+
 def test_the_newest_protocol_without_a_handshake(daemon, mcp_box):
     import httpx2
     from mcp.client.client import Client

@@ -1,0 +1,60 @@
+#include "code/shell/events.h"
+
+#include "code/shell/outputs.h"
+
+namespace cay::shell {
+namespace {
+
+constexpr std::size_t kMostLine = 6 * kMostRead + 64 * 1024;  // a byte is at most \u0000
+
+// It lies outside of Events, so that the program's file does not hold its zeros.
+constinit Buffer<kMostLine> event_line;
+
+}  // namespace
+
+void Events::begin(const Id& run, const char* type) {
+  event_line.clear();
+  event_line.put("{\"run\":\"");
+  event_line.put(run.text());
+  event_line.put("\",\"type\":\"");
+  event_line.put(type);
+  event_line.put('"');
+}
+
+void Events::name(const char* name) {
+  event_line.put(",\"");
+  event_line.put(name);
+  event_line.put("\":");
+}
+
+void Events::member(const char* words, Text value) {
+  name(words);
+  event_line.put('"');
+  event_line.put_json(value, true);
+  event_line.put('"');
+}
+
+void Events::number(const char* words, std::uint64_t value) {
+  name(words);
+  event_line.put_number(value);
+}
+
+void Events::yes(const char* words) {
+  name(words);
+  event_line.put("true");
+}
+
+std::size_t Events::output(Text bytes, bool last) {
+  name("text");
+  event_line.put('"');
+  const std::size_t rest = event_line.put_json(bytes, last);
+  event_line.put('"');
+  return rest;
+}
+
+void Events::send() {
+  event_line.put("}\n");
+  if (!write_all(fd_, event_line.text())) leave(1);
+}
+
+}  // namespace cay::shell

@@ -1,0 +1,258 @@
+// Runs the driver of shells with the bash of this machine.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "code/context_driver.h"
+#include "code/evaluation_reader.h"
+#include "code/shell/text.h"
+
+namespace cay::code {
+namespace {
+
+using Kind = ContextEvent::Kind;
+using Clock = std::chrono::steady_clock;
+
+struct Called {
+  EvaluationState state = EvaluationState::kRunning;
+  std::optional<std::uint32_t> exit_code;
+  std::string out, err, cwd;
+  std::vector<ContextEvent> background;
+  bool ended = false;
+};
+
+class ShellDriverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::access("/bin/bash", X_OK) != 0) GTEST_SKIP() << "there is no bash";
+    int in[2], out[2];
+    ASSERT_EQ(::pipe2(in, O_CLOEXEC), 0);
+    ASSERT_EQ(::pipe2(out, O_CLOEXEC), 0);
+    std::vector<char*> words;
+    argv_ = driver_of("bash")->argv;
+    for (std::string& word : argv_) words.push_back(word.data());
+    words.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(in[0], 0);
+      ::dup2(out[1], 1);
+      ::execvp(words[0], words.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    in_ = in[1];
+    out_ = out[0];
+  }
+
+  void TearDown() override {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      wait_for_end();
+    }
+    if (in_ >= 0) ::close(in_);
+    if (out_ >= 0) ::close(out_);
+  }
+
+  int wait_for_end() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  // Returns the id.
+  std::string send(std::string code, std::uint64_t timeout_ms = 0, std::string input = {}) {
+    EvaluationSpec spec{.id = "call-" + std::to_string(++count_), .code = std::move(code)};
+    spec.timeout_ms = timeout_ms;
+    spec.input = std::move(input);
+    const std::string line = request_line("bash", spec);
+    EXPECT_EQ(::write(in_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    return spec.id;
+  }
+
+  // Reads until the call is over, or has written `text`.
+  Called read(const std::string& id, const std::string& text = {},
+              std::chrono::milliseconds most = std::chrono::seconds(30)) {
+    EvaluationReader reader(id, 0);
+    std::vector<ContextEvent> events;
+    Called got;
+    const auto limit = Clock::now() + most;
+    std::size_t at = 0;
+    while (Clock::now() < limit) {
+      reader.feed(std::string_view(output_).substr(at));
+      at = output_.size();
+      for (ContextEvent& one : reader.take_events()) {
+        if (one.kind == Kind::kStdout) got.out += one.text;
+        if (one.kind == Kind::kStderr) got.err += one.text;
+        if (one.kind == Kind::kBackground) got.background.push_back(std::move(one));
+      }
+      if (reader.is_over() || (!text.empty() && got.out.find(text) != std::string::npos)) break;
+      pollfd wait{.fd = out_, .events = POLLIN, .revents = 0};
+      constexpr int kPauseMs = 20;
+      if (::poll(&wait, 1, kPauseMs) == 0) continue;
+      char bytes[65'536];
+      const ssize_t size = ::read(out_, bytes, sizeof bytes);
+      if (size <= 0) break;
+      output_.append(bytes, static_cast<std::size_t>(size));
+    }
+    got.state = reader.state();
+    got.exit_code = reader.exit_code();
+    got.cwd = reader.cwd();
+    got.ended = reader.shell_ended();
+    return got;
+  }
+
+  Called run(std::string code, std::uint64_t timeout_ms = 0, std::string input = {}) {
+    return read(send(std::move(code), timeout_ms, std::move(input)));
+  }
+
+  std::vector<std::string> argv_;
+  pid_t pid_ = 0;
+  int in_ = -1, out_ = -1, count_ = 0;
+  std::string output_;
+};
+
+TEST_F(ShellDriverTest, KeepsDirectoryVariablesFunctionsAndOptions) {
+  run("cd /usr; name=value; export SEEN=1; f() { echo \"f $1\"; }; alias a='echo alias'; set -u");
+  const Called got = run("pwd; echo $name; f 2; env | grep ^SEEN=; a; echo $unset");
+  EXPECT_EQ(got.out, "/usr\nvalue\nf 2\nSEEN=1\nalias\n");
+  EXPECT_EQ(got.err, "bash: unset: unbound variable\n");
+  EXPECT_EQ(got.cwd, "/usr");
+  EXPECT_EQ(got.exit_code, 1u);
+}
+
+TEST_F(ShellDriverTest, ReportsExitCodesAndGivesThemToTheNextCall) {
+  EXPECT_EQ(run("(exit 7)").exit_code, 7u);
+  EXPECT_EQ(run("echo $?").out, "7\n");
+  EXPECT_EQ(run("return 4").exit_code, 4u);
+  EXPECT_EQ(run("no-such-program").exit_code, 127u);
+  EXPECT_EQ(run("set -e; true").state, EvaluationState::kOk);
+}
+
+TEST_F(ShellDriverTest, SurvivesErrorsOfSyntax) {
+  for (const char* code : {"if then fi", "echo 'open", "(", "cat <<X"}) {
+    const Called got = run(code);
+    EXPECT_FALSE(got.ended) << code;
+  }
+  EXPECT_EQ(run("if then fi").state, EvaluationState::kError);
+  EXPECT_EQ(run("echo 'after'").out, "after\n");
+}
+
+TEST_F(ShellDriverTest, TellsOutputsApartAndReadsInput) {
+  const Called got = run("cat; echo out; echo err >&2", 0, "in\n");
+  EXPECT_EQ(got.out, "in\nout\n");
+  EXPECT_EQ(got.err, "err\n");
+  EXPECT_EQ(run("cat; read line; echo $?").out, "1\n") << "without input there is /dev/null";
+  EXPECT_EQ(run("printf 'a\\xff\\0\\xc3\\xa9\\xe2\\x82'").out,
+            std::string("a\xef\xbf\xbd") + '\0' + "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(run("head -c 3000000 /dev/zero | tr '\\0' x").out.size(), 3'000'000u);
+}
+
+TEST_F(ShellDriverTest, GivesOutputOfAJobToTheCallThatStartedIt) {
+  const std::string first = send(
+      "(read line </proc/self/fd/0; until [ -e $0.go ]; do sleep 0.01; "
+      "done; echo late; echo later >&2) & echo started; f=$(mktemp -u)");
+  EXPECT_EQ(read(first).out, "started\n");
+  const Called got = run("touch $0.go; wait; rm $0.go; echo own");
+  EXPECT_EQ(got.out, "own\n");
+  std::string out, err;
+  for (const ContextEvent& one : got.background) {
+    EXPECT_EQ(one.of, first);
+    (one.name == "stdout" ? out : err) += one.text;
+  }
+  EXPECT_EQ(out, "late\n");
+  EXPECT_EQ(err, "later\n");
+}
+
+TEST_F(ShellDriverTest, AnInterruptEndsTheCallAndNotTheShell) {
+  run("x=1; sleep 60 & job=$!");
+  for (const char* code :
+       {"echo begun; sleep 60; echo no", "echo begun; while :; do :; done",
+        "echo begun; for i in 1 2 3; do sleep 60; done", "echo begun; y=$(sleep 60); echo no",
+        "f() { echo begun; sleep 60 | cat; echo no; }; f"}) {
+    const std::string id = send(code);
+    EXPECT_EQ(read(id, "begun").out, "begun\n");
+    ::kill(pid_, SIGINT);
+    const Called got = read(id);
+    EXPECT_EQ(got.out, "begun\n") << code;
+    EXPECT_EQ(got.state, EvaluationState::kInterrupted) << code;
+    EXPECT_EQ(got.exit_code, 130u);
+  }
+  ::kill(pid_, SIGINT);  // with no call under way
+  EXPECT_EQ(run("echo $x; kill $job && echo a job lives on").out, "1\na job lives on\n");
+}
+
+TEST_F(ShellDriverTest, AnEarlyInterruptIsNotLost) {
+  run(":");
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = send("while :; do :; done");
+    ::kill(pid_, SIGINT);
+    EXPECT_EQ(read(id).state, EvaluationState::kInterrupted);
+  }
+}
+
+TEST_F(ShellDriverTest, ASecondInterruptKillsWhatIgnoresTheFirst) {
+  const std::string id = send("(trap '' INT; echo begun; sleep 60); echo no");
+  read(id, "begun");
+  Called got;
+  // Two that come at once are one.
+  for (int i = 0; i < 100 && got.state == EvaluationState::kRunning; ++i) {
+    ::kill(pid_, SIGINT);
+    got = read(id, {}, std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(got.state, EvaluationState::kInterrupted);
+  EXPECT_EQ(run("echo alive").out, "alive\n");
+}
+
+TEST_F(ShellDriverTest, ATimeLimitEndsTheCallAndAtLastTheShell) {
+  run("sleep 60 & job=$!");
+  EXPECT_EQ(run("sleep 60; echo no", 50).state, EvaluationState::kTimedOut);
+  const Called deaf = run("(trap '' INT; sleep 60); while :; do sleep 60; done", 50);
+  EXPECT_EQ(deaf.state, EvaluationState::kTimedOut);
+  EXPECT_FALSE(deaf.ended);
+  EXPECT_EQ(run("kill $job && echo lives").out, "lives\n");
+  const Called lost = run("trap '' INT; while :; do :; done", 50);
+  EXPECT_EQ(lost.state, EvaluationState::kTimedOut);
+  EXPECT_TRUE(lost.ended) << "bash itself ignores all but a kill";
+}
+
+TEST_F(ShellDriverTest, AnExitIsTheEndOfTheShell) {
+  run("trap 'echo bye' EXIT");
+  const Called got = run("echo last; exit 3");
+  EXPECT_EQ(got.exit_code, 3u);
+  EXPECT_EQ(got.state, EvaluationState::kError);
+  EXPECT_TRUE(got.ended);
+  EXPECT_EQ(got.out, "last\nbye\n");
+  EXPECT_EQ(wait_for_end(), 3);
+}
+
+TEST_F(ShellDriverTest, AProgramCannotForgeAnEnd) {
+  // It writes to all descriptors that it holds, and to all that it finds of the driver and of bash.
+  const Called got =
+      run("echo own; sh -c 'for f in /proc/self/fd/*; do echo \"ok=0\" >$f; done; "
+          "for f in /proc/*/fd/*; do case $(readlink $f) in pipe:*) "
+          "printf \"forged=0\\n=0\\n0\\n\" >$f;; esac; done' 2>/dev/null & sleep 0.2; (exit 9)",
+          5000);
+  EXPECT_EQ(got.exit_code, 9u);
+}
+
+TEST(ShellTextTest, ReadsBase64Strictly) {
+  std::string good = "aGkhCg==";
+  ASSERT_EQ(shell::decode_base64(good.data(), good.size()), 4);
+  EXPECT_EQ(good.substr(0, 4), "hi!\n");
+  for (std::string bad : {"aGk", "a===", "aG=k", "====", "aG\nk", "aGk=aGk="})
+    EXPECT_EQ(shell::decode_base64(bad.data(), bad.size()), -1) << bad;
+}
+
+}  // namespace
+}  // namespace cay::code
