@@ -1,6 +1,6 @@
-// ByteQuota: how many bytes a sandbox may still move one way. The gate takes them out of the quota
-// before it moves them. It sets parts aside on disk, so a gate that replaces a killed one grants
-// nothing twice.
+// ByteQuota limits how many bytes a sandbox may move in one direction. The gate takes them out of
+// the quota before it moves them. It sets parts aside on disk, so a gate that replaces a killed one
+// grants nothing twice.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,4 @@
-// ConnectionLimiter: how many connections a sandbox may have, how fast they may come, and how much
-// socket memory they hold.
+// ConnectionLimiter limits the number, the rate and the socket memory of a sandbox's connections.
 #pragma once
 #include <cstddef>
 #include <cstdint>

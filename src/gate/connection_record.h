@@ -1,5 +1,5 @@
-// ConnectionRecord: what the rest of the gate sees of an open connection: why it was allowed, and
-// what it moved.
+// ConnectionRecord describes an open connection to the rest of the gate. It has the facts that the
+// connection was allowed for, and counts its bytes.
 #pragma once
 #include <cstdint>
 #include <functional>

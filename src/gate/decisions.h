@@ -1,6 +1,7 @@
-// Decisions: what one sandbox tried and how it ended. They are counted by kind in memory and in
-// DATA/gate/ID.net, and listed one by one in its log (decision_log.h). Both are bounded. The oldest
-// make room, and of the kinds first those that moved nothing.
+// Decisions records what one sandbox tried to reach and how each attempt ended. It counts attempts
+// by kind in memory and in DATA/gate/ID.net, and lists them one by one in the sandbox's log
+// (decision_log.h). Both are bounded, and the oldest make room. A kind without bytes goes while
+// such kinds are at least half, and otherwise a kind with bytes.
 #pragma once
 #include <algorithm>
 #include <cstddef>

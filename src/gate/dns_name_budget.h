@@ -1,6 +1,6 @@
-// DnsNameBudget: how many new names a sandbox may have resolved, whether it looks them up or shows
-// them. A guest that carries data out in names needs ever new ones, below a wildcard or under
-// `open`. Programs repeat the same names.
+// DnsNameBudget limits how many new names a sandbox may resolve or show in its connections. A guest
+// that carries data out in names needs ever new ones, below a wildcard or under `open`. Programs
+// repeat the same names.
 #pragma once
 #include <cstddef>
 #include <list>

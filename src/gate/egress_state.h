@@ -1,4 +1,4 @@
-// EgressState: what the parts of one sandbox's way out share.
+// EgressState holds the data that the parts of one sandbox's way out share.
 #pragma once
 #include <cstdint>
 #include <string>

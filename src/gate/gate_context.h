@@ -1,4 +1,4 @@
-// GateContext: what the ways out of all sandboxes share.
+// GateContext holds the data that the ways out of all sandboxes share.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
-// Handover: which connections belong to the broker: those to hosts of a sandbox's proxy rules, and
-// those to the broker's own address inside. The broker and the daemon (wire/routes_file.h) each
-// list them, and either list counts. The daemon's list is there without a broker. The gate holds no
-// secret, and reads no further than the name.
+// Handover decides which connections the gate gives to the broker. These are connections to hosts
+// of a sandbox's proxy rules, and to the broker's own address inside. The broker and the daemon
+// (wire/routes_file.h) each send a list, and a host on either list counts. The daemon's list is
+// there without a broker. The gate holds no secret, and reads no further than the name.
 #pragma once
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
-// InspectionBudget: how much of the gate's one thread a sandbox may spend on evaluating its rules.
-// The cost of an evaluation is known afterwards, and charged then. A sandbox in debt waits, which
-// costs the others nothing.
+// InspectionBudget limits the time of the gate's one thread that a sandbox may spend on the
+// evaluation of its rules. The cost of an evaluation is known afterwards, and charged then. A
+// sandbox in debt waits, which costs the others nothing.
 #pragma once
 #include <chrono>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Names: which addresses a sandbox was given for which names, so that an address that is dialled
-// has a name again.
+// Names records the addresses that a sandbox got for each name, so that the gate finds the names of
+// an address that is dialled.
 #pragma once
 #include <cstddef>
 #include <list>

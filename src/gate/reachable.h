@@ -1,6 +1,6 @@
-// Reachable: which addresses may be dialled at all, whatever a policy allows. Special ranges
-// (base/ip_address.h) are open if the operator lists them, and this host's own addresses if he
-// lists that address itself. It decides by address, after resolution.
+// Reachable decides which addresses the gate may dial at all, whatever a policy allows. Special
+// ranges (base/ip_address.h) are open if the operator lists them. This host's own addresses are
+// open if the operator lists that address itself. It decides by address, after resolution.
 #pragma once
 #include <cstdint>
 #include <utility>

@@ -1,7 +1,7 @@
-// SocketMemory: how much kernel memory the sockets of connections may hold, which the kernel counts
-// for no sandbox. Each connection is admitted with the maximum of its four buffers. A sandbox's
-// first ones get buffers that the kernel sizes (wide), later ones small fixed buffers (narrow). A
-// connection for which no share is left is refused.
+// SocketMemory limits the kernel memory that the sockets of connections may hold, which the kernel
+// counts for no sandbox. Each connection is admitted with the maximum of its four buffers. A
+// sandbox's first ones get buffers that the kernel sizes (wide), later ones small fixed buffers
+// (narrow). A connection for which no share is left is refused.
 #pragma once
 #include <cstdint>
 #include <optional>

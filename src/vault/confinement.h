@@ -1,4 +1,4 @@
-// Confinement: what the broker gives up before it reads a byte from anybody.
+// confine() drops the broker's access to the host before the broker reads a byte from anybody.
 //
 // It is the gate's confinement (gate/confinement.h) with DATA/vault instead of DATA/gate, and the
 // broker cannot connect to UNIX sockets of the host.

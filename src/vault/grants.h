@@ -1,5 +1,5 @@
-// Grants: which sandbox may use which secrets, in memory and in DATA/vault, and the authority of
-// each. They outlive the daemon's death and the broker's own.
+// Grants records which sandbox may use which secrets, in memory and in DATA/vault, and holds the
+// authority of each. Grants outlive the daemon's death and the broker's own.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-// readable: whether an answer is one in which a secret would be found. Pure.
+// check_readable() checks that the scanner could find a secret in a response. It is pure.
 #pragma once
 #include "base/result.h"
 #include "http/upstream.h"

@@ -1,5 +1,5 @@
-// RelayNotes: what becomes of one relay, for `cay net`: what matters at once, bytes once a second
-// or when there are many.
+// RelayNotes reports the course of one relay to the gate, for `cay net`. Important events go at
+// once, and byte counts once a second or when there are many.
 #pragma once
 #include <chrono>
 #include <string>
