@@ -1,4 +1,5 @@
-// CAY_ASSERT: what only a bug can break. Kept in release builds: a wrong answer is worse than none.
+// CAY_ASSERT ends the process if a condition is false that only a bug can break. Release builds
+// keep the check, because no answer is better than a wrong one.
 #pragma once
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,7 @@
-// Profile: how closely the commands of a sandbox are held. A sandbox keeps the profile that it was
-// made with. The profiles' contents are data: keeper/seccomp_profiles.h (calls), keeper/confine.cc
-// (capabilities, no_new_privs), launcher/namespace_limits.cc; docs/hardening.md describes them.
+// Profile selects how strictly a sandbox's commands are confined. A sandbox keeps the profile that
+// it was made with. The profiles' contents are data. keeper/seccomp_profiles.h has the system
+// calls, keeper/confine.cc has capabilities and no_new_privs, and launcher/namespace_limits.cc has
+// the limits of namespaces. docs/hardening.md describes them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Admission: who may have a piece of the host now. Within a tenant waiting is first come, first
-// served; what cannot ever fit is refused at once. Grants give back what they hold when destroyed.
+// Admission decides which requests get memory, CPUs, disk and boots at once, and which wait.
+// Waiters of one tenant are served first come, first served. A request that can never fit is
+// refused at once. A Grant gives back its part when it is destroyed.
 //
 // Room on the host: tenants are served in turn. A first waiter that does not fit yet holds up its
 // own tenant alone. After overtake_limit the free room is kept for that waiter, if its tenant stays

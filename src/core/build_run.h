@@ -1,5 +1,5 @@
-// BuildRun: carries out RUN: what its sandbox mounts, its secrets, and the program itself. The
-// output goes to the log.
+// BuildRun executes a RUN step of a Dockerfile. It prepares the mounts and secrets of the step's
+// sandbox, and runs the program. The build's log gets the output.
 #pragma once
 #include <memory>
 #include <string>

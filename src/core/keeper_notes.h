@@ -1,5 +1,5 @@
-// KeeperNotes: how far each keeper's numbered notes have come, and which keepers wait for the
-// confirmation that theirs are on record (docs/decisions/0017-notes.md).
+// KeeperNotes tracks the number of the last note from each keeper. It also tracks the keepers that
+// wait for the confirmation that their notes are on record (docs/decisions/0017-notes.md).
 #pragma once
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
-// Lifecycle: how a sandbox stops running, by request, by timer or by death, and how it goes.
-// Everything that takes a while runs as a job under the sandbox's turn.
+// Lifecycle stops sandboxes by request or timer, handles their deaths, and removes them. Everything
+// that takes a while runs as a job under the sandbox's turn.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,4 +1,5 @@
-// Runtimes: what this daemon makes sandboxes with, by name. A row of a sandbox names its runtime.
+// Runtimes holds the runtimes with which this daemon makes sandboxes, by name. A sandbox's row has
+// the name of its runtime.
 #pragma once
 #include <deque>
 #include <memory>

@@ -1,4 +1,5 @@
-// The settings of the core: what the operator configured, and what the host has.
+// These are the settings of the core. They come from the operator's configuration and from the
+// host's capacity.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The volumes of a sandbox: which they are, who else writes in them, and what its boot mounts.
+// These functions find the volumes of a sandbox, check that no other sandbox writes in them, and
+// list the mounts for its boot.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// DiskChange: how one path of a sandbox's disk differs from the snapshot that it stands on.
+// DiskChange describes how one path of a sandbox's disk differs from the snapshot that it stands
+// on.
 #pragma once
 #include <cstdint>
 #include <optional>

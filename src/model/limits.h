@@ -1,4 +1,5 @@
-// Limits: what one sandbox may use. Zero means "the default" in a spec, never in a plan or state.
+// Limits has the most that one sandbox may use. Zero means "the default" in a spec. A plan or state
+// has no zeros.
 #pragma once
 #include <cstdint>
 

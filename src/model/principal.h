@@ -1,5 +1,5 @@
-// Principal: who calls, and what their key is for. The server finds out; the core decides what they
-// may.
+// Principal identifies a caller and has the scope of the caller's key. The server authenticates,
+// and the core decides what the caller may do.
 #pragma once
 #include <cstdint>
 #include <optional>

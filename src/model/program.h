@@ -1,4 +1,4 @@
-// Program record: which programs ran in a sandbox, as the kernel saw it
+// The program record lists which programs ran in a sandbox, as the kernel saw it
 // (docs/decisions/0012-program-record.md).
 #pragma once
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Snapshot: what a sandbox starts from: a stack of sealed layers, and how programs run on it.
+// A sandbox starts from a snapshot, which is a stack of sealed layers with the configuration of its
+// programs.
 #pragma once
 #include <cstdint>
 #include <map>

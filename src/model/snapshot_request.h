@@ -1,4 +1,5 @@
-// Requests about snapshots: where one comes from, what it is called, and where it goes.
+// These structs are requests about snapshots. They have the source, the name, or the destination of
+// a snapshot.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,4 @@
-// Usage: what a sandbox has used since it was made, over all its starts.
+// Usage counts the resources that a sandbox has used since it was made, over all its starts.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -1,4 +1,5 @@
-// HeldBytes: how much of this process's memory is given out now, whoever gives it. For tests.
+// held_bytes() returns how many bytes of this process's heap are allocated at the moment, by
+// whatever code. For tests.
 #pragma once
 #include <malloc.h>
 

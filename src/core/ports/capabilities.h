@@ -1,4 +1,5 @@
-// Capabilities: what a runtime can do, so that the core refuses a request before anything is made.
+// Capabilities lists the features of a runtime, so that the core refuses a request before anything
+// is made.
 //
 // A runtime that does not know yet reports a capability as available. Then the boot decides, or the
 // call of the live sandbox: it fails with kUnsupported.

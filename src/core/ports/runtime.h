@@ -1,5 +1,5 @@
-// The runtime port: how the core makes, finds and unmakes isolated computers. Implemented by
-// runtime/native (and a fake in core/testing). Knows no HTTP, no tenant, no name.
+// The core makes, finds and removes isolated computers through the port Runtime. runtime/native and
+// a fake in core/testing implement it. It has no HTTP, no tenants and no names.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,4 +1,5 @@
-// The secret port: what the store keeps of secrets, which it cannot open.
+// SecretStore is the port by which the core stores secrets. Their values are sealed, and the store
+// cannot open them.
 #pragma once
 #include <string>
 #include <vector>

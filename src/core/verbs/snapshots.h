@@ -1,4 +1,5 @@
-// Snapshots: what sandboxes can be made from. `ref` is an id, a name or name:tag.
+// The verbs of Snapshots list, make, tag, push and remove the snapshots that sandboxes start from.
+// `ref` is an id, a name or name:tag.
 //
 // A bare name means name:latest, and else the newest ready one of that name without a tag. A tag
 // moves to a new snapshot once that is ready. A tenant sees its own snapshots and the host's.

@@ -1,4 +1,5 @@
-// Usage: what sandboxes used, over all their starts (core/meter.h describes the counting).
+// The verbs of Usage report the resources that sandboxes used, over all their starts. core/meter.h
+// describes the counting.
 #pragma once
 #include <string>
 #include <vector>
