@@ -1,5 +1,6 @@
-// confine(): what a child of the keeper does to itself after it entered the sandbox and before it
-// runs the guest's program or touches a guest path. Async-signal-safe: no allocation, no locks.
+// A child of the keeper calls confine() on itself once it has entered the sandbox. It does so
+// before it runs the guest's program or touches a guest path. Async-signal-safe: no allocation, no
+// locks.
 #pragma once
 #include <sys/types.h>
 

@@ -1,4 +1,4 @@
-// The entries of layers: what write_layer() and read_layer() share.
+// This header defines the entries of layers that write_layer() and read_layer() share.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
-// SpoolBudget: what the output of all commands of a sandbox may take on the disk together. Once it
-// is used up, a stream grows no more: it goes on in a ring of what it has, and its gap is marked.
-// Each stream may always have a little, so that a small output is kept whole all the same.
+// SpoolBudget limits the disk space that the output of all commands of a sandbox may take together.
+// Once it is used up, streams stop growing. A stream then reuses its space as a ring, and its gap
+// is marked. Each stream may always have a little, so that a small output is kept whole all the
+// same.
 #pragma once
 #include <algorithm>
 #include <cstdint>

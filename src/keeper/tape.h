@@ -1,5 +1,5 @@
-// Tape: what is recorded of one command: its record (a CommandMsg) and its two output streams, in
-// SPOOL/<command id>. Shared by the running command and by its readers.
+// Tape records one command in SPOOL/<command id>: its record (a CommandMsg) and its two output
+// streams. The running command and its readers share one Tape.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// Config: what one launcher serves. Everything else it learns from the host.
+// Config has the settings of one launcher. The launcher reads everything else from the host.
 #pragma once
 #include <sys/types.h>
 

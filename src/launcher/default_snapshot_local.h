@@ -1,5 +1,6 @@
-// /usr/local in the default snapshot: what an admin put there for every user of the host, without
-// what may be a secret. docs/decisions/0037-packages-and-usr-local.md
+// These functions choose the part of /usr/local that the default snapshot gets. It is what an admin
+// put there for every user of the host, without what may be a secret
+// (docs/decisions/0037-packages-and-usr-local.md).
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
-// GuestCovers: what lies over parts of the kernel's file systems in a sandbox. Masks hide a path,
-// files of the sandbox's own replace the host's, and some paths become read-only. Masks and files
-// are mounts of objects in a directory of the staging tmpfs, which is read-only once they are made.
+// GuestCovers mounts over parts of the kernel's file systems in a sandbox. Masks hide a path, files
+// of the sandbox's own replace the host's, and some paths become read-only. Masks and files are
+// mounts of objects in a directory of the staging tmpfs, which is read-only once they are made.
 #pragma once
 #include "base/result.h"
 #include "base/unique_fd.h"

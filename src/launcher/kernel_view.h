@@ -1,6 +1,6 @@
-// The kernel's files in a sandbox: which entries of /proc are covered, and which parts of /sys
-// exist. Both are lists of what is allowed, so that an entry of a newer kernel stays hidden until
-// somebody has looked at it.
+// The kernel view limits the kernel's files in a sandbox. One list has the entries of /proc that
+// stay visible, and another the parts of /sys that exist. Both list what is allowed, so that an
+// entry of a newer kernel stays hidden until somebody has reviewed it.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// Outbox: where answers go. A connection may be gone by the time its answer is ready; then it is
-// dropped.
+// Outbox sends answers to connections. If a connection has closed by the time its answer is ready,
+// the answer is dropped.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// Probe: what this host offers, for doctor: each feature with what was found, what is used instead
-// or lost, and the command that mends it.
+// probe() examines this host for doctor. For each feature it lists what was found, what is used
+// instead or lost, and the command that mends it.
 #pragma once
 #include <vector>
 

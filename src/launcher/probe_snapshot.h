@@ -1,5 +1,5 @@
-// Probes the host for the default snapshot: how its files come there, which programs and which
-// mirror it has.
+// probe_snapshot() examines the host for the default snapshot. It reports how the snapshot gets its
+// files, which programs it has, and which mirror its package manager uses.
 #pragma once
 #include <string>
 #include <vector>

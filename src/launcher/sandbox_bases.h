@@ -1,4 +1,5 @@
-// SandboxBases: what the sandboxes stand on, and so what may not be removed.
+// SandboxBases finds the layers and volumes that sandboxes stand on, which therefore must not be
+// removed.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -1,4 +1,4 @@
-// SandboxState: what the launcher knows of one sandbox, from its creation to the end of its
+// SandboxState holds the launcher's data about one sandbox, from its creation to the end of its
 // removal.
 #pragma once
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Landlock: what of the file system a process may still open, make and remove. Raw calls: Debian 12
-// has no library for it.
+// Landlock limits what a process may open, make and remove in the file system. It uses raw system
+// calls, because Debian 12 has no library for it.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// The record of a command in its spool: how it is written so that a torn write never makes a lie.
+// The keeper writes the record of a command into its spool so that a torn write never makes a lie.
 //
 // A file is an 8-byte head and then checked frames (wire/checked_frame.h). A payload is one encoded
 // CommandMsg. Those of all good frames, one after another, decode as one message. The first frame

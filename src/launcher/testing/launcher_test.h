@@ -1,4 +1,4 @@
-// LauncherTest: what tests of a launcher on this machine's kernel have in common.
+// LauncherTest is the fixture of tests that run a launcher on this machine's kernel.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>

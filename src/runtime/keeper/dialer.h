@@ -1,5 +1,5 @@
-// Dialer: how a PersistentLink gets its connection, each time anew. This is the seam between the
-// client of a keeper and where that keeper runs: on this host, in a virtual machine, elsewhere.
+// A Dialer opens each new connection of a PersistentLink. It is the seam between the client of a
+// keeper and where that keeper runs: on this host, in a virtual machine, elsewhere.
 #pragma once
 #include <boost/system/error_code.hpp>
 #include <functional>

@@ -1,5 +1,5 @@
-// The state that the gate and the broker show in the data directory: whether they answer, and their
-// identity.
+// The gate and the broker show in the data directory whether they answer, and their identity. These
+// functions read it.
 #pragma once
 #include <string>
 

@@ -1,4 +1,5 @@
-// NativeCapabilities: what the launcher and this host's kernel can do, for Runtime::capabilities().
+// NativeCapabilities collects the features of the launcher and of this host's kernel, for
+// Runtime::capabilities().
 #pragma once
 #include <chrono>
 #include <optional>

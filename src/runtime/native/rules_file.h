@@ -1,6 +1,7 @@
-// DATA/rules/ID: what a sandbox may reach, where it differs from what its keeper lends. The daemon
-// writes it and the gate reads it (wire::SandboxPolicy). A gate that serves gets a message about a
-// change, and answers when it goes by it. A gate that starts reads the file before it serves.
+// The file DATA/rules/ID has what a sandbox may reach, if that differs from what its keeper lends.
+// The daemon writes it and the gate reads it (wire::SandboxPolicy). A gate that serves gets a
+// message about a change, and responds when it applies it. A gate that starts reads the file before
+// it serves.
 #pragma once
 #include <set>
 #include <string>

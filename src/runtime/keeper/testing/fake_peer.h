@@ -1,4 +1,5 @@
-// FakePeer: the other end of a Link, scripted frame by frame by a test. FakeHost: where it listens.
+// FakePeer plays the other end of a Link, and a test scripts it frame by frame. FakeHost is the
+// listener of such peers.
 #pragma once
 #include <unistd.h>
 
