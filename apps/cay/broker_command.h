@@ -1,4 +1,4 @@
-// cay broker: who keeps the key to secrets, as a process.
+// `cay broker` runs the broker, the process that holds the key to secrets.
 #pragma once
 
 namespace cay::app {

@@ -1,6 +1,6 @@
-// The broker's process: who it runs as, how it is started, and that a daemon has one, as the gate's
-// (gate_process.h). It holds its settings and the directory DATA/vault, and is the only one that
-// can open what is in there.
+// The app starts the broker as a user of its own, and keeps one alive beside a daemon, as it does
+// for the gate (gate_process.h). The broker holds its settings and the directory DATA/vault. No
+// other process can open the files in it.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// The gate's process: who it runs as, how it is started, and that a daemon has one. It holds
-// nothing but its settings and the directory DATA/gate, and reads DATA/rules.
+// The app starts the gate as a user of its own, and keeps one alive beside a daemon. The gate holds
+// its settings and the directory DATA/gate, and nothing else. It reads DATA/rules.
 #pragma once
 #include <sys/types.h>
 

@@ -1,5 +1,6 @@
-// The image process: who it runs as, how it is started, and that a daemon has one, as the gate's
-// (gate_process.h). It holds its settings and the directory DATA/images.
+// The app starts the image process as a user of its own. It keeps one alive beside a daemon, as it
+// does for the gate (gate_process.h). The image process holds its settings and the directory
+// DATA/images.
 #pragma once
 #include <sys/types.h>
 

@@ -1,5 +1,5 @@
-// The snapshots in a data directory (DATA/layers): which of them sandboxes boot from, and one more
-// name for each.
+// These functions list the layers in a data directory (DATA/layers) that sandboxes boot from, and
+// link layers into another data directory.
 #pragma once
 #include <set>
 #include <string>

@@ -1,5 +1,5 @@
-// ApiError: what the SDK throws when Cay, or the way to it, refuses or fails. A command that exits
-// 1, times out or is killed is not an error: it is a value (CommandResult).
+// The SDK throws ApiError when Cay refuses a request or fails, or when the connection to it fails.
+// A command that exits 1, times out or is killed is not an error. It is a value (CommandResult).
 #pragma once
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,5 @@
-// Images for the commands that boot from one: what is not here is pulled, and the progress is shown
-// on stderr.
+// These functions get images for the commands that boot from one. They pull an image that this
+// daemon lacks, and show the progress on stderr.
 #pragma once
 #include <string>
 

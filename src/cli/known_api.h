@@ -1,5 +1,5 @@
-// APIs that Cay knows how clients are led to: what `--use openai` and `cay secret set openai` stand
-// for.
+// KnownApi describes an API whose clients Cay can configure. `--use openai` and `cay secret set
+// openai` look it up by name.
 #pragma once
 #include <string>
 #include <string_view>

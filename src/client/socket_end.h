@@ -1,4 +1,5 @@
-// How a WebSocket ended, in words: what its close code means, and what to do about it.
+// error_of_end() turns the close of a WebSocket into an error that explains the close code and has
+// the remedy.
 #pragma once
 #include "base/error.h"
 #include "http/exchange.h"

@@ -1,5 +1,5 @@
-// Language: how programs of one language are built and run, as a row of a table. A new language is
-// a row of languages(), and nothing else.
+// Language is a row of a table, and describes how to build and run programs of one language. A new
+// language needs a row of languages(), and nothing else.
 //
 // A script has several lines of sh. The directory of the run is $D, and the name of the file $F.
 // Java starts the class $E. Libraries lie in $L, which outlives the run. The arguments "$@" are the

@@ -1,5 +1,5 @@
-// Plan: what a run does in its sandbox, in order: check and prepare, write files, install, compile,
-// run. It is data: core/code_runs carries it out.
+// A Plan lists the steps of a run in its sandbox, in order: check and prepare, write files,
+// install, compile, run. It is data. core/code_runs executes it.
 #pragma once
 #include <cstdint>
 #include <optional>

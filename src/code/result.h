@@ -1,5 +1,5 @@
-// RunResult: how a run ended. The ends of commands are true, as Cay saw them from outside. Output
-// and artifacts are claims of the program.
+// RunResult reports how a run ended. The ends of commands are true, because Cay observed them from
+// outside. Output and artifacts are claims of the program.
 #pragma once
 #include <cstdint>
 #include <optional>

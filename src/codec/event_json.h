@@ -1,4 +1,4 @@
-// Events as JSON: what GET /events, the event stream and webhooks carry.
+// These functions write events as JSON, for GET /events, the event stream and webhooks.
 #pragma once
 #include "codec/json.h"
 #include "model/event.h"

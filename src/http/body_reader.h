@@ -1,5 +1,5 @@
-// BodyReader: reads the body of one request: whole, in pieces, or in pieces that stay in the
-// kernel.
+// BodyReader reads the body of one request. It returns the body whole, in pieces, or in pieces that
+// stay in the kernel.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-// Channel: what HTTP and WebSocket messages travel over: a transport, with TLS on it or without.
+// Channel carries HTTP and WebSocket messages over a transport, with or without TLS.
 #pragma once
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_executor.hpp>

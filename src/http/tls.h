@@ -1,5 +1,5 @@
-// Tls: how a client trusts a server: the certificate's chain, its host name and its dates are
-// checked.
+// Tls authenticates a server to a client. It checks the certificate's chain, its host name and its
+// dates.
 #pragma once
 #include <boost/asio/ssl/context.hpp>
 #include <memory>

@@ -1,5 +1,5 @@
-// Challenge: what a registry's WWW-Authenticate header demands (RFC 7235, and the distribution
-// project's token protocol).
+// A Challenge has the demands of a registry's WWW-Authenticate header (RFC 7235, and the
+// distribution project's token protocol).
 #pragma once
 #include <string>
 #include <string_view>

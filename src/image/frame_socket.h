@@ -1,4 +1,4 @@
-// FrameSocket: whole frames over a blocking socket.
+// FrameSocket sends and receives whole frames over a blocking socket.
 #pragma once
 #include <optional>
 #include <string>

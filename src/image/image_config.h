@@ -1,4 +1,5 @@
-// The configuration of an image: how its programs run, and the digests of its plain layers.
+// These functions read and write the configuration of an image. It defines how programs run, and
+// has the digests of the plain layers.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Routes: how a registry is reached by the operator's settings: its mirrors, and the proxy.
+// The operator's settings define how the image process reaches a registry: by its mirrors, and
+// through a proxy.
 #pragma once
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// Cover: whether what one set of rules lets through is surely within what others do. In doubt it is
-// not.
+// Cover checks whether everything that one set of rules allows is allowed by other sets, too. In
+// doubt it returns that it is not.
 #pragma once
 #include <memory>
 #include <optional>

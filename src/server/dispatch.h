@@ -1,4 +1,5 @@
-// Dispatch: what happens to every request before its handler: guards, key, route, limits, log.
+// The dispatcher takes every request through the checks before its handler: guards, key, route,
+// limits. It also logs the request.
 #pragma once
 #include <cstdint>
 #include <functional>

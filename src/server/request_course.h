@@ -1,5 +1,5 @@
-// RequestCourse: what became of one request, for the log: its status, what it acted on, whether it
-// lasts, and how it ended.
+// RequestCourse collects the course of one request for the log: its status, what it acted on,
+// whether it lasts, and how it ended.
 #pragma once
 #include <functional>
 #include <string>

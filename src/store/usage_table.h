@@ -1,5 +1,5 @@
-// UsageTable: what sandboxes used. Live ones have a row each; those that are gone are added up by
-// tenant and labels.
+// UsageTable stores the resources that sandboxes used. Live sandboxes have a row each. Those that
+// are gone are added up by tenant and labels.
 #pragma once
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Subjects: what a request acted on, in one line of the record of requests: how many, and the names
-// of as many as fit.
+// Subjects writes into one line of the audit log how many things a request acted on. The line has
+// as many of their names as fit.
 #pragma once
 #include <cstddef>
 #include <string>

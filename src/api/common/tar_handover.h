@@ -1,6 +1,6 @@
-// TarHandover: what lies between the loop, which suspends, and the thread of a tar parser, which
-// blocks. One chunk goes in at a time; few events wait to come out. The parser ends soon after it
-// is closed.
+// TarHandover connects the loop, which suspends, with the thread of a tar parser, which blocks. The
+// loop feeds one chunk at a time. At most a few events wait for the loop. The parser ends soon
+// after close().
 #pragma once
 #include <condition_variable>
 #include <cstddef>

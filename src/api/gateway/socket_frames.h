@@ -1,5 +1,5 @@
-// SocketFrames: where in the bytes of one side of a WebSocket a frame begins and ends (RFC 6455,
-// section 5.2). It looks at heads alone: what is in them is between the two that speak.
+// SocketFrames finds the frame boundaries in the bytes of one side of a WebSocket (RFC 6455,
+// section 5.2). It reads the heads of frames only. The payload is between the two peers.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,7 @@
-// proxy_config.access_control: what a box may reach, as a policy of Cay's. An allow_list is a
-// policy that lets nothing else through, a deny_list one that lets everything else through; an
-// empty one is `off`, or `open`.
+// These functions translate proxy_config.access_control, the hosts that a box may reach, into a
+// policy of Cay's and back. An allow_list becomes a policy that allows nothing else. A deny_list
+// becomes one that allows everything else. An empty allow_list is `off`, and an empty deny_list is
+// `open`.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,7 +1,8 @@
-// OffsetIndex: where in the raw output a sanitised offset lies. The clients count bytes of the
-// UTF-8 text that they were sent; the spool counts raw bytes. The two differ once an invalid byte
-// became U+FFFD, so marks are kept along the way and a reconnect rescans from the nearest one.
-// Losing the index (a restart) costs a longer rescan, never a wrong offset.
+// OffsetIndex finds the place in the raw output that belongs to a sanitised offset. The clients
+// count bytes of the UTF-8 text that they were sent. The spool counts raw bytes. The two differ
+// once an invalid byte became U+FFFD. So the index keeps marks along the way, and a reconnect
+// rescans from the nearest one. If a restart loses the index, a rescan takes longer. The offset is
+// never wrong.
 #pragma once
 #include <array>
 #include <cstdint>

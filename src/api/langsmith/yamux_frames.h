@@ -1,4 +1,5 @@
-// Frames of yamux, made and read by hand: what tests send and expect.
+// Tests encode and decode frames of yamux with these functions, independently of the code under
+// test.
 #pragma once
 #include <cstdint>
 #include <string>
