@@ -138,7 +138,7 @@ Result<server::KeyRecord> record_of(const NewKey& wanted) {
   }
   if (record.scope == KeyScope::kUse && !record.only) {
     return Error{Code::kInvalidArgument, "bad_key_scope",
-                 "a key of the scope use is for one sandbox: say --sandbox ID", 0};
+                 "a key of the scope use is for one sandbox: give --sandbox ID", 0};
   }
   CAY_TRY(const Ending over, ending(wanted.expires));
   record.expires = over.at;
@@ -227,7 +227,7 @@ int rotate(const std::string& dir, bool audit, const std::string& name, const st
       refused =
           Error{Code::kInvalidArgument, "key_is_over",
                 "the time of '" + name +
-                    "' is over, and a new key would end with it: say --expires, as --expires 30d",
+                    "' is over, and a new key would end with it: give --expires, as --expires 30d",
                 0};
       return true;
     }

@@ -58,9 +58,10 @@ int serve_command(int argc, char** argv, const MoreRuntimes& more) {
   app.add_option("--tls-cert", tls_cert,
                  "certificate chain to serve https with (PEM); read again when it changes");
   app.add_option("--tls-key", tls_key, "its key (PEM)");
-  app.add_option("--default-policy", policy,
-                 "what sandboxes may reach that ask for nothing else: a policy (cay policy ls), or "
-                 "rules (default packages)");
+  app.add_option(
+      "--default-policy", policy,
+      "what sandboxes may reach whose request names no policy: a policy (cay policy ls), or "
+      "rules (default packages)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");

@@ -43,7 +43,7 @@ constexpr const char* kIncoming = "state.db.incoming";
 
 Error needs_snapshots() {
   return {Code::kInvalidArgument, "needs_snapshots",
-          "this backup has no snapshots (`cay backup --without-snapshots`): say --snapshots-of "
+          "this backup has no snapshots (`cay backup --without-snapshots`): give --snapshots-of "
           "DIR, the data directory that it was made of, wherever "
           "it lies now",
           0};

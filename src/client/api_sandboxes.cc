@@ -58,7 +58,7 @@ Task<sdk::SandboxInfo> start(Connection& at, std::string ref, double timeout_s) 
       co_return Error{Code::kDeadlineExceeded, "start_timeout",
                       "sandbox " + ref + " is not ready after " +
                           std::to_string(static_cast<int>(timeout_s)) +
-                          " s; it goes on starting: `cay ls` tells its state",
+                          " s; it goes on starting: `cay ls` shows its state",
                       0};
     }
     now = co_await get(at, ref);

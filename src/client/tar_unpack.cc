@@ -182,8 +182,7 @@ class Unpacker {
                         const std::string& name, const archive::TarEntry& entry) {
     const std::int64_t size = entry.size();
     if (size < 0)
-      return Error{Code::kInvalidArgument, "bad_archive",
-                   name + " says that it has less than no bytes", 0};
+      return Error{Code::kInvalidArgument, "bad_archive", name + " has a negative size", 0};
     const auto wanted = static_cast<std::uint64_t>(size);
     if (wanted > options_.max_bytes - announced_) return copy_too_large(name, options_.max_bytes);
     announced_ += wanted;

@@ -112,13 +112,13 @@ struct Admission::State {
     }
     if (memory_limit() != 0 && memory + want.room.memory_bytes > memory_limit()) {
       return exhausted("quota_memory",
-                       "memory is exhausted: asked " + mib(want.room.memory_bytes) +
+                       "memory is exhausted: requested " + mib(want.room.memory_bytes) +
                            ", which the host has not left; stop sandboxes, or ask for less");
     }
     if (cpu_limit() != 0 && cpu + want.room.cpu_millicores > cpu_limit()) {
       return exhausted(
           "quota_cpu",
-          "cpu is exhausted: asked " + std::to_string(want.room.cpu_millicores) +
+          "cpu is exhausted: requested " + std::to_string(want.room.cpu_millicores) +
               " millicores, which the host has not left; stop sandboxes, or ask for less");
     }
     if (capacity.free_disk_bytes) {
@@ -135,11 +135,11 @@ struct Admission::State {
   // Whether it never fits, with nothing else running.
   std::optional<Error> impossible(const Want& want) const {
     if (memory_limit() != 0 && want.room.memory_bytes > memory_limit()) {
-      return exhausted("quota_memory", "memory: asked " + mib(want.room.memory_bytes) +
+      return exhausted("quota_memory", "memory: requested " + mib(want.room.memory_bytes) +
                                            ", this host gives at most " + mib(memory_limit()));
     }
     if (cpu_limit() != 0 && want.room.cpu_millicores > cpu_limit()) {
-      return exhausted("quota_cpu", "cpu: asked " + std::to_string(want.room.cpu_millicores) +
+      return exhausted("quota_cpu", "cpu: requested " + std::to_string(want.room.cpu_millicores) +
                                         " millicores, this host gives at most " +
                                         std::to_string(cpu_limit()));
     }

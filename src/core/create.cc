@@ -46,12 +46,12 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
     tracer->end(std::move(span), made ? nullptr : &made.error());
   }
   if (metrics != nullptr) {
-    metrics->count("cay_sandbox_creates_total", "Sandboxes asked for, by how it went.",
+    metrics->count("cay_sandbox_creates_total", "Requested sandboxes, by outcome.",
                    {{"outcome", made ? "ok" : std::string(to_string(made.error().code))}});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     if (made && waits) {
       metrics->observe("cay_sandbox_create_seconds",
-                       "Time until a sandbox asked for was ready, queueing included.", {},
+                       "Time until a requested sandbox was ready, queueing included.", {},
                        took.count());
     }
   }

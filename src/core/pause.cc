@@ -128,7 +128,7 @@ Task<void> Pauses::learn(std::shared_ptr<Entry> entry, std::shared_ptr<LiveSandb
       }
       if (!told)
         jobs_.warn("sandbox " + entry->row.name +
-                   ": ask whether it is paused: " + now.error().message);
+                   ": read whether it is paused: " + now.error().message);
       told = true;
     }
     co_await sleep_for(kAskAgain);

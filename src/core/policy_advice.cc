@@ -74,9 +74,8 @@ Stands of_address(const NetworkDecision& line, const IpAddress& address, const A
     return {"never_reached", text + " is " + kind + ", which is reached by no rule and no setting"};
   const std::string add = "add \"" + text + "\" to network.networks in the daemon's settings";
   if (is_metadata(address))
-    return {
-        "metadata_address",
-        add + ", which gives every sandbox what it tells of this machine: its credentials, often"};
+    return {"metadata_address",
+            add + ", which gives every sandbox its data about this machine: often its credentials"};
   const bool is_own = kind.empty() || around.is_own_address(address);
   const char* const alone = is_opened(address, around.networks)
                                 ? " by itself, for a network opens other machines alone"
@@ -97,21 +96,21 @@ std::string_view of_broker(std::string_view reason) {
       {"no_such_rule", "no proxy rule is for it, or not any more: cay proxy SANDBOX"},
       {"rules_unknown",
        "the broker did not know the sandbox's proxy rules: try again; else DATA/broker.log and "
-       "`cay doctor` tell why"},
+       "`cay doctor` have the cause"},
       {"rule_changed", "it was open while its proxy rule or secret was changed: open it again"},
       {"bad_request",
        "the request is not as servers read it: mend the client, and send a body by POST"},
       {"path_not_in_rule",
-       "its proxy rules have not that path: ask for another, or give another rule (cay proxy "
+       "its proxy rules have not that path: use another, or give another rule (cay proxy "
        "SANDBOX)"},
       {"method_not_in_rule",
-       "its proxy rules have not that method: ask by another, or give another rule (cay proxy "
+       "its proxy rules have not that method: use another, or give another rule (cay proxy "
        "SANDBOX)"},
       {"ambiguous_path",
        "its path could be read as another: write it plainly, without `//`, `\\` and escaped "
        "slashes, dots and percent signs"},
       {"method_overridden",
-       "it asked to be taken for another request than it is: ask by the method and the path that "
+       "it names another method or path in disguise: use the method and the path that "
        "are meant"},
       {"secret_gone",
        "the secret of its proxy rule was removed: `cay secret set` it again, or take the rule away "
@@ -127,11 +126,11 @@ std::string_view of_broker(std::string_view reason) {
        "the server's answer held the secret: do not trust that server, and set another value (cay "
        "secret set)"},
       {"answer_unreadable",
-       "the server packed its answer although it was asked not to, and a secret could be in it: "
+       "the server packed its answer although the request forbids it, and a secret could be in it: "
        "nothing helps at that server"},
       {"answer_partial",
-       "the server answered with a part although it was asked for the whole: nothing helps at that "
-       "server"},
+       "the server answered with a part although the request was for the whole: nothing helps at "
+       "that server"},
       {"authority_not_trusted",
        "the client inside does not trust the sandbox's own authority, or spoke no TLS: look at its "
        "settings for certificates; one that pins them needs a proxy rule of way base_url"},
@@ -140,7 +139,7 @@ std::string_view of_broker(std::string_view reason) {
        "vault.ca_file, or whose server it is mends it"},
       {"vault_unavailable",
        "the broker, which keeps secrets, did not answer: it is started again by itself; else "
-       "DATA/broker.log and `cay doctor` tell why"},
+       "DATA/broker.log and `cay doctor` have the cause"},
   };
   for (const auto& [of, says] : kSays) {
     if (of == reason) return says;
@@ -198,7 +197,7 @@ Stands before_rules(const NetworkDecision& line, const Around& around) {
             "in network.networks"};
   if (line.reason == "policy_not_allowed") {
     return {"operator",
-            "forbidden by the operator, who allows the sandbox's policy no more: ask for it in "
+            "forbidden by the operator, who does not allow the sandbox's policy: request it in "
             "network.policies, or choose another"};
   }
   if (line.reason == "too_many_connections" || line.reason == "too_many_new_connections")
@@ -222,7 +221,7 @@ Stands stands_in_the_way(const NetworkDecision& line, const policy::OneMore& pol
   if (const auto with = verdict_of(policy, *rule, line); !with.allowed())
     return of_denial(with.rule);
   if (policy.is_allowed(*rule)) return {};
-  return {"operator", "forbidden by the operator: ask for \"" + line.needs +
+  return {"operator", "forbidden by the operator: request \"" + line.needs +
                           "\" in a policy of network.policies"};
 }
 

@@ -285,7 +285,7 @@ TEST_F(AdviceTest, WhatTheOperatorForbidsIsAskedForAndNotProposed) {
       {"packages", "corp"});
   const auto line = advised(refused("a.test", 443, "not_in_policy"), {"corp"});
   EXPECT_EQ(line.in_the_way, "operator");
-  EXPECT_NE(line.advice.find("ask for \"a.test:443\""), std::string::npos) << line.advice;
+  EXPECT_NE(line.advice.find("request \"a.test:443\""), std::string::npos) << line.advice;
   EXPECT_EQ(advised(refused("git.corp.test", 443, "not_in_policy"), {"packages"}).needs,
             "git.corp.test:443")
       << "the control";

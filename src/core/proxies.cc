@@ -101,8 +101,8 @@ asio::awaitable<void> Proxies::tell_every_broker() {
     if (failed == kTellFailed &&
         (!secrets_.empty() || std::ranges::any_of(registry_->entries(), has_rules))) {
       jobs_.warn(
-          "the broker is not told which secrets sandboxes may use, and goes by what it was told "
-          "last; this is tried until it is: " +
+          "the broker did not get the list of secrets that sandboxes may use, and uses the one "
+          "that it got last; the daemon goes on trying: " +
           met.error().message);
     }
     co_await sleep_for(pause);
@@ -149,8 +149,8 @@ Result<std::vector<ProxyRule>> Proxies::checked(const TenantId& tenant,
     if (rule.way == ProxyWay::kBaseUrl &&
         (hosts.empty() || parse_proxy_host(hosts.front())->wildcard())) {
       return invalid("invalid_proxy_rule", "proxy rule '" + rule.name +
-                                               "': of way base_url the first host is the one that "
-                                               "is asked: it must be an exact one");
+                                               "': of way base_url the first host gets the "
+                                               "requests: it must be an exact one");
     }
     const auto old = std::ranges::find_if(before, [&](const ProxyRule& one) {
       return one.name == rule.name && one.secret == rule.secret && one.way == rule.way;

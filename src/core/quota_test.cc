@@ -115,9 +115,10 @@ TEST_F(QuotaTest, WhatTheOthersHoldIsToldToTheOperatorAlone) {
   ASSERT_TRUE(run(core->sandboxes().create(bob, std::move(large), CreateOptions{})));
   const auto refused = create("mine", {.timeout = milliseconds(20)});
   EXPECT_EQ(refused.error().reason, "quota_memory");
-  EXPECT_EQ(refused.error().message,
-            "memory is exhausted: asked 2048 MiB, which the host has not left; stop sandboxes, or "
-            "ask for less");
+  EXPECT_EQ(
+      refused.error().message,
+      "memory is exhausted: requested 2048 MiB, which the host has not left; stop sandboxes, or "
+      "ask for less");
   Principal root = alice;
   root.scope = KeyScope::kAdmin;
   const auto told =
@@ -251,7 +252,7 @@ void SumTest::many_at_once(const Thing& thing) {
     ASSERT_FALSE(got) << i;
     EXPECT_EQ(got.error().code, Code::kExhausted);
     EXPECT_EQ(got.error().reason, thing.reason);
-    EXPECT_NE(got.error().message.find("exhausted: asked"), std::string::npos)
+    EXPECT_NE(got.error().message.find("exhausted: requested"), std::string::npos)
         << got.error().message;
     EXPECT_EQ(given(), kUnits * thing.unit);
   }

@@ -26,7 +26,9 @@ Task<void> write_text(std::shared_ptr<LiveSandbox> live, std::string path, std::
   WriteOptions options;
   options.as = as_root();
   auto written = co_await live->write(std::move(path), options, source_of(std::move(text)));
-  if (!written) co_return std::move(written).error().while_doing("tell the sandbox whom to trust");
+  if (!written)
+    co_return std::move(written).error().while_doing(
+        "give the sandbox its authority's certificate");
   co_return Result<void>();
 }
 

@@ -383,7 +383,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     log_failure(failure);
     if (exchange->answered()) co_return;
     const Error error{Code::kInternal, "internal",
-                      "Cay failed at this request; the daemon's log says more", 0};
+                      "Cay failed at this request: see the daemon's log", 0};
     auto response = shaped(exchange->head(), 500, error);
     co_await exchange->respond(std::move(response));
   }

@@ -51,7 +51,7 @@ std::optional<BadRequest> bad_framing_of(const Headers& headers, unsigned versio
   const bool repeated = lengths > 1 || codings > 1 || (lengths > 0 && codings > 0);
   if (repeated ||
       (lengths > 0 && headers.get("Content-Length")->find(',') != std::string_view::npos)) {
-    return bad(400, "bad_framing", "the request tells its body's length in two ways");
+    return bad(400, "bad_framing", "the request has two lengths of its body");
   }
   if (coding && version < 11) return bad(400, "bad_framing", "HTTP/1.0 has no transfer codings");
   if (coding && !equals_ignoring_case(*coding, "chunked"))

@@ -209,7 +209,7 @@ Task<UpstreamAnswer> Upstream::read_head() {
     answer.status = static_cast<int>(message.result_int());
     if (answer.status >= 100 && answer.status < 200 && answer.status != 101) continue;
     if (answer.status == 101 ? !wire.websocket : answer.status < 200) {
-      co_return bad_answer("status " + std::to_string(answer.status) + " was not asked for");
+      co_return bad_answer("status " + std::to_string(answer.status) + " was not requested");
     }
     int codings = 0, lengths = 0, fields = 0;
     for (const auto& field : message) {
@@ -226,7 +226,7 @@ Task<UpstreamAnswer> Upstream::read_head() {
       lengths += equals_ignoring_case(name, "Content-Length") ? 1 : 0;
       answer.headers.add(std::string(name), std::string(value));
     }
-    if (codings + lengths > 1) co_return bad_answer("it tells its length in two ways");
+    if (codings + lengths > 1) co_return bad_answer("it has two lengths");
     if (const auto length = wire.parser->content_length(); length && lengths > 0)
       answer.length = *length;
     const bool none =

@@ -178,7 +178,7 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
   const JobPtr job = jobs_.at(channel);
   const auto overrun = [&] {
     fail(job, Error{Code::kInvalidArgument, "upload_overrun",
-                    "more data was sent than was asked for", 0});
+                    "more data was sent than was requested", 0});
   };
   if (type == Type::kCancel) return end(job);
   if (type == Type::kCredit) {

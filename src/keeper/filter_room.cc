@@ -33,7 +33,7 @@ Error no_filter_room() {
           "the host's kernel takes no further filter of system calls: its room for compiled ones "
           "is used up "
           "(net.core.bpf_jit_limit). "
-          "Raise it, or end sandboxes; `cay doctor` tells what is left",
+          "Raise it, or end sandboxes; `cay doctor` reports what is left",
           0};
 }
 

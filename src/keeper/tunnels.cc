@@ -104,7 +104,7 @@ void Tunnels::on_frame(std::uint32_t channel, Type type, std::string_view payloa
   const bool fine = type == Type::kEof || (data && data->bytes.size() <= flow->window);
   if (!flow->open || flow->daemon_eof || !fine) {
     return fail(flow, Error{Code::kInvalidArgument, "tunnel_overrun",
-                            "more data was sent than was asked for", 0});
+                            "more data was sent than was requested", 0});
   }
   if (type == Type::kEof) {
     flow->daemon_eof = true;

@@ -32,10 +32,10 @@ Result<void> tell_namespace(bpf_object* object) {
     std::size_t size = 0;
     if (bpf_map__initial_value(map, &size) == nullptr || size != sizeof number) break;
     const int err = bpf_map__set_initial_value(map, &number, sizeof number);
-    if (err != 0) return bpf_error(err, "tell the pid namespace");
+    if (err != 0) return bpf_error(err, "set the pid namespace");
     return {};
   }
-  return bpf_error(EINVAL, "tell the pid namespace");
+  return bpf_error(EINVAL, "set the pid namespace");
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ Result<void> listen_on(const char* address, std::vector<UniqueFd>& out) {
 Error unsupported(const Error& why) {
   return Error{
       Code::kUnsupported, "network_unsupported",
-      std::string(kNoNetwork) + " (" + why.message + "): `cay doctor` tells what is missing",
+      std::string(kNoNetwork) + " (" + why.message + "): `cay doctor` lists what is missing",
       why.os_errno};
 }
 

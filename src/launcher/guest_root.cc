@@ -84,7 +84,7 @@ Result<void> GuestRoot::build(LentMounts lent) {
       {"mount /dev", &GuestRoot::mount_dev},
       {"mount /run", &GuestRoot::mount_run},
       {"mount /tmp", &GuestRoot::mount_tmp},
-      {"mount what was asked for", &GuestRoot::mount_wanted},
+      {"mount what was requested", &GuestRoot::mount_wanted},
       {"name the host", &GuestRoot::name_fork},
       {"pivot root", &GuestRoot::pivot},
   };

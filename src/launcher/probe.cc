@@ -82,7 +82,7 @@ Feature processor() {
   const auto names = dir ? os::list_dir(dir.get())
                          : Result<std::vector<std::string>>(Error::from_errno(errno, place));
   if (!names) {
-    feature.found = "the kernel does not tell what it guards";
+    feature.found = "the kernel does not list what it guards";
     return feature;
   }
   std::vector<std::string> open, between_threads;
@@ -248,7 +248,7 @@ Feature disk_quota(const Host& host) {
     if (mode == "squota") feature.found += ", simple quota";
     if (mode == "qgroup")
       feature.fallback = "full qgroups, slower than the simple quota of Linux 6.7; ";
-    feature.fallback += "df inside shows the whole pool: btrfs does not tell the limit there";
+    feature.fallback += "df inside shows the whole pool: btrfs does not report the limit there";
   } else {
     feature.fallback = "plain directories: disk limits are accepted and not enforced";
     feature.remedy =
@@ -321,8 +321,8 @@ Feature out_of_memory(const Host& host) {
       "", ""};
   if (!ok) {
     feature.fallback =
-        "a command that dies of SIGKILL after another of its processes ran out of memory is told "
-        "as out of memory";
+        "a command that dies of SIGKILL after another of its processes ran out of memory is "
+        "reported as out of memory";
     feature.remedy =
         "boot a kernel of 6.9 or newer, or Debian's newest, with CONFIG_DEBUG_INFO_BTF=y and "
         "CONFIG_BPF_EVENTS=y";
@@ -334,7 +334,7 @@ Feature out_of_memory(const Host& host) {
 Feature way_out() {
   Feature feature{
       "network", false, "",
-      "sandboxes come up without a way out; one that asks for a policy by name is refused",
+      "sandboxes come up without a way out; one whose request names a policy is refused",
       "modprobe -a nf_tables nft_chain_nat nft_nat nft_reject_inet nft_ct nft_limit nf_conntrack"};
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return feature;

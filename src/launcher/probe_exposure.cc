@@ -77,9 +77,9 @@ Feature crypto_sockets(const ExposedHost& host) {
     feature.found = there ? "AF_ALG is not loaded, and may not be" : "AF_ALG is not in this kernel";
     return feature;
   }
-  feature.found =
-      std::string(loaded ? "AF_ALG is in the kernel" : "AF_ALG is loaded for whoever asks") +
-      "; sandboxes are refused it (the filter)";
+  feature.found = std::string(loaded ? "AF_ALG is in the kernel"
+                                     : "AF_ALG is loaded at any process's request") +
+                  "; sandboxes are refused it (the filter)";
   feature.remedy =
       "where nothing of the host's needs it: echo 'install af_alg /bin/false' > "
       "/etc/modprobe.d/af_alg.conf";

@@ -103,8 +103,8 @@ Feature local(TreeWriter& host, const std::string& why_not) {
 Feature package_sources(TreeWriter& host) {
   const std::string sources = apt_sources(host.host_text("etc/os-release"), apt_files(host));
   if (names_a_mirror(sources)) return {"package sources", true, "the host's own mirror", "", ""};
-  return {"package sources", true, "none of the host's that may be told",
-          "apt-get inside has no server to ask",
+  return {"package sources", true, "none of the host's that sandboxes may have",
+          "apt-get inside has no server",
           "name the distribution's mirror in mirrors.apt, or in /etc/apt/sources.list, without a "
           "password; then restart the daemon"};
 }

@@ -29,7 +29,7 @@ Result<bpf_map_info> info_of(int map) {
   bpf_map_info info{};
   std::uint32_t size = sizeof info;
   if (bpf_obj_get_info_by_fd(map, &info, &size) != 0)
-    return Error::from_errno(errno, "ask for a map's id");
+    return Error::from_errno(errno, "get a map's id");
   return info;
 }
 

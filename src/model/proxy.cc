@@ -61,8 +61,8 @@ Result<void> check_header(const ProxyRule& rule, const ProxyHeader& header) {
   if (!header.basic_user.empty() && !header.value.empty())
     return bad_rule(rule, "a header has either value or basic_user");
   if (rule.way == ProxyWay::kPlaceholder && !(header.value.empty() && header.basic_user.empty())) {
-    return bad_rule(
-        rule, "of way placeholder only the headers' names are told: the client writes the value");
+    return bad_rule(rule,
+                    "of way placeholder a header has its name alone: the client writes the value");
   }
   if (rule.way != ProxyWay::kPlaceholder && header.basic_user.empty() &&
       header.value.find(kSecretWord) == std::string::npos) {
@@ -74,9 +74,9 @@ Result<void> check_header(const ProxyRule& rule, const ProxyHeader& header) {
 Result<void> check_fence(const ProxyRule& rule) {
   if (rule.way != ProxyWay::kHeaders || !rule.headers.empty())
     return bad_rule(rule, "without a secret it has hosts, methods and paths alone");
-  if (rule.hosts.empty()) return bad_rule(rule, "without a secret it says for which hosts it is");
+  if (rule.hosts.empty()) return bad_rule(rule, "without a secret it needs a list of hosts");
   if (rule.methods.empty() && rule.paths.empty())
-    return bad_rule(rule, "without a secret it says which methods or paths it lets through");
+    return bad_rule(rule, "without a secret it needs the methods or paths that it allows");
   return {};
 }
 

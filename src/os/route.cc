@@ -25,12 +25,12 @@ Result<RouteKind> route_kind(const IpAddress& to) {
                   std::string_view(reinterpret_cast<const char*>(at), to.is_v4() ? 4 : 16));
   const std::string_view bytes = batch.bytes();
   if (::send(fd.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return Error::from_errno(errno, "ask for a route");
+    return Error::from_errno(errno, "get a route");
   alignas(nlmsghdr) std::array<char, 4096> buffer;
   const ssize_t got = ::recv(fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   nlmsghdr header{};
   if (got < static_cast<ssize_t>(sizeof header))
-    return Error::from_errno(got < 0 ? errno : EPROTO, "ask for a route");
+    return Error::from_errno(got < 0 ? errno : EPROTO, "get a route");
   std::memcpy(&header, buffer.data(), sizeof header);
   const auto have = static_cast<std::size_t>(got) - sizeof header;
   if (header.nlmsg_type == NLMSG_ERROR && have >= sizeof(nlmsgerr)) {
@@ -39,10 +39,10 @@ Result<RouteKind> route_kind(const IpAddress& to) {
     const int err = -answer.error;
     if (err == ENETUNREACH || err == EHOSTUNREACH) return RouteKind::kNone;
     if (err == EACCES || err == EINVAL) return RouteKind::kOther;
-    return Error::from_errno(err, "ask for a route");
+    return Error::from_errno(err, "get a route");
   }
   if (header.nlmsg_type != RTM_NEWROUTE || have < sizeof(rtmsg))
-    return Error::from_errno(EPROTO, "ask for a route");
+    return Error::from_errno(EPROTO, "get a route");
   rtmsg route{};
   std::memcpy(&route, buffer.data() + sizeof header, sizeof route);
   if (route.rtm_type == RTN_UNICAST) return RouteKind::kUnicast;

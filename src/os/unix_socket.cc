@@ -98,7 +98,8 @@ Result<uid_t> peer_uid(int socket_fd) {
   socklen_t size = sizeof peer;
   if (::getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
       peer.uid == static_cast<uid_t>(-1)) {
-    return Error{Code::kUnauthenticated, "unknown_peer", "cannot tell who is connecting", errno};
+    return Error{Code::kUnauthenticated, "unknown_peer",
+                 "the kernel does not name the peer of the connection", errno};
   }
   return peer.uid;
 }

@@ -192,7 +192,7 @@ Result<void> Catalogue::check_allowed(const Choice& choice) const {
   const auto refused = [](const std::string& what) {
     return Error{Code::kPermissionDenied, "policy_not_allowed",
                  "this host's operator allows no " + what +
-                     " (network.policies): `cay policy ls` tells which are allowed",
+                     " (network.policies): `cay policy ls` lists those that are allowed",
                  0};
   };
   if (choice.policy == "off" || choice.policy == "open")

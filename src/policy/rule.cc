@@ -95,8 +95,8 @@ Result<std::shared_ptr<const re2::RE2>> compiled(std::string_view whole, std::st
 }
 
 constexpr const char* kNoPath =
-    "a rule names a host and ports, no path: write https://example.com or example.com:443; which "
-    "paths a request may have is for a proxy rule to say (`paths`, `cay proxy --help`)";
+    "a rule names a host and ports, no path: write https://example.com or example.com:443; the "
+    "paths that a request may have belong into a proxy rule (`paths`, `cay proxy --help`)";
 constexpr const char* kPorts = "ports are 1 to 65535: write :443, :8000-8100 or :*";
 
 constexpr const char* kHelp =

@@ -130,7 +130,7 @@ Result<void> Extent::check() const {
   if (regexes > kMostRegexes) return bad("more than 32 regular expressions in a policy");
   if (rules > kMostRules)
     return bad(
-        "more than 256 rules in a policy: *. rules, networks and policies of the operator's say "
+        "more than 256 rules in a policy: *. rules, networks and policies of the operator's cover "
         "more");
   if (programs > kMostPrograms)
     return bad("the regular expressions of the policy are too large together: " +

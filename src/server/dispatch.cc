@@ -75,7 +75,7 @@ Error too_little(const Principal& who, Right right) {
           : "";
   return Error{Code::kPermissionDenied, "scope_too_small",
                "the key '" + who.key_name + "' has the scope " + std::string(text_of(who.scope)) +
-                   ", and this asks for " + enough + std::string(or_use) +
+                   ", and this request needs " + enough + std::string(or_use) +
                    ": whoever runs the daemon makes such a key with `cay key create NAME --scope " +
                    enough + of_tenant + "`",
                0};
@@ -330,7 +330,7 @@ class Dispatcher {
     if (failure && !is_cancellation(failure) && exchange->course().status() == 0) {
       co_await refuse(exchange, 500,
                       Error{Code::kInternal, "internal",
-                            "Cay failed at this request; the daemon's log says more", 0});
+                            "Cay failed at this request: see the daemon's log", 0});
     }
     if (lapsed && lapsed->is_set() && exchange->course().status() == 0) {
       co_await refuse(exchange, 401, Error{Code::kUnauthenticated, "unknown_key", kKeyRemoved, 0});

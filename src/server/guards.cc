@@ -97,9 +97,9 @@ std::optional<Error> check_listen(const std::string& listen, bool clear_or_tls) 
   if (is_loopback_host(host) || clear_or_tls) return std::nullopt;
   return Error{Code::kInvalidArgument, "needs_tls",
                "listening on " + host +
-                   " would send keys in clear: say --tls (a certificate of Cay's own) or give "
+                   " would send keys in clear: give --tls (a certificate of Cay's own) or "
                    "--tls-cert and --tls-key; or listen on "
-                   "127.0.0.1 behind a TLS proxy; or say --insecure-http",
+                   "127.0.0.1 behind a TLS proxy; or give --insecure-http",
                0};
 }
 

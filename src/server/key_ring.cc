@@ -14,7 +14,7 @@ Result<void> KeyRing::add(KeyRecord record) {
   if (record.only.has_value() != (record.scope == KeyScope::kUse)) {
     return Error{
         Code::kInvalidArgument, "bad_key_scope",
-        "a key of the scope use is for one sandbox, and no other key is: say both or neither", 0};
+        "a key of the scope use is for one sandbox, and no other key is: give both or neither", 0};
   }
   for (const auto& known : records_) {
     if (known.name == record.name) {

@@ -57,7 +57,7 @@ Result<UniqueFd> open_for_telling(int directory, const char* name) {
   UniqueFd fd(
       ::openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd || ::fchmod(fd.get(), 0644) != 0)
-    return Error::from_errno(errno, "open what the broker tells of itself");
+    return Error::from_errno(errno, "open the broker's identity");
   return fd;
 }
 

@@ -31,10 +31,11 @@ bool ends_tls(const wire::VaultGrant& grant) {
 void Grants::open() {
   const auto names = os::list_dir(directory_);
   if (!names) {
-    std::fprintf(stderr,
-                 "cay broker: what sandboxes may use cannot be read (%s): it is nobody's until a "
-                 "daemon tells it anew\n",
-                 names.error().message.c_str());
+    std::fprintf(
+        stderr,
+        "cay broker: what sandboxes may use cannot be read (%s): no sandbox may use any until a "
+        "daemon sends its grants again\n",
+        names.error().message.c_str());
     return;
   }
   for (const std::string& name : *names) {
@@ -44,7 +45,7 @@ void Grants::open() {
       closed_.insert(name.substr(0, name.size() - kSuffix.size()));
       std::fprintf(stderr,
                    "cay broker: %s cannot be opened (%s): the hosts of that sandbox's rules are "
-                   "refused until a daemon tells them anew\n",
+                   "refused until a daemon sends the grant again\n",
                    name.c_str(), made.error().message.c_str());
       continue;
     }

@@ -12,7 +12,7 @@ constexpr int kPartialContent = 206;
 Error packed(const std::string& how) {
   return {Code::kUnavailable, "answer_unreadable",
           "the server packed its answer (" + how +
-              ") although it was asked not to: a secret could be in it",
+              ") although the request forbids it: a secret could be in it",
           0};
 }
 
@@ -36,7 +36,7 @@ Result<void> check_readable(const http::UpstreamAnswer& answer, bool has_body) {
   }
   if (!part) return {};
   return Error{Code::kUnavailable, "answer_partial",
-               "the server answered with a part although it was asked for the whole: a secret "
+               "the server answered with a part although the request was for the whole: a secret "
                "could be fetched in pieces",
                0};
 }

@@ -88,15 +88,16 @@ Result<RequestFilter> RequestFilter::create(HostRules rules, std::string method,
   const bool of_paths = std::ranges::any_of(
       out.rules_, [](const wire::VaultRule* one) { return !one->paths.empty(); });
   if (of_methods && (any_header(headers, kOverrides) || query_overrides(query))) {
-    return denied("method_overridden",
-                  "the rules of this host name methods, so a request must not ask to be taken for "
-                  "one of another (X-HTTP-Method-Override, _method)");
+    return denied(
+        "method_overridden",
+        "the rules of this host name methods, so a request must not name another method in "
+        "a header or its query (X-HTTP-Method-Override, _method)");
   }
   if (!of_paths) return out;
   if (any_header(headers, kOtherPaths)) {
     return denied("method_overridden",
-                  "the rules of this host name paths, so a request must not ask to be taken for "
-                  "one of another (X-Original-URL, X-Rewrite-URL)");
+                  "the rules of this host name paths, so a request must not name another path in "
+                  "a header (X-Original-URL, X-Rewrite-URL)");
   }
   auto path = read_path(target.substr(0, end));
   if (!path) {

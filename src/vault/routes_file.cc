@@ -17,7 +17,7 @@ constexpr mode_t kMode = 0644;  // the directory lets in nobody but the gate's g
 
 Error not_in_force(const std::string& why) {
   return {Code::kUnavailable, "policy_not_in_force",
-          "the gate cannot be told of the proxy rules: " + why, 0};
+          "the proxy rules cannot be written for the gate: " + why, 0};
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ def named(daemon):
     report = json.loads(daemon.cli("doctor", "--json").text)
     feature = next(one for one in report["features"] if one["name"] == "out of memory")
     if not feature["ok"]:
-        assert "told as out of memory" in feature["fallback"] and feature["remedy"], feature
+        assert "reported as out of memory" in feature["fallback"] and feature["remedy"], feature
         pytest.skip(f"this kernel does not name its victims: {feature['found']}")
 
 

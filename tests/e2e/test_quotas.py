@@ -121,7 +121,7 @@ def test_many_that_ask_at_once_get_what_there_is_and_no_more(own_daemon, tmp_pat
     )
     refused = [one.json()["error"]["message"] for one in late]
     assert all(
-        "memory is exhausted: asked 128 MiB" in one
+        "memory is exhausted: requested 128 MiB" in one
         and "(1024 MiB of 1151 MiB are given to running sandboxes)" in one
         for one in refused
     ), refused

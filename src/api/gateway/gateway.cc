@@ -38,7 +38,7 @@ http::Response told(int status, const std::string& reason, const std::string& se
 
 http::Response refusal(const Error& error) {
   if (error.reason == "link_expired")
-    return told(403, error.reason, "Service link has expired: ask for a new one.");
+    return told(403, error.reason, "Service link has expired: request a new one.");
   if (error.reason == "too_many_connections")
     return told(429, error.reason, "Too many connections: " + error.message + ".");
   if (error.code == Code::kUnauthenticated)

@@ -173,7 +173,7 @@ class ServiceCall {
   Task<void> switch_over(http::Headers headers, const http::Headers& answered) {
     if (!equals_ignoring_case(answered.get("Upgrade").value_or(""), "websocket")) {
       co_return Error{Code::kUnavailable, "bad_answer",
-                      "the service switched to a protocol that nobody asked for", 0};
+                      "the service switched to a protocol that the client did not request", 0};
     }
     headers.set("Upgrade", "websocket");
     CAY_CO_TRY(const auto client, co_await exchange_->upgrade_raw(std::move(headers)));

@@ -66,7 +66,7 @@ void read_ttl(codec::Fields& fields, std::string_view name, std::optional<std::i
 Error quota(const char* resource, const char* unit, std::int64_t asked, std::uint64_t most) {
   return {Code::kExhausted, std::string("quota_") + resource,
           std::string(resource) + ": " + std::to_string(asked) + " " + unit +
-              " were asked for, this host gives at most " + std::to_string(most) + ": ask for less",
+              " were requested, this host gives at most " + std::to_string(most) + ": ask for less",
           0};
 }
 

@@ -123,7 +123,7 @@ TEST_F(LangsmithTest, RefusalsAtCreation) {
   EXPECT_EQ(create(R"({"snapshot_name":"a","snapshot_id":"b"})")->status, 400);
   const auto quota = create(R"({"mem_bytes":10995116277760})");
   EXPECT_EQ(quota->status, 429);
-  EXPECT_NE(quota->answer_body.find("memory: 10995116277760 bytes were asked for"),
+  EXPECT_NE(quota->answer_body.find("memory: 10995116277760 bytes were requested"),
             std::string::npos);
   EXPECT_NE(quota->answer_body.find("ask for less"), std::string::npos);
   EXPECT_TRUE(store.rows.empty());

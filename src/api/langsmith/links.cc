@@ -48,7 +48,7 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
   }
   if (!access.empty())
     co_return unsupported(
-        "a service URL that asks for a login (access; Cay has no users: without it the URL's token "
+        "a service URL that requires a login (access; Cay has no users: without it the URL's token "
         "lets in whoever has it)");
   if (embedded != nullptr && !embedded->empty())
     co_return unsupported("a service URL for frames of other origins (embed_origins)");

@@ -16,11 +16,11 @@ constexpr std::uint64_t kMostRecord = 256 * 1024;
 constexpr std::uint64_t kMostDockerfile = 1 << 20;
 
 Error not_built(const std::string& image) {
-  return invalid(
-      "image_not_built",
-      "no buildctl in this sandbox recorded an image '" + image.substr(0, kLongestImage) +
-          "': docker_image names one that the default snapshot's buildctl was asked for. "
-          "Leave it out to capture the sandbox's own disk");
+  return invalid("image_not_built",
+                 "no buildctl in this sandbox recorded an image '" +
+                     image.substr(0, kLongestImage) +
+                     "': docker_image names one that the default snapshot's buildctl recorded. "
+                     "Leave it out to capture the sandbox's own disk");
 }
 
 Error bad_record(const std::string& why) {

@@ -50,7 +50,7 @@ Result<NewSnapshot> read_new(codec::Fields& fields, const Limits& maximum) {
     if (made.disk_bytes > maximum.disk_bytes) {
       return Error{Code::kExhausted, "quota_storage",
                    "storage: " + std::to_string(bytes) +
-                       " bytes were asked for, this host gives at most " +
+                       " bytes were requested, this host gives at most " +
                        std::to_string(maximum.disk_bytes) + ": ask for less",
                    0};
     }

@@ -69,7 +69,7 @@ template <class Item>
 Result<array> entries_json(const std::vector<Item>& found) {
   return items_json(
       found, [](const Item& item) { return json_size(item); }, "entries",
-      "ask for a smaller part, or set a limit");
+      "request a smaller part, or set a limit");
 }
 
 // ?names= and ?xattrs=

@@ -24,7 +24,7 @@ wire::Frame Client::receive() {
     if (auto frame = reader_.next()) return *std::move(frame);
     if (reader_.bad()) throw std::runtime_error("the keeper sent a bad frame");
     pollfd waiting{socket_.get(), POLLIN, 0};
-    if (::poll(&waiting, 1, 20'000) == 0) throw std::runtime_error("the keeper says nothing");
+    if (::poll(&waiting, 1, 20'000) == 0) throw std::runtime_error("the keeper sends nothing");
     char buffer[64 * 1024];
     const ssize_t got = ::read(socket_.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;

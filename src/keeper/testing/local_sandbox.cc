@@ -177,7 +177,7 @@ void LocalSandbox::enter(Context& context) {
     }
     ::_exit(0);
   }
-  must(::write(told[1], &init, sizeof init) == ssize_t{sizeof init}, "tell");
+  must(::write(told[1], &init, sizeof init) == ssize_t{sizeof init}, "send init's pid");
   must(::waitpid(mapper, nullptr, 0) == mapper, "mapper");
   char ready = 0;
   must(::read(told[0], &ready, 1) == 1, "init");

@@ -59,7 +59,8 @@ Result<std::optional<wire::Frame>> Channel::poll() {
     finished_ = true;
     return Error{
         Code::kExhausted, "answer_too_fast",
-        "the answer came faster than it was taken: ask for less at once, or read it faster", 0};
+        "the answer came faster than the caller read it: request less at once, or read it faster",
+        0};
   }
   if (!link_->alive_) {
     finished_ = true;

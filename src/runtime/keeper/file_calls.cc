@@ -55,7 +55,7 @@ class Collected {
     if (entries_ <= kMaxEntries && bytes_ <= kMaxEntryBytes) return {};
     return Error{Code::kExhausted, "listing_too_large",
                  "more than " + std::to_string(kMaxEntries) +
-                     " entries: ask for a smaller part, or set a limit",
+                     " entries: request a smaller part, or set a limit",
                  0};
   }
 

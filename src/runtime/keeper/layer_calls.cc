@@ -44,13 +44,13 @@ Task<void> layer_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
     if (event && std::holds_alternative<Bytes>(*event)) {
       Bytes& bytes = std::get<Bytes>(*event);
       const std::size_t count = bytes.size();
-      if (count > left) co_return bad_layer(path, "it has more content than its size says");
+      if (count > left) co_return bad_layer(path, "it has more content than the size in its entry");
       CAY_CO_CHECK(co_await sender.send(offset, std::move(bytes)));
       offset += count;
       left -= count;
       continue;
     }
-    if (left > 0) co_return bad_layer(path, "it has less content than its size says");
+    if (left > 0) co_return bad_layer(path, "it has less content than the size in its entry");
     if (!event) break;
     const auto& entry = std::get<core::LayerEntry>(*event);
     path = entry.path;

@@ -18,7 +18,7 @@ Result<ReadEntry<core::TreeEntry>> read_tree_entry(const wire::Frame& frame) {
 
 Error short_tree() {
   return Error{Code::kInvalidArgument, "bad_tree",
-               "a file of the tree has not the size that its entry says", 0};
+               "the size of a file in the tree differs from the size in its entry", 0};
 }
 
 }  // namespace
