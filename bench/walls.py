@@ -76,7 +76,8 @@ BUILD = r"""
 set -e
 where=$(mktemp -d /tmp/build-XXXXXX); cd $where
 for i in 1 2 3 4 5 6; do
-  printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/socket.h>\nint f%d(int a){char b[64];snprintf(b,64,"%%d",a);return (int)strlen(b);}\n' $i >f$i.c
+  printf '#include <%s.h>\n' stdio stdlib string sys/socket >f$i.c
+  printf 'int f%d(int a){char b[64];snprintf(b,64,"%%d",a);return (int)strlen(b);}\n' $i >>f$i.c
   gcc -O1 -c f$i.c -o f$i.o
 done
 ar rcs libf.a f*.o

@@ -26,8 +26,9 @@ NAMES = ("api.vault.test", "git.vault.test", "other.vault.test", *KNOWN)
 UNTRUSTED = "untrusted.vault.test"
 FAR = "far.vault.test"  # no host knows it; a proxy may
 NOTES_PORT = 8444
+MANY = " ".join(f"n{number}.many.vault.test" for number in range(20))
 HOSTS = f"""127.0.0.1 localhost
-{ADDRESS} {' '.join(NAMES)} {UNTRUSTED} {' '.join(f'n{number}.many.vault.test' for number in range(20))}
+{ADDRESS} {' '.join(NAMES)} {UNTRUSTED} {MANY}
 198.18.12.1 private.vault.test
 """
 SETTINGS = """[network]

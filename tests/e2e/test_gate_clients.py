@@ -38,15 +38,20 @@ public class Client {
     double took = (System.nanoTime() - begun) / 1e9;
     String own = InetAddress.getLocalHost().getHostAddress();
     var families = new java.util.TreeSet<String>();
-    for (var one : InetAddress.getAllByName("allowed.gate.test")) families.add(one instanceof Inet6Address ? "6" : "4");
+    for (var one : InetAddress.getAllByName("allowed.gate.test"))
+      families.add(one instanceof Inet6Address ? "6" : "4");
     String mine;
     try (var server = new ServerSocket(8090)) {
-      var serving = new Thread(() -> { try (var peer = server.accept()) { peer.getOutputStream().write("mine".getBytes()); } catch (Exception e) {} });
+      var serving = new Thread(() -> {
+        try (var peer = server.accept()) { peer.getOutputStream().write("mine".getBytes()); }
+        catch (Exception e) {}
+      });
       serving.start();
       try (var peer = new Socket(own,
           8090)) { mine = new String(peer.getInputStream().readAllBytes()); }
     }
-    System.out.printf("{\"allowed\": \"%s\", \"refused\": \"%s\", \"took\": %s, \"own\": \"%s\", \"mine\": \"%s\", \"families\": \"%s\"}%n",
+    System.out.printf("{\"allowed\": \"%s\", \"refused\": \"%s\", \"took\": %s, \"own\": \"%s\", "
+                      + "\"mine\": \"%s\", \"families\": \"%s\"}%n",
                       allowed, refused, took, own, mine, String.join("", families));
   }
 }
@@ -107,13 +112,14 @@ func main() {
 	if peer, err := net.Dial("tcp", net.JoinHostPort(name, "8091")); err == nil {
 		mine, _ = io.ReadAll(peer)
 	}
-	json.NewEncoder(os.Stdout).Encode(map[string]any{"allowed": allowed, "refused": refused, "took": took, "own": own[0],
-		"mine": string(mine), "families": strings.Join(families, "")})
+	json.NewEncoder(os.Stdout).Encode(map[string]any{"allowed": allowed, "refused": refused,
+		"took": took, "own": own[0], "mine": string(mine), "families": strings.Join(families, "")})
 }
 """
 
 NODE = r"""
-const dns = require("node:dns").promises, net = require("node:net"), os = require("node:os"), http = require("node:http");
+const dns = require("node:dns").promises, net = require("node:net"), os = require("node:os");
+const http = require("node:http");
 const get = (host) => new Promise((done) => http.get(`http://${host}/`, (answer) => {
   let text = ""; answer.on("data", (part) => (text += part)); answer.on("end", () => done(text));
 }).on("error", (error) => done("error " + error.code)));

@@ -396,8 +396,11 @@ def test_a_websocket_passes_with_its_header(vaulted, world):
     program = r"""
 import base64, os, socket, ssl
 def talk(*texts):
-    stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
-    stream.sendall(b"GET /socket HTTP/1.1\r\nHost: api.vault.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+    trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+    plain = socket.create_connection(("api.vault.test", 443))
+    stream = trust.wrap_socket(plain, server_hostname="api.vault.test")
+    stream.sendall(b"GET /socket HTTP/1.1\r\nHost: api.vault.test\r\nUpgrade: websocket\r\n"
+                   b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
                    + base64.b64encode(os.urandom(16)) + b"\r\n\r\n")
     have = b""
     def need(n):
@@ -477,7 +480,9 @@ def test_hostile_requests_reach_nobody(vaulted, world):
     program = r"""
 import os, socket, ssl, sys
 def ask(data, host="api.vault.test"):
-    stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection((host, 443)), server_hostname=host)
+    trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+    plain = socket.create_connection((host, 443))
+    stream = trust.wrap_socket(plain, server_hostname=host)
     stream.settimeout(4)  # what waits for more of a request is not refused yet, and reaches nobody
     stream.sendall(data)
     out = b""

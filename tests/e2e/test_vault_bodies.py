@@ -15,7 +15,9 @@ SECRET = "sk-" + "0123456789abcdef" * 2
 TALK = (
     r"""
 import json, os, socket, ssl, sys
-stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", %d), timeout=20), server_hostname="api.vault.test")
+trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+plain = socket.create_connection(("api.vault.test", %d), timeout=20)
+stream = trust.wrap_socket(plain, server_hostname="api.vault.test")
 told = []
 for text in json.loads(sys.argv[1]):
     try: stream.sendall(text.encode())
@@ -23,7 +25,11 @@ for text in json.loads(sys.argv[1]):
         told.append("")
         break
     got = b""
-    while b"\r\n\r\n" not in got or len(got.partition(b"\r\n\r\n")[2]) < int(got.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]):
+    def lacks():
+        head, end, body = got.partition(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        return not end or len(body) < int(length)
+    while lacks():
         part = stream.recv(65536)
         if not part: break
         got += part

@@ -85,7 +85,9 @@ def test_a_refusal_says_what_is_allowed(fenced):
 def test_each_request_of_a_kept_connection_is_judged(fenced, world):  # noqa: F811
     program = r"""
 import os, re, socket, ssl
-stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
+trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+plain = socket.create_connection(("api.vault.test", 443))
+stream = trust.wrap_socket(plain, server_hostname="api.vault.test")
 def head(line): return line.encode() + b" HTTP/1.1\r\nHost: api.vault.test\r\n\r\n"
 stream.settimeout(20)
 stream.sendall(head("GET /v1/first") + head("DELETE /v1/second") + head("GET /admin")
@@ -324,7 +326,8 @@ def tried(how):
                 heard.write(wire.recv(65536) or sys.exit("end"))
         try:
             step(lambda: stream.do_handshake() or True)
-            step(stream.write, f"PUT /open/x HTTP/1.1\r\nHost: {name}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+            head = f"PUT /open/x HTTP/1.1\r\nHost: {name}\r\n"
+            step(stream.write, (head + "Content-Length: 0\r\nConnection: close\r\n\r\n").encode())
             return int(re.match(rb"HTTP/1\.1 (\d+)", step(stream.read, 65536))[1])
         except (OSError, SystemExit): return "reset"
 print(json.dumps([tried(how) for how in hows]))

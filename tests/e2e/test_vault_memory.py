@@ -30,12 +30,14 @@ PROMISED = 64 << 20  # SPEC.md C140
 # and stays.
 ASK = r"""
 import base64, os, resource, socket, ssl, sys, time
-websockets, waiting, full, token, port = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+websockets, waiting, full = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+token, port = sys.argv[4], int(sys.argv[5])
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 context, all, lost = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]), [], 0
 HEAD = f"Host: api.vault.test:{port}\r\n"
-UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64.b64encode(os.urandom(16)).decode() + "\r\n"
+UPGRADE = ("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: " + base64.b64encode(os.urandom(16)).decode() + "\r\n")
 FIELD = "Authorization: " + token * 20 + "\r\n"
 STAND_INS = FIELD * (60_000 // len(FIELD))
 answers = {}

@@ -16,8 +16,11 @@ RULE = {**HEADERS, "secret": "lasting", "paths": ["/*"]}
 # cut before.
 HOLD = r"""
 import base64, os, pathlib, socket, ssl
-stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
-stream.sendall(b"GET /socket HTTP/1.1\r\nHost: api.vault.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
+trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+plain = socket.create_connection(("api.vault.test", 443))
+stream = trust.wrap_socket(plain, server_hostname="api.vault.test")
+stream.sendall(b"GET /socket HTTP/1.1\r\nHost: api.vault.test\r\nUpgrade: websocket\r\n"
+               b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
                + base64.b64encode(os.urandom(16)) + b"\r\n\r\n")
 have = b""
 while b"how:Authorization" not in have: have += stream.recv(65536)

@@ -15,9 +15,12 @@ SAYS = r"""
 import os, socket, ssl, sys
 path, most, *texts = sys.stdin.read().split("\n")
 for text in texts:
-    stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
+    trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+    plain = socket.create_connection(("api.vault.test", 443))
+    stream = trust.wrap_socket(plain, server_hostname="api.vault.test")
     stream.settimeout(30)
-    stream.sendall(f"POST {path} HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+    head = f"POST {path} HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: {len(text)}\r\n\r\n"
+    stream.sendall((head + text).encode())
     have = b""
     while b"\r\n\r\n" not in have: have += stream.recv(65536)
     body, sizes = have.partition(b"\r\n\r\n")[2], []
@@ -31,8 +34,11 @@ for text in texts:
 PAUSES = r"""
 import os, socket, ssl, sys
 path, text = sys.argv[1:]
-stream = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"]).wrap_socket(socket.create_connection(("api.vault.test", 443)), server_hostname="api.vault.test")
-more = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n" if text else ""
+trust = ssl.create_default_context(cafile=os.environ["SSL_CERT_FILE"])
+plain = socket.create_connection(("api.vault.test", 443))
+stream = trust.wrap_socket(plain, server_hostname="api.vault.test")
+more = ("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n") if text else ""
 stream.sendall(f"GET {path} HTTP/1.1\r\nHost: api.vault.test\r\n{more}\r\n".encode())
 if text: stream.sendall(bytes([0x81, 0x80 | len(text)]) + b"\0\0\0\0" + text.encode())
 have = b""

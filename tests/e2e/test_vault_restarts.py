@@ -36,7 +36,8 @@ def ask(method, path):
     try:
         with tls.wrap_socket(socket.create_connection((address, 443), timeout=5),
             server_hostname="api.vault.test") as stream:
-            stream.sendall(f"{method} {path} HTTP/1.1\r\nHost: api.vault.test\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+            stream.sendall((f"{method} {path} HTTP/1.1\r\nHost: api.vault.test\r\n"
+                "Content-Length: 0\r\nConnection: close\r\n\r\n").encode())
             while stream.recv(65536): pass
     except OSError: pass
 print("open", flush=True)

@@ -430,7 +430,7 @@ inline const char* const cay_holes_file = [] () -> const char* {
   ::close(fd);
   return words != MAP_FAILED ? static_cast<const char*>(words) : nullptr;
 }();
-// A whole word of those asked for: what is called "one Host" must not stand for "one Host and no other", too.
+// Matches whole words only: "one Host" must not match "one Host and no other".
 inline bool cay_hole(const char* name) {
   const char* asked = cay_holes_file != nullptr ? cay_holes_file : std::getenv("CAY_HOLES");
   return asked != nullptr && (";" + std::string(asked) + ";").find(";" + std::string(name)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 
@@ -302,6 +303,7 @@ def main():
         f"escape: {len(results)} attacks: "
         + ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
         + f" [{time.monotonic() - begun:.0f} s]",
+        "",
         "held, with a control, of each class: "
         + ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())),
         "",
@@ -324,7 +326,7 @@ def main():
                     "",
                     f"{head().rstrip()}; {on}",
                     "",
-                    *summary,
+                    *(textwrap.fill(line, 100, break_on_hyphens=False) for line in summary),
                     "",
                     *text,
                 ]

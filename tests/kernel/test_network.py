@@ -23,7 +23,8 @@ for address in json.loads(sys.argv[1]):
     begun = time.monotonic()
     try:
         s.connect((host, port)); word = "connected"
-        if sys.argv[2:]:  # a connection may be taken before it is decided on: what counts is whether anybody answers
+        # The gate may accept a connection before it decides on it. So an answer is what counts.
+        if sys.argv[2:]:
             s.sendall(b"GET / HTTP/1.0\r\n\r\n"); got = b"".join(iter(lambda: s.recv(4096), b""))
             said = got.startswith(b"HTTP/1.1 403 ") and any(words in got
                 for words in (b"\nThis sandbox's policy does not allow ",

@@ -118,8 +118,10 @@ python3 - <<'END'
 import zipfile
 with zipfile.ZipFile("cayprobe-1.0-py3-none-any.whl", "w") as wheel:
     wheel.write("cayprobe/__init__.py")
-    wheel.writestr("cayprobe-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: cayprobe\nVersion: 1.0\n")
-    wheel.writestr("cayprobe-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr("cayprobe-1.0.dist-info/METADATA",
+                   "Metadata-Version: 2.1\nName: cayprobe\nVersion: 1.0\n")
+    wheel.writestr("cayprobe-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\n"
+                   "Root-Is-Purelib: true\nTag: py3-none-any\n")
     wheel.writestr("cayprobe-1.0.dist-info/RECORD", "")
 END
 pip install --no-index --quiet ./cayprobe-1.0-py3-none-any.whl 2>/dev/null
@@ -146,8 +148,10 @@ def test_dpkg_installs_a_package(sandbox):
 set -e
 cd $(mktemp -d)
 mkdir -p p/DEBIAN p/usr/bin
-printf 'Package: cay-probe\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b>\nDescription: probe\n' > p/DEBIAN/control
-printf '#!/bin/sh\nset -e\nadduser --system --group --no-create-home --quiet cay-probe\n' > p/DEBIAN/postinst
+printf '%s\n' 'Package: cay-probe' 'Version: 1' 'Architecture: all' 'Maintainer: a <a@b>' \
+  'Description: probe' > p/DEBIAN/control
+printf '#!/bin/sh\nset -e\nadduser --system --group --no-create-home --quiet cay-probe\n' \
+  > p/DEBIAN/postinst
 printf '#!/bin/sh\necho packaged\n' > p/usr/bin/cay-probe
 chmod 755 p/DEBIAN/postinst p/usr/bin/cay-probe
 dpkg-deb --root-owner-group -b p p.deb >/dev/null

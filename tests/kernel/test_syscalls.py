@@ -111,7 +111,12 @@ def test_capabilities_and_filter(sandbox):
 
 I386 = r"""
 #include <stdio.h>
-int main(void) { long r = 20; __asm__ volatile("int $0x80" : "+a"(r) :: "memory"); printf("%ld\n", r); return 0; }
+int main(void) {
+  long r = 20;
+  __asm__ volatile("int $0x80" : "+a"(r) :: "memory");
+  printf("%ld\n", r);
+  return 0;
+}
 """
 
 
