@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the include arrows between the rooms of src/, the shapes of co_await, the catalogue of
-errors, the layout, the form of decisions, and the plain words of what a change adds.
+errors, the layout, promises, the form of decisions, and the plain words of what a change adds.
 
     tools/lint.py            check the tree; exit 1 and name each place on trouble
     tools/lint.py --self     check that the checks can fail (run by the tests)
@@ -10,13 +10,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 
 import class_sizes
 import decisions
 import plain_words
+import promises
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COLUMNS = 100
 
 # Room -> rooms it may include (itself aside). CONTRIBUTING.md gives the reasons.
 ARROWS = {
@@ -83,6 +84,7 @@ REASONS = [
 ]
 DETACHED = re.compile(r"\basio::detached\b")
 DETACHED_HOME = "src/async/"
+LINK_LINE = re.compile(r"(?:[-*] )?(?:\[[^\]]*\]:? ?\(?|<)?https?://\S+$")
 LIBARCHIVE = re.compile(r"#\s*include\s+<archive")
 LIBARCHIVE_HOME = "src/archive/"
 
@@ -201,43 +203,12 @@ def check_commands():
     return len(bad)
 
 
-def promise_complaints(promises, exists):
-    """Yields what is wrong with the promises of tests/promises.toml."""
-    seen = set()
-    for one in promises:
-        if one["id"] in seen:
-            yield f"two promises are called {one['id']}"
-        seen.add(one["id"])
-        if not one["text"].strip() or not one["tests"]:
-            yield f"{one['id']} has no text or no test"
-        for test in one["tests"]:
-            if not exists(test):
-                yield f"{one['id']} names {test}, which does not exist"
-
-
-def check_promises():
-    """Every promise names tests that exist, and SPEC.md has only promises that are listed."""
-
-    def exists(test):
-        path = test.split(" ")[0].split("::")[0]
-        return any(
-            (ROOT / base / path).exists() or any((ROOT / base).glob(path))
-            for base in ("tests", ".")
-        )
-
-    promises = tomllib.loads((ROOT / "tests/promises.toml").read_text("utf-8"))["promise"]
-    complaints = list(promise_complaints(promises, exists))
-    ids = {one["id"] for one in promises}
-    for number, test in re.findall(
-        r"^\| ([A-Z]\d+) \|.*\| `([^`]+)` \|$", (ROOT / "SPEC.md").read_text("utf-8"), re.M
-    ):
-        if number not in ids:
-            complaints.append(f"SPEC.md has {number}, which tests/promises.toml lacks")
-        if not exists(test):
-            complaints.append(f"SPEC.md names {test}, which does not exist")
-    for complaint in complaints:
-        print(f"tests/promises.toml: {complaint}")
-    return len(complaints)
+def tracked(*patterns):
+    """Returns the names of the tree's files that match."""
+    done = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", *patterns], capture_output=True, text=True, check=False
+    )
+    return [name for name in done.stdout.split() if (ROOT / name).is_file()]
 
 
 def check_format():
@@ -246,12 +217,10 @@ def check_format():
     if formatter is None:
         print("lint: SKIPPED the layout: clang-format-19 is not installed")
         return 0
-    names = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "*.cc", "*.h", "*.c"], capture_output=True, text=True
-    ).stdout.split()
+    names = tracked("*.cc", "*.h", "*.c")
     bad = 0
     for first in range(0, len(names), 100):
-        some = [ROOT / name for name in names[first : first + 100] if (ROOT / name).is_file()]
+        some = [ROOT / name for name in names[first : first + 100]]
         done = subprocess.run(
             [formatter, "--dry-run", *some], capture_output=True, text=True, check=False
         )
@@ -262,8 +231,25 @@ def check_format():
     return bad
 
 
-def wide_lines(names, read=lambda name: (ROOT / name).read_text("utf-8", "replace")):
-    """Yields (room, lines, lines of more than 100 columns) of C++ and Python."""
+def check_python_format():
+    """Every Python source has the layout of black, where it is installed."""
+    formatter = shutil.which("black")
+    if formatter is None:
+        print("lint: SKIPPED the layout of Python: black is not installed")
+        return 0
+    done = subprocess.run(
+        [formatter, "--check", "-l", str(COLUMNS), *(ROOT / name for name in tracked("*.py"))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    bad = [line for line in done.stderr.splitlines() if line.startswith(("would", "error"))]
+    print(*(line.replace(f"{ROOT}/", "") for line in bad), sep="\n", end="\n" * bool(bad))
+    return len(bad) or int(done.returncode != 0)
+
+
+def wide_lines(names, read):
+    """Yields (room, lines, lines of more than 100 columns) of C++."""
     counts = {}
     for name in names:
         parts = name.split("/")
@@ -271,23 +257,37 @@ def wide_lines(names, read=lambda name: (ROOT / name).read_text("utf-8", "replac
         lines = read(name).splitlines()
         count = counts.setdefault(room, [0, 0])
         count[0] += len(lines)
-        count[1] += sum(len(line) > 100 for line in lines)
+        count[1] += sum(len(line) > COLUMNS for line in lines)
     for room, (lines, wide) in sorted(counts.items()):
         yield room, lines, wide
 
 
+def wide_places(name, text):
+    """Yields the numbers of lines of more than 100 columns in Python or Markdown. A document's
+    tables, code and lines that are one link may be wider: they cannot be broken."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if name.endswith(".md"):
+            fenced ^= stripped.startswith("```")
+            if fenced or stripped.startswith("|") or LINK_LINE.match(stripped):
+                continue
+        if len(line) > COLUMNS:
+            yield number
+
+
 def check_width():
-    """In each room, at most one line of a thousand is wider than 100 columns."""
-    names = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "*.cc", "*.h", "*.c", "*.py"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.split()
+    """In each room of C++ at most one line of a thousand is wider than 100 columns. In Python and
+    Markdown none is."""
+    read = lambda name: (ROOT / name).read_text("utf-8", "replace")
     bad = 0
-    for room, lines, wide in wide_lines(name for name in names if (ROOT / name).is_file()):
+    for room, lines, wide in wide_lines(tracked("*.cc", "*.h", "*.c"), read):
         if wide * 1000 > lines:
-            print(f"{room}: {wide} of {lines} lines are wider than 100 columns")
+            print(f"{room}: {wide} of {lines} lines are wider than {COLUMNS} columns")
+            bad += 1
+    for name in tracked("*.py", "*.md"):
+        for number in wide_places(name, read(name)):
+            print(f"{name}:{number}: wider than {COLUMNS} columns")
             bad += 1
     return bad
 
@@ -352,14 +352,15 @@ def self_check():
         "e_f": " lost, internal",
     } or coded != {("not_found", "c_d")}:
         missed.append(f"codes: {told} {coded}")
-    twice = [{"id": "T1", "text": "x", "tests": ["a"]}, {"id": "T1", "text": "", "tests": []}]
-    if len(list(promise_complaints(twice, lambda test: test != "a"))) != 3:
-        missed.append("promises")
     if len(list(command_complaints({"ls", "rm"}, {"ls", "cp"}, {"ls"}))) != 2:
         missed.append("commands")
     texts = {"src/core/x.cc": "x" * 101 + "\n" + "y\n" * 999, "tests/x.py": "x" * 100 + "\n"}
     if list(wide_lines(texts, texts.get)) != [("src/core", 1000, 1), ("tests", 1, 0)]:
         missed.append("width")
+    wide = "x" * 101
+    document = f"{wide}\n| {wide} |\n```\n{wide}\n```\n- [a](https://{wide})\n{wide}\n"
+    if [*wide_places("a.md", document)] != [1, 7] or [*wide_places("a.py", wide)] != [1]:
+        missed.append("width of documents")
     if missed or clean:
         print(f"lint: self-check failed: missed {missed}, false alarms {clean}")
         return 1
@@ -368,7 +369,11 @@ def self_check():
 
 if __name__ == "__main__":
     self_complaints = (
-        self_check() + plain_words.self_check() + decisions.self_check() + class_sizes.self_check()
+        self_check()
+        + plain_words.self_check()
+        + decisions.self_check()
+        + promises.self_check()
+        + class_sizes.self_check()
     )
     if "--self" in sys.argv:
         sys.exit(self_complaints)
@@ -377,8 +382,9 @@ if __name__ == "__main__":
         + check_tree()
         + check_reasons()
         + check_commands()
-        + check_promises()
+        + promises.check(ROOT)
         + check_format()
+        + check_python_format()
         + check_width()
         + check_patches()
         + decisions.check(ROOT)
