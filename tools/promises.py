@@ -34,19 +34,21 @@ def test_complaint(test, texts_of):
 
 def complaints(promises, rows, texts_of):
     """Yields what is wrong with the promises and with `rows` of SPEC.md: (id, test)."""
-    seen = set()
+    tests_of = {}
     for one in promises:
-        if one["id"] in seen:
+        if one["id"] in tests_of:
             yield f"tests/promises.toml: two promises are called {one['id']}"
-        seen.add(one["id"])
+        tests_of[one["id"]] = one["tests"]
         if not one["text"].strip() or not one["tests"]:
             yield f"tests/promises.toml: {one['id']} has no text or no test"
         for test in one["tests"]:
             if why := test_complaint(test, texts_of):
                 yield f"tests/promises.toml: {one['id']} names {test}, {why}"
     for number, test in rows:
-        if number not in seen:
+        if number not in tests_of:
             yield f"SPEC.md has {number}, which tests/promises.toml lacks"
+        elif test not in tests_of[number]:
+            yield f"SPEC.md: {number} names {test}, which that promise lacks in tests/promises.toml"
         if why := test_complaint(test, texts_of):
             yield f"SPEC.md: {number} names {test}, {why}"
 
@@ -101,7 +103,12 @@ def self_check():
         if (test_complaint(test, texts_of) == "") != holds:
             missed.append(test)
     twice = [{"id": "T1", "text": "x", "tests": ["a"]}, {"id": "T1", "text": "", "tests": []}]
-    if len(list(complaints(twice, [("T1", "a"), ("T2", "b")], texts_of))) != 4:
+    other = [{"id": "T1", "text": "x", "tests": ["a"]}]
+    if (
+        len(list(complaints(twice, [("T2", "b")], texts_of))) != 4
+        or list(complaints(other, [("T1", "a")], texts_of))
+        or len(list(complaints(other, [("T1", "e2e/test_x.py")], texts_of))) != 1
+    ):
         missed.append("rows")
     if missed:
         print(f"promises: self-check failed: {missed}")
