@@ -75,6 +75,10 @@ struct DispatchConfig {
 // 2. A service's host goes to `by_host`, so that no header leads from there to the API.
 // 3. A diversion by headers, or else the path, finds route and facade (http::Router).
 // 4. The Origin and the key are checked by the facade's rule.
+// 5. The key's connections and requests a second are counted.
+// 6. The key's scope must allow the Right of the route.
+// 7. The key's requests at work are counted.
+//
 // References outlive the handler. Runs on the daemon's loop.
 http::Handler make_dispatcher(const http::Router& router, const KeyRing& keys,
                               DispatchConfig config);
