@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "os/file.h"
 
 namespace cay::app {
@@ -54,7 +55,7 @@ struct Url {
 
 bool may_be_a_token(std::string_view part) {
   return part.size() > kLongestToken &&
-         std::ranges::any_of(part, [](char c) { return c >= '0' && c <= '9'; });
+         std::ranges::any_of(part, [](char c) { return is_digit(c); });
 }
 
 std::optional<Url> url_of(std::string_view text) {

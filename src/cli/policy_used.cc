@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "cay/error.h"
 #include "cli/answers.h"
 #include "model/proxy.h"
@@ -49,7 +50,7 @@ Target target_of(const std::string& text) {
   if (out.host.size() < at.size()) {
     const std::string digits = at.substr(colon + 1);
     if (digits.empty() || digits.size() > 5 ||
-        !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+        !std::ranges::all_of(digits, [](char c) { return is_digit(c); })) {
       throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
                      "'" + text + "' has no port: write HOST:443");
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "cli/answers.h"
 #include "cli/net_words.h"
 #include "cli/render.h"
@@ -92,7 +93,7 @@ std::vector<RefusedLine> by_host(std::vector<RefusedLine> lines) {
 // A word that no shell reads otherwise.
 bool is_preset_name(const std::string& rule) {
   return std::ranges::all_of(
-      rule, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+      rule, [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-'; });
 }
 
 // Returns the rule for each line that is named. A preset goes before the host alone: it has the

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "base/ascii.h"
 #include "client/api.h"
 #include "client/json_read.h"
 #include "codec/base64.h"
@@ -31,14 +33,12 @@ std::string path_in(const json::object& from, const std::string& name) {
 std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto digit = [&](char c) {
-      return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' ? (c | 0x20) - 'a' + 10 : 0;
-    };
     if (text[i] != '%' || i + 2 >= text.size()) {
       out += text[i];
       continue;
     }
-    out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+    out += static_cast<char>(std::max(hex_digit(text[i + 1]), 0) * 16 +
+                             std::max(hex_digit(text[i + 2]), 0));
     i += 2;
   }
   return out;

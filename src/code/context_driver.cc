@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/sha256.h"
 #include "code/drivers.h"
 #include "code/language.h"
@@ -88,10 +89,7 @@ std::optional<ContextMark> from_mark(std::string_view mark) {
 }
 
 bool is_valid_context_id(std::string_view text) {
-  const auto is_good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  };
+  const auto is_good = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; };
   return !text.empty() && text.size() <= kLongestId && std::ranges::all_of(text, is_good);
 }
 

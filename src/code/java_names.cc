@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace cay::code {
 namespace {
 
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '$' || (static_cast<unsigned char>(c) & 0x80U) != 0;
+  return is_letter(c) || is_digit(c) || c == '_' || c == '$' ||
+         (static_cast<unsigned char>(c) & 0x80U) != 0;
 }
 
 // The words and the signs of a source, without comments, strings and characters.

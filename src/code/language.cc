@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "code/java_names.h"
 #include "code/module_syntax.h"
 
@@ -187,14 +188,6 @@ const std::array<Language, 9>& table() {
   return kTable;
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 std::string_view file_part(std::string_view path) {
   const auto slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -205,7 +198,7 @@ std::string_view file_part(std::string_view path) {
 std::span<const Language> languages() { return table(); }
 
 const Language* find_language(std::string_view name) {
-  const std::string asked = lower(name);
+  const std::string asked = lowered(name);
   for (const Language& language : languages()) {
     if (language.name == asked || std::ranges::count(language.aliases, asked) > 0) return &language;
   }
@@ -222,9 +215,9 @@ const Language* language_of_file(std::string_view file) {
   const std::string_view name = file_part(file);
   const auto dot = name.rfind('.');
   if (dot == std::string_view::npos) return nullptr;
-  const std::string suffix = lower(name.substr(dot));
+  const std::string suffix = lowered(name.substr(dot));
   for (const Language& language : languages()) {
-    if (lower(language.suffix) == suffix) return &language;
+    if (lowered(language.suffix) == suffix) return &language;
   }
   for (const auto& [other, language] : kOthers) {
     if (other == suffix) return find_language(language);
@@ -245,8 +238,7 @@ const Language* language_of_shebang(std::string_view code) {
     if (word == "env" || word.starts_with('-')) continue;
     found = find_language(word);
     // "python3.12"
-    while (found == nullptr && !word.empty() &&
-           (word.back() == '.' || (word.back() >= '0' && word.back() <= '9'))) {
+    while (found == nullptr && !word.empty() && (word.back() == '.' || is_digit(word.back()))) {
       word.remove_suffix(1);
       found = find_language(word);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "code/language.h"
 
 namespace cay::code {
@@ -14,8 +15,7 @@ bool names_library(std::string_view name) {
   constexpr std::string_view kSigns = "._@/+=<>!~,:[]^*-";
   if (name.empty() || name.size() > kLongestLibrary || name.front() == '-') return false;
   return std::ranges::all_of(name, [kSigns](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kSigns.find(c) != std::string_view::npos;
+    return is_letter(c) || is_digit(c) || kSigns.find(c) != std::string_view::npos;
   });
 }
 

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/ascii.h"
+
 namespace cay::codec {
 namespace {
 
@@ -61,7 +63,7 @@ std::optional<UnixMillis> from_rfc3339(std::string_view text) {
   if (at < text.size() && text[at] == '.') {
     int scale = 100;
     std::size_t count = 0;
-    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, ++count) {
+    for (++at; at < text.size() && is_digit(text[at]); ++at, ++count) {
       millis += scale * (text[at] - '0');
       scale /= 10;
     }

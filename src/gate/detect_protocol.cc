@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace cay::gate {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::string_view kHttp = "HTTP/";
 
 // RFC 9110, 5.6.2.
 bool is_token_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+  return is_letter(c) || is_digit(c) ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 

@@ -218,7 +218,7 @@ Shown read_request_head(std::string_view bytes, std::size_t looked) {
   if (colon != std::string_view::npos) {
     const std::string_view port = host->substr(colon + 1);
     if (port.empty() || port.size() > 5 ||
-        !std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }))
+        !std::ranges::all_of(port, [](char c) { return is_digit(c); }))
       return {.state = State::kOther};
   }
   Shown out = named(host->substr(0, colon));

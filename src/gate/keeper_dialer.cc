@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/ascii.h"
 #include "os/unix_socket.h"
 
 namespace cay::gate {
@@ -22,7 +23,7 @@ constexpr timeval kAnswerLimit{0, 250'000};
 
 bool is_sandbox_id(std::string_view text) {
   return text.size() == kIdLength && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-';
+           return is_digit(c) || (c >= 'a' && c <= 'f') || c == '-';
          });
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "async/deadline.h"
+#include "base/ascii.h"
 #include "http/raw_stream.h"
 #include "http/socket.h"
 #include "http/text.h"
@@ -600,8 +601,7 @@ std::string encode_segment(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
+    const bool plain = is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
     if (plain) {
       out.push_back(c);
     } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/relative_path.h"
 #include "codec/utf8.h"
 #include "image/digest.h"
@@ -168,7 +169,7 @@ Error error_of(wire::ErrorMsg message) {
                         message.code <= static_cast<std::uint32_t>(Code::kInternal);
   const bool is_word = !message.reason.empty() && message.reason.size() <= kMostReason &&
                        std::all_of(message.reason.begin(), message.reason.end(), [](char c) {
-                         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+                         return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
                        });
   return {is_known ? static_cast<Code>(message.code) : Code::kInternal,
           is_word ? std::move(message.reason) : std::string("bad_answer"),

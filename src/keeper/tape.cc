@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "wire/spool_record.h"
 
 namespace cay::keeper {
@@ -96,8 +97,7 @@ std::size_t size_of(const std::vector<std::string>& argv) {
 bool valid_command_id(std::string_view id) {
   if (id.empty() || id.size() > 128 || id.front() == '.') return false;
   for (const char c : id) {
-    const bool fine = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                      c == '.' || c == '_' || c == '-';
+    const bool fine = is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
     if (!fine) return false;
   }
   return true;

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace cay::launcher {
 namespace {
 
-bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-bool is_hex(char c) { return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9'); }
+bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || is_digit(c); }
+bool is_hex(char c) { return (c >= 'a' && c <= 'f') || is_digit(c); }
 
 Error invalid(std::string message) {
   return Error{Code::kInvalidArgument, "bad_request", std::move(message), 0};

@@ -4,6 +4,7 @@
 #include <openssl/sha.h>
 #include <sys/random.h>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 
 namespace cay {
@@ -47,7 +48,7 @@ std::optional<SecretHash> hash_from_hex(std::string_view hex) {
   SecretHash out;
   if (hex.size() != out.size() * 2) return std::nullopt;
   const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9') return c - '0';
+    if (is_digit(c)) return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     return -1;
   };

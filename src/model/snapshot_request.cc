@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "model/image_reference.h"
 
 namespace cay {
@@ -11,9 +12,7 @@ constexpr std::size_t kLongestReferencePart = 128;
 constexpr std::string_view kHub = "docker.io";
 constexpr std::string_view kHubLibrary = "library/";
 
-bool alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool alphanumeric(char c) { return is_letter(c) || is_digit(c); }
 
 bool all_of(std::string_view text, std::string_view others) {
   return std::ranges::all_of(

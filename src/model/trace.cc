@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "model/ids.h"
 
 namespace cay {
@@ -12,7 +13,7 @@ constexpr std::size_t kSpanDigits = 16;
 
 bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+                     [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
 bool is_zero(std::string_view text) {

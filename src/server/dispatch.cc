@@ -10,6 +10,7 @@
 
 #include "async/event.h"
 #include "async/until_set.h"
+#include "base/ascii.h"
 #include "model/ids.h"
 #include "server/key_rule.h"
 #include "server/routed_exchange.h"
@@ -43,8 +44,7 @@ bool is_for_acting(Right right) {
 std::string request_id_of(const http::RequestHead& head) {
   const auto given = head.headers.get("X-Request-Id");
   const auto harmless = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
+    return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
   };
   const bool fits = given && !given->empty() && given->size() <= kMaxRequestId;
   if (fits && std::all_of(given->begin(), given->end(), harmless)) return std::string(*given);

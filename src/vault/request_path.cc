@@ -13,8 +13,7 @@ bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
 
 // RFC 3986, 2.3: encoded or not, these are the same.
 bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
+  return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 // Nothing: not to be read in one way.

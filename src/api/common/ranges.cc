@@ -16,17 +16,12 @@ std::optional<std::uint64_t> number(std::string_view text) {
   return value;
 }
 
-bool is_bytes_unit(std::string_view text) {
-  constexpr std::string_view kUnit = "bytes";
-  return text.size() == kUnit.size() && std::equal(text.begin(), text.end(), kUnit.begin(),
-                                                   [](char a, char b) { return (a | 0x20) == b; });
-}
-
 }  // namespace
 
 RangeAnswer range_of(std::string_view header, std::uint64_t size) {
   const auto equals = header.find('=');
-  if (equals == std::string_view::npos || !is_bytes_unit(trimmed(header.substr(0, equals))))
+  if (equals == std::string_view::npos ||
+      !equals_ignoring_case(trimmed(header.substr(0, equals)), "bytes"))
     return {};
   const std::string_view spec = trimmed(header.substr(equals + 1));
   const auto dash = spec.find('-');

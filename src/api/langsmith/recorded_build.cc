@@ -4,6 +4,7 @@
 
 #include "api/common/asked.h"
 #include "async/bytes.h"
+#include "base/ascii.h"
 #include "codec/fields.h"
 #include "core/verbs/files.h"
 
@@ -30,7 +31,7 @@ Error bad_record(const std::string& why) {
 // The file that buildctl writes, by the same rule.
 std::optional<std::string> record_of(const std::string& image) {
   const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+    return is_letter(c) || is_digit(c) ||
            std::string_view("._:/@-").find(c) != std::string_view::npos;
   };
   if (image.empty() || image.size() > kLongestImage || !std::ranges::all_of(image, is_allowed) ||

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/native/handlers.h"
+#include "base/ascii.h"
 #include "codec/json.h"
 
 namespace cay::api::native {
@@ -37,9 +38,7 @@ asio::awaitable<void> guarded(std::shared_ptr<const Guarded> route, ExchangePtr 
 const object* operation_of(const object& paths, const http::Route& route) {
   const auto* path = paths.if_contains(route.pattern);
   if (path == nullptr) return nullptr;
-  std::string method = route.method;
-  for (char& c : method) c = static_cast<char>(c | 0x20);
-  const auto* operation = path->get_object().if_contains(method);
+  const auto* operation = path->get_object().if_contains(lowered(route.method));
   return operation == nullptr ? nullptr : operation->if_object();
 }
 
