@@ -49,7 +49,7 @@ bool another_daemon_serves(const std::string& data) {
 }
 
 // Detached from us, and does not wait.
-Result<void> start(const Watched& watched) {
+Result<void> start(const WatchedRole& watched) {
   const std::string word = watched.role.word;
   const UniqueFd log(::open((watched.data + "/" + word + ".log").c_str(),
                             O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -70,7 +70,7 @@ Result<void> start(const Watched& watched) {
 }
 
 // Returns when its twin is gone.
-void watch(const Watched& watched, int twin) {
+void watch(const WatchedRole& watched, int twin) {
   for (;;) {
     auto held = hold_role(watched.role, watched.data);
     if (!held && !role_pid(watched.role, watched.data)) {
@@ -96,7 +96,7 @@ void watch(const Watched& watched, int twin) {
 
 }  // namespace
 
-Result<UniqueFd> watch_role(const Watched& watched) {
+Result<UniqueFd> watch_role(const WatchedRole& watched) {
   // It outlives the daemon. A host that an operator has closed meanwhile must not stay open through
   // it.
   const Role& role = watched.role;

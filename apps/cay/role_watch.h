@@ -10,7 +10,7 @@
 
 namespace cay::app {
 
-struct Watched {
+struct WatchedRole {
   const Role& role;
   std::string data;
   std::string identity;  // what it is to go by: one that goes by something else is replaced
@@ -19,6 +19,6 @@ struct Watched {
 
 // Starts it if there is none, and the watcher as start_watcher() does. Returns once what is watched
 // answers, or after 2 s: the watcher goes on trying.
-Result<UniqueFd> watch_role(const Watched& watched);
+Result<UniqueFd> watch_role(const WatchedRole& watched);
 
 }  // namespace cay::app

@@ -125,7 +125,7 @@ void CommandLog::heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const
   if (entry->erased || entry->removing()) return;  // "sandbox.deleted" will tell of all
   if (!notes_.take(entry->row.id, mark)) return flush_soon();
   if (command.end.state == CommandState::kRunning) {
-    note_start(*entry, command, asked_of(*entry, command.id), mark);
+    note_start(*entry, command, origin_of(*entry, command.id), mark);
   } else {
     ended(*entry, command, mark);
   }
@@ -134,17 +134,18 @@ void CommandLog::heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const
 
 void CommandLog::starting(const Entry& entry, const CommandId& id, std::string trace,
                           std::string by) {
-  if (!trace.empty() || !by.empty()) asked_[{entry.row.id, id}] = {std::move(trace), std::move(by)};
+  if (!trace.empty() || !by.empty())
+    origins_[{entry.row.id, id}] = {std::move(trace), std::move(by)};
 }
 
-CommandLog::Asked CommandLog::asked_of(const Entry& entry, const CommandId& id) {
-  auto node = asked_.extract({entry.row.id, id});
-  return node ? std::move(node.mapped()) : Asked();
+CommandLog::Origin CommandLog::origin_of(const Entry& entry, const CommandId& id) {
+  auto node = origins_.extract({entry.row.id, id});
+  return node ? std::move(node.mapped()) : Origin();
 }
 
 void CommandLog::started(const Entry& entry, const LiveSandbox& live, const CommandId& id,
                          const Result<Command>& answer) {
-  Asked asked = asked_of(entry, id);
+  Origin origin = origin_of(entry, id);
   if (!answer || entry.erased || live.keeps_notes()) return;
   const Command& command = *answer;
   if (command.known) {
@@ -154,7 +155,7 @@ void CommandLog::started(const Entry& entry, const LiveSandbox& live, const Comm
         registry_->store().knows_command(entry.row.tenant, entry.row.id, id, command.started_at);
     if (!known || *known) return;
   }
-  note_start(entry, command, std::move(asked));
+  note_start(entry, command, std::move(origin));
   const auto early = early_.extract({entry.row.id, id});
   if (early) ended(entry, early.mapped());
 }
@@ -180,11 +181,11 @@ void CommandLog::ended(const Entry& entry, const Command& command, NoteMark mark
   note_end(entry, command, open, mark);
 }
 
-void CommandLog::note_start(const Entry& entry, const Command& command, Asked asked,
+void CommandLog::note_start(const Entry& entry, const Command& command, Origin origin,
                             NoteMark mark) {
   // A keeper runs fewer at once: what is more is made up, to fill this daemon's memory.
   if (open_[entry.row.id].size() >= kMostOpen) return;
-  std::string& trace = asked.trace;
+  std::string& trace = origin.trace;
   if (trace.empty() && Tracer::is_kept(command.trace))
     trace = command.trace;  // an earlier daemon started it, and its keeper alone has the trace
   const auto fresh = open_[entry.row.id].try_emplace(
@@ -193,7 +194,7 @@ void CommandLog::note_start(const Entry& entry, const Command& command, Asked as
   if (on_started) on_started(entry, command);
   EventRecord event = event_about(entry, command.id, "command.started", command.started_at);
   event.trace = std::move(trace);
-  event.by = std::move(asked.by);
+  event.by = std::move(origin.by);
   event.note = mark;
   registry_->store().note_event(std::move(event));
   flush_soon();

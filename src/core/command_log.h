@@ -44,15 +44,15 @@ class CommandLog {
 
  private:
   using Key = std::pair<SandboxId, CommandId>;
-  struct Asked {
+  struct Origin {
     std::string trace, by;
   };
   void listen(const std::shared_ptr<Entry>& entry);
   void heard(const std::shared_ptr<Entry>& entry, NoteMark mark, const Command& command);
   void ended(const Entry& entry, const Command& command, NoteMark mark = {});
-  void note_start(const Entry& entry, const Command& command, Asked asked, NoteMark mark = {});
+  void note_start(const Entry& entry, const Command& command, Origin origin, NoteMark mark = {});
   void note_end(const Entry& entry, const Command& command, const OpenCommand& open, NoteMark mark);
-  Asked asked_of(const Entry& entry, const CommandId& id);
+  Origin origin_of(const Entry& entry, const CommandId& id);
   Task<void> catch_up(std::shared_ptr<Entry> entry);
   Task<void> settle(std::shared_ptr<Entry> entry);
   void compare(const Entry& entry, const std::set<CommandId>& open_before,
@@ -65,7 +65,7 @@ class CommandLog {
   Jobs& jobs_;
   std::map<SandboxId, std::map<CommandId, OpenCommand>> open_;
   KeeperNotes notes_;
-  std::map<Key, Asked> asked_;  // starts under way
+  std::map<Key, Origin> origins_;  // starts under way
   // Ends that came before their start was answered, from keepers without notes. They are reported
   // with the start, or at the next look.
   std::map<Key, Command> early_;

@@ -110,7 +110,7 @@ class Dispatcher {
     record.peer = seen ? seen->peer : exchange->head().peer;
     auto routed = std::make_shared<RoutedExchange>(
         std::move(exchange), record.request_id, std::move(seen),
-        [this](const http::Caller& caller) { return allowance(caller); });
+        [this](const http::Caller& caller) { return check_rate(caller); });
     RequestCourse& course = routed->course();
     routed->on_refusal([this, &record, exchange = routed.get()](const http::Response& refusal) {
       auto instead = instead_of(refusal, record.peer, exchange->head());
@@ -152,7 +152,7 @@ class Dispatcher {
   }
 
   // A key's is taken where it is found; a link's where its handler finds it good.
-  Result<void> allowance(const http::Caller& caller) {
+  Result<void> check_rate(const http::Caller& caller) {
     if (caller.kind != http::Caller::Kind::kLink || links_.take(caller.id)) return {};
     return too_many("this link was used", config_.per_second_of_link);
   }

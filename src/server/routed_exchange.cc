@@ -20,7 +20,7 @@ void RoutedExchange::conclude() {
 }
 
 Result<void> RoutedExchange::let_in(http::Caller caller) {
-  CAY_CHECK(allowance_(caller));
+  CAY_CHECK(rate_check_(caller));
   CAY_CHECK(ForwardingExchange::let_in(caller));
   known_ = true;
   if (caller.kind == http::Caller::Kind::kLink) {

@@ -16,18 +16,18 @@ namespace cay::server {
 
 class RoutedExchange final : public http::ForwardingExchange {
  public:
-  using Allowance = std::function<Result<void>(const http::Caller&)>;
+  using RateCheck = std::function<Result<void>(const http::Caller&)>;
   // Returns the answer that replaces a refusal of a stranger who had too many. A stranger is a
   // caller that neither a key nor a link has let in.
   using Instead = std::function<std::optional<http::Response>(const http::Response&)>;
 
   // `seen`: the head as its sender has it, where a proxy stands in between.
   RoutedExchange(std::shared_ptr<http::Exchange> inner, std::string request_id,
-                 std::optional<http::RequestHead> seen, Allowance allowance)
+                 std::optional<http::RequestHead> seen, RateCheck rate_check)
       : ForwardingExchange(std::move(inner)),
         request_id_(std::move(request_id)),
         seen_(std::move(seen)),
-        allowance_(std::move(allowance)) {}
+        rate_check_(std::move(rate_check)) {}
 
   // By its key: what it is refused from here on is no stranger's.
   void know() { known_ = true; }
@@ -70,7 +70,7 @@ class RoutedExchange final : public http::ForwardingExchange {
   std::optional<http::RequestHead> seen_;
   Principal principal_;
   std::map<std::string, std::string> params_;
-  Allowance allowance_;
+  RateCheck rate_check_;
   Instead instead_;
   bool known_ = false;  // a key or a link let it in
   bool upgrading_ = false;

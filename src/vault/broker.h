@@ -18,7 +18,7 @@ struct BrokerConfig {
   Life life = Life::kAlways;
 };
 
-// Why it does not serve, in a line for whoever meets no broker: os::told_line. While it serves
+// Why it does not serve, in a line for whoever meets no broker: os::state_line. While it serves
 // there is none.
 inline constexpr const char* kRefusalFile = "refused";
 inline constexpr const char* kDaemonSocket = "daemon.sock";

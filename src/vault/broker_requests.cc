@@ -7,7 +7,7 @@
 
 #include "async/deadline.h"
 #include "gate/broker_frames.h"
-#include "os/told_line.h"
+#include "os/state_line.h"
 #include "os/unix_socket.h"
 #include "vault/broker.h"
 
@@ -30,7 +30,7 @@ Error unavailable(const std::string& why) {
 
 // Returns the reason that the broker left when it refused to serve, if there is one.
 std::optional<Error> locked(const std::string& socket) {
-  const std::string why = os::told_line(socket.substr(0, socket.rfind('/') + 1) + kRefusalFile);
+  const std::string why = os::state_line(socket.substr(0, socket.rfind('/') + 1) + kRefusalFile);
   if (why.empty() || os::connect_unix(socket, SOCK_NONBLOCK)) return std::nullopt;
   return Error{Code::kUnavailable, "vault_locked",
                why +

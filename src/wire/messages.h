@@ -910,7 +910,7 @@ struct DecisionsMsg {
                 received_bytes =
                     0;  // since the sandbox was made, by connections that are forgotten, too
   std::uint64_t sent_up_to = 0, received_up_to = 0;  // that may be gone: what was set aside before
-                                                     // it is moved (gate/allowance.h)
+                                                     // it is moved (gate/byte_quota.h)
   template <class V>
   void fields(V& v) {
     v(1, policy);

@@ -1,6 +1,6 @@
 #include "api/langsmith/boxes.h"
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/request_body.h"
 #include "api/common/subjects.h"
 #include "api/langsmith/boxes_json.h"
@@ -45,11 +45,11 @@ Task<http::Response> create_box(core::Cay& cay, Limits maximum, ExchangePtr exch
     if (asked.error().code != Code::kInvalidArgument) co_return std::move(asked).error();
     co_return envelope(400, "InvalidRequest", asked.error().message, new_uuid());
   }
-  const std::string settings = settings_asked(asked->spec);
-  exchange->note_subject(creation_asked(asked->spec.name, settings));
+  const std::string settings = settings_subject(asked->spec);
+  exchange->note_subject(creation_subject(asked->spec.name, settings));
   auto work = cay.sandboxes().create(exchange->principal(), std::move(asked->spec), asked->options);
   CAY_CO_TRY(const Sandbox made, co_await std::move(work));
-  exchange->note_subject(creation_asked(made.name, settings));
+  exchange->note_subject(creation_subject(made.name, settings));
   co_return json_answer(201, box_json(made, base_url(exchange->head())));
 }
 
@@ -77,7 +77,7 @@ Task<http::Response> patch_box(core::Cay& cay, Limits maximum, ExchangePtr excha
   auto patch = read_patch_box(fields, maximum);
   if (!fields.ok()) co_return validation_error(fields);
   if (!patch) co_return std::move(patch).error();
-  exchange->note_subject(changes_asked(*patch));
+  exchange->note_subject(changes_subject(*patch));
   auto work = cay.sandboxes().update(exchange->principal(), name_of(exchange), *std::move(patch));
   CAY_CO_TRY(const Sandbox sandbox, co_await std::move(work));
   co_return json_answer(200, box_json(sandbox, base_url(exchange->head())));

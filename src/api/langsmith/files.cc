@@ -1,6 +1,6 @@
 #include "api/langsmith/files.h"
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/download.h"
 #include "api/common/multipart.h"
 #include "api/common/request_body.h"
@@ -59,7 +59,7 @@ Task<http::Response> upload(core::Cay& cay, ExchangePtr exchange) {
   if (!boundary)
     co_return invalid("bad_multipart",
                       "an upload is multipart/form-data with one part named \"file\"");
-  exchange->note_subject(path_asked(path));
+  exchange->note_subject(path_subject(path));
   core::WriteOptions options;
   options.as = as_root();
   auto bytes = upload_body(*std::move(boundary), exchange->body());

@@ -1,6 +1,6 @@
 #include "api/langsmith/links.h"
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/request_body.h"
 #include "api/langsmith/errors.h"
 #include "codec/fields.h"
@@ -52,7 +52,7 @@ Task<http::Response> service_url(core::Cay& cay, ServiceNames names, ExchangePtr
         "lets in whoever has it)");
   if (embedded != nullptr && !embedded->empty())
     co_return unsupported("a service URL for frames of other origins (embed_origins)");
-  const std::string asked = link_asked(spec);
+  const std::string asked = link_subject(spec);
   exchange->note_subject("link " + asked);
   CAY_CO_TRY(const auto made,
              co_await cay.links().issue(exchange->principal(), ref, std::move(spec)));
@@ -83,7 +83,7 @@ Task<http::Response> file_url(core::Cay& cay, ServiceNames names, ExchangePtr ex
   if (!spec.inline_shown && disposition != "attachment")
     fields.complain("content_disposition", "must be attachment or inline");
   if (!fields.ok()) co_return validation_error(fields);
-  const std::string asked = link_asked(spec);
+  const std::string asked = link_subject(spec);
   exchange->note_subject("link " + asked);
   CAY_CO_TRY(const auto made,
              co_await cay.links().issue(exchange->principal(), exchange->params().at("name"),

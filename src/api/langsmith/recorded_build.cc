@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "async/bytes.h"
 #include "base/ascii.h"
 #include "codec/fields.h"

@@ -1,7 +1,7 @@
 // Tools about files.
 #include <algorithm>
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/mcp/results.h"
 #include "api/mcp/tool_limits.h"
 #include "api/mcp/tools.h"
@@ -79,8 +79,8 @@ Task<Whole> read_whole(Call call, std::int64_t most) {
 }
 
 void note_file(const Call& call) {
-  call.exchange->note_subject("sandbox " + path_asked(call.sandbox()) + " " +
-                              path_asked(path_of(call)));
+  call.exchange->note_subject("sandbox " + path_subject(call.sandbox()) + " " +
+                              path_subject(path_of(call)));
 }
 
 Task<FileInfo> write_whole(Call call, std::string bytes, std::optional<std::uint32_t> mode) {

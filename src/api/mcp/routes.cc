@@ -5,7 +5,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <spdlog/spdlog.h>
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/request_body.h"
 #include "api/mcp/call_registry.h"
 #include "api/mcp/event_feed.h"
@@ -297,7 +297,7 @@ Prepared Server::prepare_call(const ExchangePtr& exchange, const Message& messag
   out.call.progress_token = progress_token_of(message);
   const std::string sandbox = out.call.sandbox();
   exchange->note_subject("tool " + std::string(tool->name) +
-                         (sandbox.empty() ? "" : " of sandbox " + path_asked(sandbox)));
+                         (sandbox.empty() ? "" : " of sandbox " + path_subject(sandbox)));
   return out;
 }
 

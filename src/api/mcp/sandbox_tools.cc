@@ -1,7 +1,7 @@
 // Tools about sandboxes as a whole.
 #include <cmath>
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/mcp/results.h"
 #include "api/mcp/tools.h"
 #include "codec/model_json.h"
@@ -67,15 +67,15 @@ json::object list_result(const std::vector<Sandbox>& sandboxes, std::string text
 Task<json::object> create_sandbox(Call call) {
   auto request = codec::read_create(creation_of(call.arguments));
   if (!request) co_return std::move(request).error();
-  const std::string settings = settings_asked(request->spec);
-  call.exchange->note_subject(creation_asked(request->spec.name, settings));
+  const std::string settings = settings_subject(request->spec);
+  call.exchange->note_subject(creation_subject(request->spec.name, settings));
   call.report("creating the sandbox");
   core::CreateOptions options;
   // An image may have to be pulled first.
   if (!request->spec.image.empty()) options.timeout = kSnapshotPatience;
   auto made = co_await call.cay->sandboxes().create(call.who(), std::move(request->spec), options);
   if (!made) co_return std::move(made).error();
-  call.exchange->note_subject(creation_asked(made->name, settings));
+  call.exchange->note_subject(creation_subject(made->name, settings));
   co_return text_result("Sandbox " + made->name + " is ready.", {{"sandbox", brief(*made)}});
 }
 
@@ -140,7 +140,7 @@ Task<json::object> make_url(Call call) {
   LinkSpec spec;
   spec.port = static_cast<std::uint16_t>(call.arguments.integer("port", 0));
   spec.lifetime_s = call.arguments.integer("expires_in_s", kLinkLifetime);
-  const std::string asked = link_asked(spec);
+  const std::string asked = link_subject(spec);
   call.exchange->note_subject("link " + asked);
   auto made = co_await call.cay->links().issue(call.who(), call.sandbox(), std::move(spec));
   if (!made) co_return std::move(made).error();

@@ -1,6 +1,6 @@
 // POST …/batch: files up, a command, files down, in one round trip.
 #include "api/common/answer_size.h"
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/source.h"
 #include "api/common/subjects.h"
 #include "api/native/handlers.h"
@@ -83,11 +83,11 @@ Error no_room() {
 }
 
 // "writes 2: /a, /b; reads 1: /c"
-std::string files_asked(const Batch& batch) {
+std::string files_subject(const Batch& batch) {
   constexpr std::size_t kMostPaths = 600;
   Subjects writes("writes", kMostPaths), reads("reads", kMostPaths);
-  for (const WrittenFile& one : batch.writes) writes.add(path_asked(one.path));
-  for (const std::string& path : batch.reads) reads.add(path_asked(path));
+  for (const WrittenFile& one : batch.writes) writes.add(path_subject(one.path));
+  for (const std::string& path : batch.reads) reads.add(path_subject(path));
   std::string out = batch.writes.empty() ? "" : writes.text();
   if (!batch.reads.empty()) out += (out.empty() ? "" : "; ") + reads.text();
   return out;
@@ -159,7 +159,7 @@ Task<http::Response> batch(core::Cay& cay, ExchangePtr exchange) {
     auto room_now = check_room(*parsed->command, *part);  // before the writes, too
     if (!room_now) co_return std::move(room_now).error();
   }
-  const std::string files = files_asked(*parsed);
+  const std::string files = files_subject(*parsed);
   if (!files.empty())
     exchange->note_subject(files);  // whoever leaves before the last has written these all the same
   array writes;

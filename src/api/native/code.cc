@@ -1,6 +1,6 @@
 // Routes that run a program given as text.
 #include "api/common/answer_size.h"
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/collect.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
@@ -78,7 +78,7 @@ Task<http::Response> run_code_once(core::Cay& cay, ExchangePtr exchange) {
   const auto part = cay.answers().begin(who.tenant);
   CAY_CO_CHECK(part->check(most_of(request)));
   exchange->note_subject(asked_of(request) + ", " +
-                         creation_asked(create.spec.name, settings_asked(create.spec)));
+                         creation_subject(create.spec.name, settings_subject(create.spec)));
   core::CreateOptions options;
   options.timeout = std::chrono::milliseconds(create.timeout_ms);
   auto result =

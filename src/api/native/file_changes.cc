@@ -1,6 +1,6 @@
 // Routes that change files beyond their content, and those about several files.
 #include "api/common/answer_size.h"
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/source.h"
 #include "api/common/subjects.h"
 #include "api/native/handlers.h"
@@ -66,7 +66,7 @@ Task<http::Response> copy_or_move(core::Cay& cay, ExchangePtr exchange, bool rec
   if (!body) co_return std::move(body).error();
   auto copy = copy_of(*body, recursive);
   if (!copy) co_return std::move(copy).error();
-  exchange->note_subject(path_asked(copy->request.from) + " to " + path_asked(copy->request.to));
+  exchange->note_subject(path_subject(copy->request.from) + " to " + path_subject(copy->request.to));
   auto done = co_await (cay.file_changes().*verb)(exchange->principal(), param(*exchange, "ref"),
                                                   copy->request, copy->as);
   if (!done) co_return std::move(done).error();
@@ -75,7 +75,7 @@ Task<http::Response> copy_or_move(core::Cay& cay, ExchangePtr exchange, bool rec
 
 std::string subjects_of(const char* what, const std::vector<std::string>& paths) {
   Subjects out(what, kMostSubjects);
-  for (const std::string& path : paths) out.add(path_asked(path));
+  for (const std::string& path : paths) out.add(path_subject(path));
   return out.text();
 }
 
@@ -179,7 +179,7 @@ Task<http::Response> change_mode(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  exchange->note_subject(path_asked(path));
+  exchange->note_subject(path_subject(path));
   auto done = co_await cay.file_changes().set_mode(exchange->principal(), param(*exchange, "ref"),
                                                    path, as, mode);
   if (!done) co_return std::move(done).error();
@@ -199,7 +199,7 @@ Task<http::Response> change_owner(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  exchange->note_subject(path_asked(path));
+  exchange->note_subject(path_subject(path));
   auto done = co_await cay.file_changes().set_owner(exchange->principal(), param(*exchange, "ref"),
                                                     path, as, owner);
   if (!done) co_return std::move(done).error();
@@ -233,7 +233,7 @@ Task<http::Response> replace_in_files(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  exchange->note_subject(path_asked(request.root));
+  exchange->note_subject(path_subject(request.root));
   auto done = co_await cay.file_changes().replace(exchange->principal(), param(*exchange, "ref"),
                                                   request, as);
   if (!done) co_return std::move(done).error();

@@ -1,6 +1,6 @@
 // Routes about files.
 #include "api/common/answer_size.h"
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/download.h"
 #include "api/common/tar.h"
 #include "api/native/handlers.h"
@@ -131,7 +131,7 @@ Task<void> head_file(core::Cay& cay, ExchangePtr exchange) {
 Task<http::Response> write_file(core::Cay& cay, ExchangePtr exchange) {
   auto place = place_of(*exchange);
   if (!place) co_return std::move(place).error();
-  exchange->note_subject(path_asked(place->path));
+  exchange->note_subject(path_subject(place->path));
   core::WriteOptions options;
   options.as = place->as;
   if (const auto mode = exchange->head().query.get("mode")) {
@@ -153,7 +153,7 @@ Task<http::Response> write_file(core::Cay& cay, ExchangePtr exchange) {
 Task<http::Response> remove_file(core::Cay& cay, ExchangePtr exchange) {
   auto place = place_of(*exchange);
   if (!place) co_return std::move(place).error();
-  exchange->note_subject(path_asked(place->path));
+  exchange->note_subject(path_subject(place->path));
   auto recursive = query_bool(*exchange, "recursive", false);
   if (!recursive) co_return std::move(recursive).error();
   auto gone = co_await cay.files().remove(exchange->principal(), place->ref, place->path, place->as,
@@ -214,7 +214,7 @@ Task<http::Response> make_directory(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  exchange->note_subject(path_asked(path));
+  exchange->note_subject(path_subject(path));
   auto made = co_await cay.files().make_directory(exchange->principal(), param(*exchange, "ref"),
                                                   path, as, *mode);
   if (!made) co_return std::move(made).error();
@@ -234,7 +234,7 @@ Task<http::Response> rename_file(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  exchange->note_subject(path_asked(from) + " to " + path_asked(to));
+  exchange->note_subject(path_subject(from) + " to " + path_subject(to));
   auto moved =
       co_await cay.files().rename(exchange->principal(), param(*exchange, "ref"), from, to, as);
   if (!moved) co_return std::move(moved).error();
@@ -283,7 +283,7 @@ Task<void> read_tree(core::Cay& cay, ExchangePtr exchange) {
 Task<http::Response> write_tree(core::Cay& cay, ExchangePtr exchange) {
   auto place = place_of(*exchange);
   if (!place) co_return std::move(place).error();
-  exchange->note_subject(path_asked(place->path));
+  exchange->note_subject(path_subject(place->path));
   auto tree = tree_of_tar(exchange->body());
   auto done = co_await cay.files().write_tree(exchange->principal(), place->ref, place->path,
                                               place->as, std::move(tree));

@@ -1,7 +1,7 @@
 // Routes about links: rights to one service or one file.
 #include <limits>
 
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "codec/time.h"
@@ -69,7 +69,7 @@ Task<http::Response> issue_link(core::Cay& cay, ServiceNames names, ExchangePtr 
   if (!body) co_return std::move(body).error();
   auto spec = spec_of(*body);
   if (!spec) co_return std::move(spec).error();
-  const std::string asked = link_asked(*spec);
+  const std::string asked = link_subject(*spec);
   exchange->note_subject("link " + asked);
   auto made =
       co_await cay.links().issue(exchange->principal(), param(*exchange, "ref"), *std::move(spec));

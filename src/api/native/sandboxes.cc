@@ -1,5 +1,5 @@
 // Routes about sandboxes as a whole.
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/cursor.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
@@ -76,15 +76,15 @@ Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange) {
   if (!body) co_return std::move(body).error();
   auto request = codec::read_create(*body);
   if (!request) co_return std::move(request).error();
-  const std::string settings = settings_asked(request->spec);
-  exchange->note_subject(creation_asked(request->spec.name, settings));
+  const std::string settings = settings_subject(request->spec);
+  exchange->note_subject(creation_subject(request->spec.name, settings));
   core::CreateOptions options;
   options.wait_for_ready = request->wait;
   options.timeout = std::chrono::milliseconds(request->timeout_ms);
   auto made =
       co_await cay.sandboxes().create(exchange->principal(), std::move(request->spec), options);
   if (!made) co_return std::move(made).error();
-  exchange->note_subject(creation_asked(made->name, settings));
+  exchange->note_subject(creation_subject(made->name, settings));
   co_return json_answer(201, codec::to_json(*made));
 }
 
@@ -114,7 +114,7 @@ Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange) {
   if (!body) co_return std::move(body).error();
   auto patch = codec::read_patch(*body);
   if (!patch) co_return std::move(patch).error();
-  exchange->note_subject(changes_asked(*patch));
+  exchange->note_subject(changes_subject(*patch));
   auto got = co_await cay.sandboxes().update(exchange->principal(), param(*exchange, "ref"),
                                              *std::move(patch));
   if (!got) co_return std::move(got).error();

@@ -1,5 +1,5 @@
 // Routes about secrets: given, listed by name, removed; no route gives a value back.
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/common/request_body.h"
 #include "api/common/subjects.h"
 #include "api/native/handlers.h"
@@ -85,12 +85,12 @@ Task<http::Response> put_secret(core::Cay& cay, ExchangePtr exchange) {
     asked->box = *std::move(box);
     asked->value.wipe();
   }
-  if (asked->hosts) exchange->note_subject(hosts_asked(*asked->hosts));
+  if (asked->hosts) exchange->note_subject(hosts_subject(*asked->hosts));
   auto set = co_await cay.secrets().set(exchange->principal(), name, std::move(asked->hosts),
                                         std::move(asked->box));
   if (!set) co_return std::move(set).error();
   exchange->note_subject("version " + std::to_string(set->version) + "; " +
-                         hosts_asked(set->hosts));
+                         hosts_subject(set->hosts));
   co_return json_answer(200, codec::to_json(*set));
 }
 

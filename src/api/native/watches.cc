@@ -1,6 +1,6 @@
 // Routes about watched directories. Their events come as a page, as lines of JSON that go on, or as
 // the messages of a WebSocket.
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 #include "api/native/handlers.h"
 #include "api/native/request.h"
 #include "async/scope.h"
@@ -165,7 +165,7 @@ Task<http::Response> create_watch(core::Cay& cay, ExchangePtr exchange) {
   fields.refuse_unknown();
   auto good = fields.first_error();
   if (!good) co_return std::move(good).error();
-  exchange->note_subject(path_asked(spec.path));
+  exchange->note_subject(path_subject(spec.path));
   auto watch =
       co_await cay.file_watches().open(exchange->principal(), param(*exchange, "ref"), spec);
   if (!watch) co_return std::move(watch).error();

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "os/file.h"
-#include "os/told_line.h"
+#include "os/state_line.h"
 #include "os/unix_socket.h"
 
 namespace cay::runtime {
@@ -68,7 +68,7 @@ core::Feature gate_feature(const std::string& data, const std::string& wanted) {
 
 core::Feature vault_feature(const std::string& data) {
   if (const auto why = why_silent(broker_socket(data))) {
-    if (const std::string said = os::told_line(data + "/vault/refused"); !said.empty()) {
+    if (const std::string said = os::state_line(data + "/vault/refused"); !said.empty()) {
       return {"vault", false, said + " (vault_locked)",
               "secrets are neither set nor used, and sandboxes with rules for them do not start",
               "then start the broker anew: systemctl restart cay-broker (without units: cay broker "

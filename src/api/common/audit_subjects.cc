@@ -1,4 +1,4 @@
-#include "api/common/asked.h"
+#include "api/common/audit_subjects.h"
 
 #include <map>
 #include <utility>
@@ -71,7 +71,7 @@ class Parts {
 
 }  // namespace
 
-std::string changes_asked(const SandboxPatch& patch) {
+std::string changes_subject(const SandboxPatch& patch) {
   Parts out;
   if (patch.policy) out.add_policy(*patch.policy);
   if (patch.proxy) out.add_proxy(*patch.proxy);
@@ -92,31 +92,31 @@ std::string changes_asked(const SandboxPatch& patch) {
   return text.empty() ? "nothing" : text;
 }
 
-std::string settings_asked(const SandboxSpec& spec) {
+std::string settings_subject(const SandboxSpec& spec) {
   Parts out;
   if (!spec.policy.empty()) out.add_policy(spec.policy);
   if (!spec.proxy.empty()) out.add_proxy(spec.proxy);
   return std::move(out).text();
 }
 
-std::string creation_asked(std::string_view name, const std::string& settings) {
+std::string creation_subject(std::string_view name, const std::string& settings) {
   return (name.empty() ? "a sandbox" : "sandbox " + word(name)) +
          (settings.empty() ? "" : "; " + settings);
 }
 
-std::string link_asked(const LinkSpec& spec) {
+std::string link_subject(const LinkSpec& spec) {
   const std::string how_long =
       spec.lifetime_s ? "for " + std::to_string(*spec.lifetime_s) + " s" : "until withdrawn";
   return spec.is_service() ? "port " + std::to_string(spec.port) + " " + how_long
-                           : how_long + ": " + path_asked(spec.path);
+                           : how_long + ": " + path_subject(spec.path);
 }
 
-std::string hosts_asked(const std::vector<std::string>& hosts) {
+std::string hosts_subject(const std::vector<std::string>& hosts) {
   Subjects out("hosts");
   for (const auto& host : hosts) out.add(word(host));
   return out.text();
 }
 
-std::string path_asked(std::string_view path) { return shown(path, kMostPath); }
+std::string path_subject(std::string_view path) { return shown(path, kMostPath); }
 
 }  // namespace cay::api

@@ -1,4 +1,4 @@
-#include "os/told_line.h"
+#include "os/state_line.h"
 
 #include <fcntl.h>
 
@@ -8,7 +8,7 @@
 
 namespace cay::os {
 
-std::string told_line(const std::string& path) {
+std::string state_line(const std::string& path) {
   constexpr std::size_t kMost = 512;
   std::string text = read_file(AT_FDCWD, path, 2 * kMost).value_or("");
   text.resize(std::min({text.size(), text.find('\n'), kMost}));
