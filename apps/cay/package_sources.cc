@@ -54,8 +54,7 @@ struct Url {
 };
 
 bool may_be_a_token(std::string_view part) {
-  return part.size() > kLongestToken &&
-         std::ranges::any_of(part, [](char c) { return is_digit(c); });
+  return part.size() > kLongestToken && std::ranges::any_of(part, is_digit);
 }
 
 std::optional<Url> url_of(std::string_view text) {

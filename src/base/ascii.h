@@ -7,15 +7,20 @@
 
 namespace cay {
 
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+constexpr char lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
+constexpr bool is_letter(char c) { return is_upper(c) || is_lower(c); }
 
 // Returns the value of a hexadecimal digit in either case, or -1.
 constexpr int hex_digit(char c) {
   if (is_digit(c)) return c - '0';
   return lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;
 }
+
+// Digests and ids are written in these digits alone.
+constexpr bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
 // Returns the text in lower case.
 inline std::string lowered(std::string_view text) {

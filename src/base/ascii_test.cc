@@ -29,15 +29,21 @@ TEST(AsciiTest, TrimsBothEnds) {
 }
 
 TEST(AsciiTest, ClassesHoldNothingBesideTheirs) {
-  int digits = 0, letters = 0, hex = 0;
+  int digits = 0, letters = 0, hex = 0, upper = 0, lower_letters = 0, lower_hex = 0;
   for (int i = 0; i < 256; ++i) {
     const char c = static_cast<char>(i);
     digits += is_digit(c) ? 1 : 0;
     letters += is_letter(c) ? 1 : 0;
     hex += hex_digit(c) >= 0 ? 1 : 0;
+    upper += is_upper(c) ? 1 : 0;
+    lower_letters += is_lower(c) ? 1 : 0;
+    lower_hex += is_lower_hex(c) ? 1 : 0;
   }
   EXPECT_EQ(digits, 10);
   EXPECT_EQ(letters, 52);
+  EXPECT_EQ(upper, 26);
+  EXPECT_EQ(lower_letters, 26);
+  EXPECT_EQ(lower_hex, 16);
   EXPECT_EQ(hex, 22);
   EXPECT_EQ(hex_digit('0'), 0);
   EXPECT_EQ(hex_digit('a'), 10);

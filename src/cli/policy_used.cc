@@ -49,8 +49,7 @@ Target target_of(const std::string& text) {
   out.host = colon == std::string::npos || six || bracketed ? at : at.substr(0, colon);
   if (out.host.size() < at.size()) {
     const std::string digits = at.substr(colon + 1);
-    if (digits.empty() || digits.size() > 5 ||
-        !std::ranges::all_of(digits, [](char c) { return is_digit(c); })) {
+    if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, is_digit)) {
       throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
                      "'" + text + "' has no port: write HOST:443");
     }

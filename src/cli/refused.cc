@@ -92,8 +92,7 @@ std::vector<RefusedLine> by_host(std::vector<RefusedLine> lines) {
 
 // A word that no shell reads otherwise.
 bool is_preset_name(const std::string& rule) {
-  return std::ranges::all_of(
-      rule, [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-'; });
+  return std::ranges::all_of(rule, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
 }
 
 // Returns the rule for each line that is named. A preset goes before the host alone: it has the

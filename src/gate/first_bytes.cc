@@ -169,8 +169,7 @@ Shown read_request_head(std::string_view bytes, std::size_t looked) {
   const std::size_t blank = first.find(' ');
   const std::string_view method = first.substr(0, blank);
   if (method.empty() && !bytes.empty()) return {.state = State::kOther};
-  if (method.size() > kMostMethod ||
-      !std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; }))
+  if (method.size() > kMostMethod || !std::ranges::all_of(method, is_upper))
     return {.state = State::kOther};
   if (blank == std::string_view::npos && first.size() < bytes.size())
     return {.state = State::kOther};  // a whole line
@@ -217,8 +216,7 @@ Shown read_request_head(std::string_view bytes, std::size_t looked) {
   const std::size_t colon = host->find(':');
   if (colon != std::string_view::npos) {
     const std::string_view port = host->substr(colon + 1);
-    if (port.empty() || port.size() > 5 ||
-        !std::ranges::all_of(port, [](char c) { return is_digit(c); }))
+    if (port.empty() || port.size() > 5 || !std::ranges::all_of(port, is_digit))
       return {.state = State::kOther};
   }
   Shown out = named(host->substr(0, colon));

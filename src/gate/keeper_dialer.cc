@@ -22,9 +22,8 @@ constexpr timeval kAnswerLimit{0, 250'000};
 }  // namespace
 
 bool is_sandbox_id(std::string_view text) {
-  return text.size() == kIdLength && std::ranges::all_of(text, [](char c) {
-           return is_digit(c) || (c >= 'a' && c <= 'f') || c == '-';
-         });
+  return text.size() == kIdLength &&
+         std::ranges::all_of(text, [](char c) { return is_lower_hex(c) || c == '-'; });
 }
 
 Result<UniqueFd> KeeperDialer::dial(const std::string& sandbox_id) const {

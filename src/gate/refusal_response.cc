@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "gate/first_bytes.h"
 
 namespace cay::gate {
@@ -12,8 +13,8 @@ ResponseForm response_form(std::string_view first_bytes, std::size_t looked) {
   const std::string_view line = first_bytes.substr(0, first_bytes.find("\r\n"));
   const std::string_view method = line.substr(0, line.find(' '));
   if (shown.state == Shown::State::kOther) {  // a request, though not one that is read in one way
-    const bool is_method = !method.empty() && method.size() < line.size() &&
-                           std::ranges::all_of(method, [](char c) { return c >= 'A' && c <= 'Z'; });
+    const bool is_method =
+        !method.empty() && method.size() < line.size() && std::ranges::all_of(method, is_upper);
     if (!is_method || !(line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0")))
       return ResponseForm::kNothing;
     if (first_bytes.find("\r\n\r\n") == std::string_view::npos) return ResponseForm::kNothing;

@@ -168,9 +168,8 @@ Error error_of(wire::ErrorMsg message) {
   const bool is_known = message.code >= static_cast<std::uint32_t>(Code::kInvalidArgument) &&
                         message.code <= static_cast<std::uint32_t>(Code::kInternal);
   const bool is_word = !message.reason.empty() && message.reason.size() <= kMostReason &&
-                       std::all_of(message.reason.begin(), message.reason.end(), [](char c) {
-                         return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
-                       });
+                       std::all_of(message.reason.begin(), message.reason.end(),
+                                   [](char c) { return is_lower(c) || is_digit(c) || c == '_'; });
   return {is_known ? static_cast<Code>(message.code) : Code::kInternal,
           is_word ? std::move(message.reason) : std::string("bad_answer"),
           clean(message.message.substr(0, kMostMessage)), static_cast<int>(message.os_errno)};

@@ -9,8 +9,7 @@
 namespace cay::launcher {
 namespace {
 
-bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || is_digit(c); }
-bool is_hex(char c) { return (c >= 'a' && c <= 'f') || is_digit(c); }
+bool is_lower_alnum(char c) { return is_lower(c) || is_digit(c); }
 
 Error invalid(std::string message) {
   return Error{Code::kInvalidArgument, "bad_request", std::move(message), 0};
@@ -70,7 +69,7 @@ bool is_uuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? text[i] != '-' : !is_hex(text[i])) return false;
+    if (dash ? text[i] != '-' : !is_lower_hex(text[i])) return false;
   }
   return true;
 }

@@ -36,7 +36,7 @@ bool is_uuid(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-    if (dash ? c != '-' : !(is_digit(c) || (c >= 'a' && c <= 'f'))) return false;
+    if (dash ? c != '-' : !is_lower_hex(c)) return false;
   }
   return true;
 }

@@ -216,9 +216,8 @@ bool is_brokers_header(std::string_view name) {
 }
 
 bool is_proxy_method(std::string_view text) {
-  return !text.empty() && text.size() <= kMostMethod && std::ranges::all_of(text, [](char c) {
-    return (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
-  });
+  return !text.empty() && text.size() <= kMostMethod &&
+         std::ranges::all_of(text, [](char c) { return is_upper(c) || c == '-' || c == '_'; });
 }
 
 Result<void> check_secret_value(std::string_view value) {

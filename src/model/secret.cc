@@ -47,11 +47,7 @@ std::string to_hex(const SecretHash& hash) {
 std::optional<SecretHash> hash_from_hex(std::string_view hex) {
   SecretHash out;
   if (hex.size() != out.size() * 2) return std::nullopt;
-  const auto digit = [](char c) -> int {
-    if (is_digit(c)) return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-  };
+  const auto digit = [](char c) { return is_lower_hex(c) ? hex_digit(c) : -1; };
   for (std::size_t i = 0; i < out.size(); ++i) {
     const int high = digit(hex[2 * i]);
     const int low = digit(hex[2 * i + 1]);

@@ -11,10 +11,7 @@ namespace {
 constexpr std::size_t kTraceDigits = 32;
 constexpr std::size_t kSpanDigits = 16;
 
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
-}
+bool is_hex(std::string_view text) { return std::all_of(text.begin(), text.end(), is_lower_hex); }
 
 bool is_zero(std::string_view text) {
   return text.find_first_not_of('0') == std::string_view::npos;
@@ -45,9 +42,7 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) {
   if (!is_hex(version) || !is_hex(trace) || !is_hex(span) || !is_hex(flags)) return std::nullopt;
   if (version == "ff" || is_zero(trace) || is_zero(span)) return std::nullopt;
   if (text.size() > kLength && (version == "00" || text[kLength] != '-')) return std::nullopt;
-  const char last = flags[1];
-  const int digit = last <= '9' ? last - '0' : last - 'a' + 10;
-  return TraceContext{std::string(trace), std::string(span), (digit & 1) != 0};
+  return TraceContext{std::string(trace), std::string(span), (hex_digit(flags[1]) & 1) != 0};
 }
 
 std::string traceparent(const TraceContext& trace) {

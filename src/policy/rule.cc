@@ -33,9 +33,7 @@ bool is_name(std::string_view name) {
   if (name.empty() || name.size() > kLongestName || looks_like_an_address(name)) return false;
   while (true) {
     const std::string_view label = name.substr(0, name.find('.'));
-    const auto fine = [](char c) {
-      return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
-    };
+    const auto fine = [](char c) { return is_lower(c) || is_digit(c) || c == '-' || c == '_'; };
     if (label.empty() || label.size() > kLongestLabel || !std::ranges::all_of(label, fine))
       return false;
     if (label.size() == name.size()) return true;
@@ -209,10 +207,8 @@ Proof usual_proof(std::uint16_t port) {
 }
 
 bool is_policy_name(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestPolicyName && text.front() >= 'a' &&
-         text.front() <= 'z' && std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-';
-         });
+  return !text.empty() && text.size() <= kLongestPolicyName && is_lower(text.front()) &&
+         std::ranges::all_of(text, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
 }
 
 bool Rule::has(std::uint16_t port) const {

@@ -60,7 +60,7 @@ bool ServiceNames::is_service_host(std::string_view host) const {
 std::optional<ServicePlace> place_of(std::string_view sandbox, std::string_view port) {
   constexpr std::size_t kMostDigits = 5;
   const bool number = !port.empty() && port.size() <= kMostDigits && port.front() != '0' &&
-                      std::all_of(port.begin(), port.end(), [](char c) { return is_digit(c); });
+                      std::all_of(port.begin(), port.end(), is_digit);
   const unsigned long value = number ? std::stoul(std::string(port)) : 0;
   if (!is_uuid(sandbox) || value == 0 || value > 65535) return std::nullopt;
   return ServicePlace{SandboxId(std::string(sandbox)), static_cast<std::uint16_t>(value)};
