@@ -6,7 +6,7 @@
 namespace cay::core {
 
 Task<Captures::Sealed> Captures::seal(std::shared_ptr<Entry> entry) {
-  CAY_CO_TRY(Layers* const role, layers_.layers());
+  CAY_CO_TRY(Layers* const role, layers_.layers_of(*entry));
   const auto turn = co_await entry->turn.lock();
   if (entry->erased) co_return sandbox_not_found(entry->row.name);
   if (entry->removing()) co_return not_ready(entry->row.name, "it is being deleted");

@@ -20,8 +20,8 @@ std::string name_in_archive(const SnapshotInfo& snapshot) {
 }  // namespace
 
 Task<std::unique_ptr<ChangeSource>> ContentVerbs::changes(Principal who, std::string sandbox) {
-  CAY_CO_CHECK(layers_.layers());
   CAY_CO_TRY(auto entry, registry_->find_served(who, sandbox));
+  CAY_CO_CHECK(layers_.layers_of(*entry));
   auto beginning = diffs_.begin(std::move(entry));
   auto begun = co_await std::move(beginning);
   co_return begun;

@@ -72,7 +72,8 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   const std::vector<ProxyRule> before = spec.proxy;
   CAY_CO_TRY(const RuntimeHost* const host, host_of(snapshot));
   CAY_CO_CHECK(check_boot(host->runtime.capabilities(), spec, named_policy));
-  if (!spec.volumes.empty() && host->runtime.volumes() == nullptr) {
+  const bool has_volumes = host == &runtimes_.first() && host->runtime.volumes() != nullptr;
+  if (!spec.volumes.empty() && !has_volumes) {
     co_return Error{Code::kUnsupported, "no_volumes",
                     "the runtime " + host->name + " mounts no volumes", 0};
   }

@@ -32,7 +32,7 @@ Task<std::vector<Sandbox>> Forks::fork(Principal who, std::shared_ptr<Entry> sou
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
   CAY_CO_CHECK(check_fork(request));
-  CAY_CO_CHECK(layers_.layers());
+  CAY_CO_CHECK(layers_.layers_of(*source));
   auto work = fork_job(std::move(who), std::move(source), std::move(request));
   auto made = co_await jobs_.finish<std::vector<Sandbox>>(std::move(work));
   co_return made;
@@ -115,7 +115,7 @@ Task<Sandbox> Forks::rollback(Principal who, std::shared_ptr<Entry> entry,
                               std::optional<SnapshotInfo> to) {
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
-  CAY_CO_CHECK(layers_.layers());
+  CAY_CO_CHECK(layers_.layers_of(*entry));
   const auto hold = layers_.hold(to ? to->layer : layer_of(entry->row));
   if (to && to->runtime != entry->row.runtime) {
     co_return Error{Code::kConflict, "other_runtime",

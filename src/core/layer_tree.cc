@@ -25,6 +25,15 @@ Result<Layers*> LayerTree::layers() const {
                0};
 }
 
+Result<Layers*> LayerTree::layers_of(const Entry& entry) const {
+  if (entry.host == &runtimes_.first()) return layers();
+  return Error{Code::kUnsupported, "no_layers",
+               "the disks of the runtime " + entry.row.runtime +
+                   " cannot be sealed into layers: sandboxes of the runtime " +
+                   runtimes_.first().name + " can be captured, forked and rolled back",
+               0};
+}
+
 Result<void> LayerTree::load() {
   CAY_TRY(auto kept, registry_->store().snapshots().layers());
   for (auto& row : kept) rows_[row.id] = std::move(row);

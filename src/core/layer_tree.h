@@ -27,6 +27,8 @@ class LayerTree {
 
   // Fails kUnsupported (no_layers): the host's disks cannot be sealed.
   Result<Layers*> layers() const;
+  // The same for a sandbox. Another runtime than the first keeps its disks elsewhere, and fails so.
+  Result<Layers*> layers_of(const Entry& entry) const;
 
   // Reads the rows, before open().
   Result<void> load();

@@ -2,6 +2,8 @@
 #include "core/runtimes.h"
 
 #include "core/core_fixture.h"
+#include "core/verbs/contents.h"
+#include "core/verbs/volumes.h"
 
 namespace cay::core {
 namespace {
@@ -69,6 +71,24 @@ TEST_F(RuntimesTest, EveryVerbGoesToTheRowsRuntime) {
   EXPECT_EQ(second->destroys, std::vector<SandboxId>{id});
   EXPECT_EQ(state("one"), SandboxState::kReady);
   EXPECT_TRUE(runtime.stops.empty() && runtime.destroys.empty());
+}
+
+// Layers and volumes lie on the disks of the first runtime.
+TEST_F(RuntimesTest, WhatNeedsLayersIsRefusedInAnotherRuntimeThanTheFirst) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(create("one"));
+  ASSERT_TRUE(create_in_second("two"));
+  for (const auto& [box, expected] : {std::pair{"one", "ok"}, std::pair{"two", "no_layers"}}) {
+    EXPECT_EQ(reason(run(core->sandboxes().fork(alice, box, {}))), expected);
+    EXPECT_EQ(reason(run(core->sandboxes().rollback(alice, box, {}))), expected);
+    EXPECT_EQ(reason(run(core->snapshots().capture(alice, box, {.name = "mine"}))), expected);
+    EXPECT_EQ(reason(run(core->snapshots().contents().changes(alice, box))), expected);
+  }
+  ASSERT_TRUE(run(core->volumes().create(alice, {.name = "vol"})));
+  SandboxSpec spec = named("three");
+  spec.snapshot = "second";
+  spec.volumes = {{.volume = "vol", .path = "/data"}};
+  EXPECT_EQ(reason(run(core->sandboxes().create(alice, std::move(spec), {}))), "no_volumes");
 }
 
 TEST_F(RuntimesTest, EachAdoptsItsOwnAndKeepsTheDisksOfAllRows) {

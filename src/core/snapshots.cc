@@ -221,8 +221,8 @@ Task<SnapshotInfo> SnapshotVerbs::create_from_archive(Principal who, NewSnapshot
 }
 
 Task<SnapshotInfo> SnapshotVerbs::capture(Principal who, std::string sandbox, NewSnapshot made) {
-  CAY_CO_CHECK(layers_.layers());
   CAY_CO_TRY(auto entry, registry_->find_served(who, sandbox));
+  CAY_CO_CHECK(layers_.layers_of(*entry));
   CAY_CO_TRY(SnapshotInfo row, begin_row(who, made, made.built ? kFromBuild : kFromSandbox));
   row.runtime = entry->row.runtime;
   row.source_sandbox = entry->row.id;

@@ -4,6 +4,7 @@ Decision 0042. The second one is tests/two_runtimes.
 """
 import pytest
 
+from documented import DOCUMENT
 from harness import BUILD, new_daemon
 
 PROGRAM = BUILD / "cay-two-runtimes"
@@ -178,3 +179,86 @@ def test_a_daemon_without_the_runtime_keeps_its_sandboxes(daemon):
     with daemon.http() as http:
         assert run(http, boxes["memory"], "true")["exit_code"] == 0
         assert http.get(f"/api/v1/sandboxes/{boxes['memory']}").json().get("reason", "") == ""
+
+
+# What the routes of a sandbox are sent. The others take no body.
+BODIES = {
+    "/": {"labels": {"a": "b"}},
+    "/batch": {"reads": ["/tmp/f"]},
+    "/code": {"language": "bash", "code": "echo hello"},
+    "/commands": {"argv": ["true"]},
+    "/commands/{id}/kill": {},
+    "/commands/{id}/resize": {"rows": 9, "cols": 9},
+    "/contexts": {"id": "box"},
+    "/contexts/{id}/run": {"code": "1"},
+    "/files/chmod": {"path": "/tmp/f", "mode": "0600"},
+    "/files/chown": {"path": "/tmp/f", "owner": "root"},
+    "/files/copy": {"from": "/tmp/f", "to": "/tmp/g"},
+    "/files/download": {"paths": ["/tmp/f"]},
+    "/files/glob": {"path": "/tmp", "pattern": "*"},
+    "/files/grep": {"path": "/tmp", "text": "kept"},
+    "/files/mkdir": {"path": "/tmp/d"},
+    "/files/move": {"from": "/tmp/f", "to": "/tmp/f"},
+    "/files/rename": {"from": "/tmp/f", "to": "/tmp/f"},
+    "/files/replace": {"path": "/tmp/f", "text": "kept", "replacement": "kept"},
+    "/files/upload": {"files": [{"path": "/tmp/h", "content": ""}]},
+    "/links": {"port": 80},
+    "/snapshot": {"name": "of-a-box"},
+    "/watches": {"path": "/tmp"},
+}
+PARAMS = {"path": "/tmp/f", "stream": "stdout", "port": 80}
+# What the fake cannot do, with the reason of each refusal. Everything else it does as the native
+# runtime does it. Its programs print their last argument, so that no interpreter runs in it.
+REFUSED = {
+    "/snapshot": "no_layers",
+    "/diff": "no_layers",
+    "/fork": "no_layers",
+    "/rollback": "no_layers",
+    "/links": "tunnels_unsupported",
+    "/watches": "keeper_too_old",
+    "/contexts": "context_gone",
+}
+
+
+def routes_of_a_sandbox():
+    for path, operations in DOCUMENT["paths"].items():
+        tail = path.removeprefix("/api/v1/sandboxes/{ref}")
+        if tail != path:
+            for method, operation in operations.items():
+                yield method, tail, operation
+
+
+def outcomes(http, snapshot):
+    """(status, reason) of each route, asked of one sandbox. A removal comes last."""
+    box = http.post("/api/v1/sandboxes", json={"snapshot": snapshot}).json()
+    url = f"/api/v1/sandboxes/{box['id']}"
+    out = {}
+    for method, tail, operation in sorted(
+        routes_of_a_sandbox(), key=lambda route: (route[0] == "delete", not route[1])
+    ):
+        http.post(f"{url}/start")
+        http.put(f"{url}/files", params={"path": "/tmp/f"}, content=b"kept")
+        known = {one.get("name") for one in operation.get("parameters", ())}
+        sends = method in ("post", "put", "patch")
+        answer = http.request(
+            method,
+            url + tail.replace("{id}", "none").replace("{run}", "none"),
+            json=BODIES.get(tail or "/") if sends else None,
+            params={name: value for name, value in PARAMS.items() if name in known},
+        )
+        kind = answer.headers.get("content-type", "")
+        error = answer.json() if answer.status_code >= 400 and "json" in kind else {}
+        out[method, tail] = (answer.status_code, error.get("error", {}).get("reason", ""))
+    assert http.get(url).status_code == 404, "the removal was asked for"
+    return out
+
+
+def test_each_route_serves_the_sandboxes_of_both_or_says_what_the_runtime_lacks(daemon):
+    with daemon.http() as http:
+        native, fake = outcomes(http, "default"), outcomes(http, "memory")
+    served = [route for route, (status, _) in native.items() if status < 300]
+    assert len(native) > 55 and len(served) > 35, native
+    differ = {route: fake[route] for route in native if fake[route] != native[route]}
+    assert {tail for _, tail in differ} == set(REFUSED), differ
+    for (method, tail), (status, reason) in differ.items():
+        assert reason == REFUSED[tail] and status in (409, 501), (method, tail, status, reason)
