@@ -5,12 +5,28 @@
 #include "core/sandboxes.h"
 #include "core/validate.h"
 #include "core/volume_use.h"
+#include "model/sandbox_settings.h"
 
 namespace cay::core {
 namespace {
 
 constexpr std::size_t kNameDigits = 8;
 constexpr int kNameTries = 8;
+
+// Each form in which a spec gives a setting of a sandbox.
+template <class T>
+void take_setting(T& given, T& setting) {
+  setting = std::move(given);
+}
+// `given` has a value: the default replaced a missing one.
+template <class T>
+void take_setting(const std::optional<T>& given, T& setting) {
+  setting = *given;
+}
+// `given` names a profile: check() refuses other names.
+void take_setting(const std::string& given, Profile& setting) {
+  setting = profile_from(given).value_or(Profile::kStrict);
+}
 
 // Gives the boot up when the waiting caller goes away, by cancellation or by an exception.
 class Abandon {
@@ -166,21 +182,14 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
   row.policy = std::move(spec.policy);
   row.rules = std::move(spec.rules);
   row.proxy = std::move(spec.proxy);
-  row.idle_ttl_s = *spec.idle_ttl_s;
-  row.delete_after_stop_s = *spec.delete_after_stop_s;
-  row.lifetime_s = spec.lifetime_s;
-  row.commands_keep_awake = spec.commands_keep_awake;
-  row.record_programs = spec.record_programs;
-  row.tmpfs = std::move(spec.tmpfs);
-  row.volumes = std::move(spec.volumes);
-  row.profile = profile_from(spec.profile).value_or(Profile::kStrict);  // checked before
+  visit_settings_of_both(
+      spec, row, [](const Setting&, auto& given, auto& setting) { take_setting(given, setting); });
   row.created_at = registry_->clock().wall();
   row.updated_at = row.created_at;
   row.last_active_at = row.created_at;
   row.marks.created = registry_->time().now();
   row.marks.active = row.marks.created;
   row.created_by = who.key_name;
-  row.facade_data = std::move(spec.facade_data);
   return row;
 }
 

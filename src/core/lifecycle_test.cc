@@ -231,7 +231,6 @@ TEST_F(LifecycleTest, UpdateRenamesMergesAndKeepsTheId) {
   patch.name = "renamed";
   patch.run = RunConfig{.user = "user", .workdir = {}, .env = {{"A", "1"}}};
   patch.memory_bytes = 1ull << 30;
-  patch.facade_data["langsmith"] = "{}";
   const auto got = run(core->sandboxes().update(alice, "box", patch));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->id, id);

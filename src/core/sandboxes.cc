@@ -3,6 +3,7 @@
 #include "core/errors.h"
 #include "core/validate.h"
 #include "core/workdir.h"
+#include "model/sandbox_settings.h"
 
 namespace cay::core {
 
@@ -32,10 +33,9 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   Sandbox next = entry->row;
   if (patch.name) next.name = *patch.name;
   if (patch.labels) next.labels = *std::move(patch.labels);
-  if (patch.idle_ttl_s) next.idle_ttl_s = *patch.idle_ttl_s;
-  if (patch.delete_after_stop_s) next.delete_after_stop_s = *patch.delete_after_stop_s;
-  if (patch.lifetime_s) next.lifetime_s = *patch.lifetime_s;
-  if (patch.commands_keep_awake) next.commands_keep_awake = *patch.commands_keep_awake;
+  visit_settings_of_both(patch, next, [](const Setting&, auto& changed, auto& setting) {
+    if (changed) setting = *changed;
+  });
   if (patch.policy) {
     CAY_CO_TRY(policy::Choice choice, chosen_policy(*patch.policy, defaults_));
     next.policy = std::move(choice.policy);
@@ -50,7 +50,6 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
   if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
   if (patch.disk_bytes) next.limits.disk_bytes = *patch.disk_bytes;
-  for (auto& [key, value] : patch.facade_data) next.facade_data[key] = std::move(value);
   CAY_CO_CHECK(boots_.keep_in_force(*entry, next.limits));
   CAY_CO_CHECK(registry_->save(*entry, std::move(next), who.key_name));
   if (rules_change) {

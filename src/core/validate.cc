@@ -13,7 +13,6 @@ constexpr std::size_t kMaxLabelKey = 128;
 constexpr std::size_t kMaxLabelValue = 1024;
 constexpr std::size_t kMaxLabelBytes =
     16 * 1024;  // all of them: each event of the sandbox has a copy
-constexpr std::size_t kMaxFacadeData = 256 * 1024;
 constexpr std::size_t kMaxUser = 256;
 constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
 constexpr std::int64_t kMaxTtl = 10LL * 365 * 86'400;  // seconds
@@ -125,13 +124,6 @@ Result<void> check_limit(const char* what, T value, T least, T most) {
   return {};
 }
 
-Result<void> check_facade_data(const std::map<std::string, std::string>& data) {
-  std::size_t total = 0;
-  for (const auto& [key, value] : data) total += key.size() + value.size();
-  if (total > kMaxFacadeData) return invalid("request_too_large", "more than 256 KiB of settings");
-  return {};
-}
-
 }  // namespace
 
 Result<policy::Choice> chosen_policy(const std::string& words, const Defaults& defaults) {
@@ -231,7 +223,6 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   }
   CAY_CHECK(check_labels(spec.labels));
   CAY_CHECK(check(spec.run));
-  CAY_CHECK(check_facade_data(spec.facade_data));
   Limits& limits = spec.limits;
   const Limits& usual = defaults.limits;
   const Limits& most = defaults.maximum;
@@ -296,7 +287,7 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
     CAY_CHECK(
         check_limit("disk_bytes", *patch.disk_bytes, kLeastLimits.disk_bytes, most.disk_bytes));
   }
-  return check_facade_data(patch.facade_data);
+  return {};
 }
 
 Result<CommandSpec> checked(CommandSpec spec) {

@@ -66,9 +66,6 @@ struct SandboxSpec {
   std::vector<ProxyRule> proxy;  // secrets that it may use
   TmpfsMounts tmpfs{};
   VolumeMounts volumes{};
-  // Members that a facade must store and give back, though the core does not act on them
-  // (facade -> JSON text).
-  std::map<std::string, std::string> facade_data;
 };
 
 // A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves.
@@ -122,7 +119,6 @@ struct Sandbox {
   UnixMillis last_active_at = 0;
   std::optional<UnixMillis> stopped_at;
   std::string created_by;  // name of the key
-  std::map<std::string, std::string> facade_data;
 };
 
 // The layer that a sandbox stands on.
@@ -145,7 +141,6 @@ struct SandboxPatch {
   std::optional<std::uint32_t> cpu_millicores;  // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> disk_bytes;
-  std::map<std::string, std::string> facade_data;  // merged by key
 };
 
 enum class SandboxSort : std::uint8_t {

@@ -37,7 +37,6 @@ constexpr const char* kOwnColumns[] = {"id",
                                        "last_active_at",
                                        "stopped_at",
                                        "created_by",
-                                       "facade_data",
                                        "created_mark",
                                        "active_mark",
                                        "stopped_mark",
@@ -97,7 +96,6 @@ void bind_row(db::Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.last_active_at)
       .bind(sandbox.stopped_at)
       .bind(sandbox.created_by)
-      .bind(encode(sandbox.facade_data))
       .bind(sandbox.marks.created)
       .bind(sandbox.marks.active)
       .bind(sandbox.marks.stopped)
@@ -138,7 +136,6 @@ Result<Sandbox> read_row(const db::Statement& row) {
   if (!row.is_null(column)) out.stopped_at = row.number(column);
   ++column;
   out.created_by = row.text(column++);
-  CAY_TRY(out.facade_data, decode(row.text(column++)));
   out.marks.created = row.number(column++);
   out.marks.active = row.number(column++);
   if (!row.is_null(column)) out.marks.stopped = row.number(column);

@@ -5,10 +5,10 @@
 namespace cay::store {
 namespace {
 
-// Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`, `run_env`
-// and `facade_data` are JSON objects of strings; sandbox_label repeats the labels for searching.
+// Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`
+// and `run_env` are JSON objects of strings. sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 17> kSteps = {
+constexpr std::array<const char*, 18> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -283,6 +283,10 @@ CREATE TABLE registry (
     // registry: the id of the kept registry whose login the pull used.
     R"sql(
 ALTER TABLE snapshot ADD COLUMN registry TEXT NOT NULL DEFAULT '';
+)sql",
+    // No facade wrote it.
+    R"sql(
+ALTER TABLE sandbox DROP COLUMN facade_data;
 )sql",
 };
 
