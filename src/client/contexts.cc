@@ -180,8 +180,8 @@ Evaluation Contexts::run(const std::string& id, const std::string& code,
   return evaluation_from(whole);
 }
 
-Evaluation Contexts::run(const std::string& id, const std::string& code,
-                         const OnEvent& on_event, const CallOptions& options) const {
+Evaluation Contexts::run(const std::string& id, const std::string& code, const OnEvent& on_event,
+                         const CallOptions& options) const {
   const auto begun = begin(id, code, {}, options);
   for (const auto& event : begun.events) on_event(event);
   if (begun.state == "running" || begun.more) return follow(id, begun.id, on_event, begun.next);

@@ -46,9 +46,9 @@ bool same(const SnapshotInfo& a, const SnapshotInfo& b) {
          a.fingerprint == b.fingerprint && a.used_bytes == b.used_bytes &&
          a.created_at == b.created_at && a.runtime == b.runtime && a.layer == b.layer &&
          a.origin == b.origin && a.image_name == b.image_name && a.digest == b.digest &&
-         a.registry == b.registry &&
-         a.status_message == b.status_message && a.source_sandbox == b.source_sandbox &&
-         a.config == b.config && a.disk_bytes == b.disk_bytes && a.created_by == b.created_by &&
+         a.registry == b.registry && a.status_message == b.status_message &&
+         a.source_sandbox == b.source_sandbox && a.config == b.config &&
+         a.disk_bytes == b.disk_bytes && a.created_by == b.created_by &&
          a.updated_at == b.updated_at;
 }
 

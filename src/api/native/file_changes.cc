@@ -66,7 +66,8 @@ Task<http::Response> copy_or_move(core::Cay& cay, ExchangePtr exchange, bool rec
   if (!body) co_return std::move(body).error();
   auto copy = copy_of(*body, recursive);
   if (!copy) co_return std::move(copy).error();
-  exchange->note_subject(path_subject(copy->request.from) + " to " + path_subject(copy->request.to));
+  exchange->note_subject(path_subject(copy->request.from) + " to " +
+                         path_subject(copy->request.to));
   auto done = co_await (cay.file_changes().*verb)(exchange->principal(), param(*exchange, "ref"),
                                                   copy->request, copy->as);
   if (!done) co_return std::move(done).error();
