@@ -117,6 +117,7 @@ Command shell_entry() {
           "command, and the shell lives on. What a job\nof an earlier call wrote comes on "
           "stderr. cay context lists, interrupts and removes shells. For a terminal:\n"
           "cay exec -it box -- bash\n",
+      .shows_a_program = true,
       .options =
           [state](Options& to) {
             ShellArgs& args = state->args;

@@ -174,10 +174,8 @@ def test_a_cancelled_call_of_a_shell_is_interrupted(over_http, mcp_box, http):
         endless = {**box, "command": "touch /tmp/begun; while :; do :; done"}
         call = asyncio.create_task(session.call_tool("shell", endless))
         files = f"/api/v1/sandboxes/{mcp_box}/files"
-        for _ in range(slow(200)):
-            if http.get(files, params={"path": "/tmp/begun"}).status_code == 200:
-                break
-            await asyncio.sleep(0.05)
+        there = lambda: http.get(files, params={"path": "/tmp/begun"}).status_code == 200
+        await asyncio.to_thread(wait_until, there, "the call began")
         call.cancel()
         after = await session.call_tool("shell", {**box, "command": "echo $x"})
         assert after.structured_content["stdout"] == "1\n", after
