@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The time of an evaluation in a warm context above the evaluation itself, over the native API.
 
-    bench/contexts.py [COUNT]        against the daemon of CAY_URL and CAY_API_KEY
+    bench/contexts.py [COUNT [LANGUAGE]]        against the daemon of CAY_URL and CAY_API_KEY
 """
 import http.client
 import json
@@ -10,6 +10,20 @@ import statistics
 import sys
 import time
 import urllib.parse
+
+
+# Each evaluation measures itself, so its own time is taken off: begin, code.
+CODE = {
+    "python": (
+        "import time",
+        "begun = time.perf_counter()\nx = sum(range(100))\ntime.perf_counter() - begun",
+    ),
+    "javascript": (
+        "var begun, x",
+        "begun = performance.now(); x = 0; for (let i = 0; i < 100; ++i) x += i\n"
+        "(performance.now() - begun) / 1000",
+    ),
+}
 
 
 class Api:
@@ -32,13 +46,14 @@ class Api:
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    language = sys.argv[2] if len(sys.argv) > 2 else "python"
+    begin, code = CODE[language]
     api = Api()
     box = api.call("POST", "/sandboxes", {})["id"]
     context = f"/sandboxes/{box}/contexts/warm"
-    api.call("POST", f"/sandboxes/{box}/contexts", {"id": "warm"})
-    # The evaluation measures itself, so its own time is taken off.
-    code = "begun = time.perf_counter()\nx = sum(range(100))\ntime.perf_counter() - begun"
-    api.call("POST", context + "/run", {"code": "import time"})
+    spec = {"id": "warm", "language": language}
+    api.call("POST", f"/sandboxes/{box}/contexts", spec)
+    api.call("POST", context + "/run", {"code": begin})
     above = []
     for i in range(count + 50):
         begun = time.perf_counter()
@@ -50,7 +65,8 @@ def main():
     api.call("DELETE", f"/sandboxes/{box}")
     above.sort()
     print(
-        f"warm evaluation, above itself: p50 {statistics.median(above) * 1e3:.2f} ms, "
+        f"warm evaluation in {language}, above itself: "
+        f"p50 {statistics.median(above) * 1e3:.2f} ms, "
         f"p99 {above[int(count * 0.99)] * 1e3:.2f} ms ({count} evaluations)"
     )
 

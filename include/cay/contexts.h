@@ -28,7 +28,8 @@ struct ContextOptions {
   std::string id;        // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one is found again
   std::string language;  // python, javascript or bash; empty: python
   std::string user, cwd;
-  std::map<std::string, std::string> env;
+  std::map<std::string, std::string> env;  // a restart keeps them
+  bool warm = false;                       // a new one is returned when its interpreter evaluates
 };
 
 struct ContextInfo {

@@ -85,9 +85,9 @@ int context_command(Context& at, const ContextArgs& args) {
 void check_context_words(const ContextArgs& args) {
   const bool makes = args.action == "create";
   const bool runs = args.action == "run";
-  if (!makes &&
-      (!args.options.language.empty() || !args.options.cwd.empty() || !args.options.user.empty())) {
-    wrong("-l, -w and -u", "go with create");
+  if (!makes && (!args.options.language.empty() || !args.options.cwd.empty() ||
+                 !args.options.user.empty() || args.options.warm)) {
+    wrong("-l, -w, -u and --warm", "go with create");
   }
   if (args.action == "ls" && !args.context.empty()) wrong("CONTEXT", "does not go with ls");
   if (!makes && args.action != "ls" && args.context.empty()) missing("CONTEXT");
@@ -128,6 +128,7 @@ Command context_entry() {
                          "The context, and behind it for run the code, or - for stdin");
             to.text("-l,--language", state->args.options.language,
                     "create: python, javascript or bash (default: python)");
+            to.flag("--warm", state->args.options.warm, "create: return when it is ready");
             to.text("-w,--workdir", state->args.options.cwd, "create: where it begins");
             to.text("-u,--user", state->args.options.user, "create: who it runs as");
           },

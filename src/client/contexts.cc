@@ -36,6 +36,7 @@ json::object context_body(const ContextOptions& options) {
   json::object env;
   for (const auto& [name, value] : options.env) env[name] = value;
   if (!env.empty()) body["env"] = std::move(env);
+  if (options.warm) body["warm"] = true;
   return body;
 }
 

@@ -70,9 +70,19 @@ std::string driver_languages() {
   return out;
 }
 
+std::size_t env_size(const std::map<std::string, std::string>& env) {
+  std::size_t sum = 0;
+  for (const auto& [name, value] : env) sum += name.size() + value.size();
+  return sum;
+}
+
 std::string to_mark(const ContextMark& mark) {
-  return std::string(kMark) + " " + mark.id + " " + std::to_string(mark.generation) + " " +
-         mark.language;
+  std::string out = std::string(kMark) + " " + mark.id + " " + std::to_string(mark.generation) +
+                    " " + mark.language;
+  if (mark.env.empty()) return out;
+  codec::json::object env;
+  for (const auto& [name, value] : mark.env) env[name] = value;
+  return out + " " + codec::write(env);
 }
 
 std::optional<ContextMark> from_mark(std::string_view mark) {
@@ -83,7 +93,15 @@ std::optional<ContextMark> from_mark(std::string_view mark) {
   const char* const end = number.data() + number.size();
   const auto read = std::from_chars(number.data(), end, out.generation);
   if (read.ec != std::errc() || read.ptr != end || out.generation == 0) return std::nullopt;
-  out.language = mark;
+  out.language = word(mark);
+  if (!mark.empty()) {
+    const auto env = codec::parse_object(mark);
+    if (!env) return std::nullopt;
+    for (const auto& [name, value] : *env) {
+      if (!value.is_string()) return std::nullopt;
+      out.env.emplace(name, value.get_string());
+    }
+  }
   if (!is_valid_context_id(out.id) || driver_of(out.language) == nullptr) return std::nullopt;
   return out;
 }

@@ -1,7 +1,9 @@
 // The drivers of contexts: the program of each language, the mark of a context's command, and the
 // line that requests an evaluation. Pure.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,7 +32,11 @@ struct ContextMark {
   std::string id;
   std::uint32_t generation = 1;
   std::string language;
+  std::map<std::string, std::string> env{};  // the context's own variables, for a restart
 };
+// The most bytes of `env` in a mark. Each list of a sandbox's commands has all marks.
+inline constexpr std::size_t kMostContextEnv = 16 << 10;
+std::size_t env_size(const std::map<std::string, std::string>& env);
 std::string to_mark(const ContextMark& mark);
 // nullopt: the command is no driver.
 std::optional<ContextMark> from_mark(std::string_view mark);

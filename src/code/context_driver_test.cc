@@ -24,6 +24,15 @@ TEST(ContextDriverTest, AMarkIsReadAsItWasWritten) {
   EXPECT_EQ(mark->id, "a-1");
   EXPECT_EQ(mark->generation, 7U);
   EXPECT_EQ(mark->language, "javascript");
+  EXPECT_TRUE(mark->env.empty());
+  const std::map<std::string, std::string> env{{"A", "with \"quotes\" and\nlines"}, {"B", ""}};
+  const ContextMark own{.id = "a", .generation = 1, .language = "python", .env = env};
+  const auto again = from_mark(to_mark(own));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->language, "python");
+  EXPECT_EQ(again->env, env);
+  EXPECT_FALSE(from_mark("context a 1 python {"));
+  EXPECT_FALSE(from_mark("context a 1 python {\"A\":1}"));
   EXPECT_FALSE(from_mark("context a-1 0 python")) << "generations begin at 1";
   EXPECT_FALSE(from_mark("context a/1 1 python"));
   EXPECT_FALSE(from_mark("context a-1 1 cobol"));

@@ -22,6 +22,7 @@ constexpr std::size_t kMostKnown = 1000;          // contexts
 constexpr std::size_t kMostPlaces = 10'000;       // evaluations of one
 constexpr std::uint64_t kKeptOutput = 256 << 20;  // of a driver
 constexpr Millis kEndLimit = 10s;                 // of a driver that was killed
+constexpr Millis kWarmLimit = 60s;                // of the start of an interpreter
 constexpr int kInterrupt = 2;                     // SIGINT
 constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
 
@@ -198,8 +199,13 @@ ContextVerbs::Known::Known(const Context& context, const asio::any_io_executor& 
       cold_until(read_to),
       writing(loop) {}
 
-void ContextVerbs::Known::put(const std::string& run, std::uint64_t at) {
-  if (places.emplace(run, at).second) order.push_back(run);
+void ContextVerbs::Known::follow(const Known& older) {
+  if (older.generation >= generation) return;
+  for (const std::string& run : older.order) put(run, older.places.at(run));
+}
+
+void ContextVerbs::Known::put(const std::string& run, ContextPlace at) {
+  if (places.insert_or_assign(run, at).second) order.push_back(run);
   if (order.size() <= kMostPlaces) return;
   places.erase(order.front());
   order.pop_front();
@@ -211,7 +217,9 @@ ContextVerbs::KnownPtr ContextVerbs::remember(const SandboxId& sandbox, const Co
   if (found != known_.end()) {
     // One that was made anew under its id has nothing of the older one.
     if (context.command.known && found->second->command == context.command.id) return found->second;
-    return found->second = std::make_shared<Known>(context, jobs_.loop());
+    const auto made = std::make_shared<Known>(context, jobs_.loop());
+    made->follow(*found->second);
+    return found->second = made;
   }
   if (order_.size() >= kMostKnown) {
     known_.erase(order_.front());
@@ -285,8 +293,15 @@ Task<Context> ContextVerbs::create(Principal who, std::string ref, ContextSpec s
       co_return std::move(found);
     }
   }
-  code::ContextMark mark{.id = spec.id, .generation = 1, .language = spec.language};
-  auto made = co_await start(std::move(who), entry->row.id, std::move(mark), std::move(spec.run));
+  if (code::env_size(spec.run.env) > code::kMostContextEnv) {
+    co_return invalid("invalid_context", "the variables of a context have at most " +
+                                             std::to_string(code::kMostContextEnv) +
+                                             " bytes in all: write a file");
+  }
+  const bool is_warm = spec.warm;
+  code::ContextMark mark{
+      .id = spec.id, .generation = 1, .language = spec.language, .env = spec.run.env};
+  auto made = co_await start(who, entry->row.id, std::move(mark), std::move(spec.run));
   if (!made && made.error().reason == "command_not_found") {
     co_return invalid("toolchain_missing",
                       "the sandbox lacks the program " + std::string(driver->program) +
@@ -294,6 +309,12 @@ Task<Context> ContextVerbs::create(Principal who, std::string ref, ContextSpec s
                           " needs: install it (Debian's package " + std::string(driver->package) +
                           "), or take an image that has it");
   }
+  if (!made || !is_warm) co_return made;
+  EvaluationSpec nothing;
+  const std::string id = made->id;
+  CAY_CO_TRY(const auto first,
+             co_await evaluate(std::move(who), sandbox, id, std::move(nothing), kWarmLimit));
+  if (first.driver) co_return context_gone(id, first.driver->end);
   co_return made;
 }
 
@@ -303,6 +324,7 @@ Task<Context> ContextVerbs::start(Principal who, SandboxId sandbox, code::Contex
   spec.id = command_of(mark.id, mark.generation);
   spec.argv = code::driver_of(mark.language)->argv;
   spec.run = std::move(run);
+  spec.run.env = mark.env;
   spec.ttl_ms = -1;
   spec.output_limit_bytes = kKeptOutput;
   spec.end_tree = true;
@@ -339,7 +361,7 @@ Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownPtr driver
   auto line = code::request_line(driver->language, spec);
   CAY_CO_CHECK(co_await commands_.write_stdin(std::move(who), sandbox.get(), driver->command,
                                               std::move(line), false));
-  driver->put(spec.id, from);
+  driver->put(spec.id, {.generation = driver->generation, .offset = from});
   co_return Result<void>();
 }
 
@@ -412,16 +434,17 @@ Task<Evaluation> ContextVerbs::find(Principal who, Key key, std::string run,
                                     std::string tag) {
   CAY_CO_TRY(const auto all, co_await generations(who, key.first.get(), key.second));
   const auto at = known_.find(key);
-  const KnownPtr driver = at == known_.end() ? nullptr : at->second;
+  std::optional<ContextPlace> sent;
+  if (at != known_.end() && at->second->places.contains(run)) sent = at->second->places.at(run);
   bool dropped = false;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Context context = all[i];
     if (from && from->generation != context.generation) continue;
     OutputOffsets begin{.out = from ? from->offset : 0};
     bool was_sent = from.has_value();
-    if (driver && driver->command == context.command.id && driver->places.contains(run)) {
+    if (sent && sent->generation == context.generation) {
       was_sent = true;
-      if (!from) begin.out = driver->places.at(run);
+      if (!from) begin.out = sent->offset;
     }
     CAY_CO_TRY(Reader reader,
                co_await commands_.attach(who, key.first.get(), context.command.id, begin));
@@ -488,6 +511,7 @@ Task<Context> ContextVerbs::restart_job(Principal who, SandboxId sandbox,
   const Context old = all.front();
   CAY_CO_CHECK(co_await end(who, sandbox, old.command));
   code::ContextMark mark{.id = old.id, .generation = old.generation + 1, .language = old.language};
+  if (auto before = code::from_mark(old.command.mark)) mark.env = std::move(before->env);
   RunConfig run;
   if (!old.command.cwd.empty()) run.workdir = old.command.cwd;
   if (!old.command.user.empty()) run.user = old.command.user;

@@ -39,15 +39,17 @@ class ContextVerbs : public Contexts {
   // A cache of one driver: all of it is found again in the driver's mark and output.
   struct Known {
     Known(const Context& context, const asio::any_io_executor& loop);
-    void put(const std::string& run, std::uint64_t at);
+    void put(const std::string& run, ContextPlace at);
+    // Takes over what was sent to the generations before.
+    void follow(const Known& older);
 
     std::uint32_t generation;
     std::string language;
     CommandId command;
-    std::uint64_t read_to;                        // the next evaluation begins behind
-    std::uint64_t cold_until;                     // evaluations before it may have no place here
-    std::map<std::string, std::uint64_t> places;  // evaluations, and where to look for them
-    std::deque<std::string> order;                // of places
+    std::uint64_t read_to;                       // the next evaluation begins behind
+    std::uint64_t cold_until;                    // evaluations before it may have no place here
+    std::map<std::string, ContextPlace> places;  // evaluations, and where to look for them
+    std::deque<std::string> order;               // of places
     Mutex writing;
   };
   using KnownPtr = std::shared_ptr<Known>;
@@ -58,6 +60,7 @@ class ContextVerbs : public Contexts {
   Task<KnownPtr> known(Principal who, SandboxId sandbox, std::string id);
   KnownPtr remember(const SandboxId& sandbox, const Context& context);
   void drop(const Key& key);
+  // Starts a driver with the mark's variables.
   Task<Context> start(Principal who, SandboxId sandbox, code::ContextMark mark, RunConfig run);
   // Kills a driver and waits for its end.
   Task<void> end(Principal who, SandboxId sandbox, Command driver);

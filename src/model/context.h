@@ -20,6 +20,7 @@ struct ContextSpec {
   std::string id;  // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one is found again
   std::string language = "python";
   RunConfig run;
+  bool warm = false;  // a new one is there when its interpreter evaluates
 };
 
 struct Context {

@@ -1,6 +1,7 @@
 """Contexts: variables that live between calls, and results that are neither lost nor invented."""
 import base64
 import json
+import shutil
 import threading
 
 import pytest
@@ -90,6 +91,37 @@ def test_values_and_pictures_are_mime_parts(context):
     assert [one["type"] for one in got["events"]] == ["stdout", "display", "stdout"]
     (huge,) = events(context.run("'y' * (5 << 20)"), "result")
     assert huge["data"] == {} and huge["omitted"] == {"text/plain": (5 << 20) + 2}
+
+
+def test_plain_data_has_json_and_display_shows_each_type(context):
+    (shown,) = events(context.run("[{'a': 1}, {'b': [None, 'x']}]"), "result")
+    assert json.loads(shown["data"]["application/json"]) == [{"a": 1}, {"b": [None, "x"]}]
+    for lossy in ("{1: 2}", "[float('nan')]", "[(1, 2)]", "x = []; x.append(x); x"):
+        (shown,) = events(context.run(lossy), "result")
+        assert list(shown["data"]) == ["text/plain"], lossy
+    code = (
+        "display.html('<b>'); display.svg('<svg/>'); display.png(b'\\x89P')\n"
+        "display.markdown('# m'); display.json({'k': 1})\n"
+        "display.mime({'text/plain': 't', 'text/csv': 'a,b'})"
+    )
+    assert [one["data"] for one in events(context.run(code), "display")] == [
+        {"text/plain": "<HTML>", "text/html": "<b>"},
+        {"text/plain": "<SVG>", "image/svg+xml": "<svg/>"},
+        {"text/plain": "<PNG>", "image/png": "iVA="},
+        {"text/plain": "# m", "text/markdown": "# m"},
+        {"text/plain": "{'k': 1}", "application/json": '{"k": 1}'},
+        {"text/plain": "t", "text/csv": "a,b"},
+    ]
+
+
+def test_a_warm_context_has_an_interpreter_that_evaluated(http, box):
+    """The begin of an evaluation lies in the output of its command when it is answered."""
+    commands = f"/api/v1/sandboxes/{box['id']}/commands"
+    for language in ("python", "javascript") if shutil.which("node") else ("python",):
+        warm = Context(http, box["id"], language=language, warm=True)
+        info = http.get(f"{commands}/{warm.info['command']['id']}").json()
+        assert info["stdout"]["bytes"] > 0, info
+        assert value(warm.run("1 + 1")) == "2"
 
 
 def test_an_error_has_a_name_and_a_traceback_and_the_context_lives_on(context):
@@ -189,6 +221,38 @@ def test_a_restart_loses_what_is_under_way(context):
     got = context.read(under_way["id"], wait_s=30)
     assert got["state"] == "lost" and got["interpreter"]["state"] == "killed"
     assert value(context.run("2")) == "2"
+
+
+def test_a_restart_loses_what_waits_and_says_so(context):
+    """It was sent, and had not begun: it is lost with the interpreter's end, and runs nowhere."""
+    under_way = context.run("print('begun', flush=True)\nwhile True: pass", wait_s=0)
+    wait_until(lambda: _out(context, under_way["id"]) == "begun\n", "it began")
+    waits = context.run("print('never')", id="waits", wait_s=0)
+    assert (waits["state"], waits["events"]) == ("running", [])
+    assert context.post("restart").json()["generation"] == 2
+    for got in (context.read("waits", wait_s=30), context.run("print('never')", id="waits")):
+        assert (got["state"], got["events"]) == ("lost", [])
+        assert got["interpreter"]["state"] == "killed"
+    assert context.post("restart").json()["generation"] == 3
+    assert context.http.get(f"{context.path}/runs/waits").status_code == 404, "two are kept"
+
+
+def test_a_restart_keeps_directory_and_variables_of_the_environment(http, box):
+    env = {"WHO": 'me\n"too"', "EMPTY": ""}
+    context = Context(http, box["id"], id="kept", cwd="/tmp", env=env)
+    ask = "import os; [os.getcwd(), os.environ['WHO'], os.environ['EMPTY']]"
+    before = value(context.run(ask))
+    assert before == repr(["/tmp", env["WHO"], ""])
+    context.run("os.environ['WHO'] = 'of the code'")
+    assert context.post("restart").json()["state"] == "ready"
+    assert value(context.run(ask)) == before
+    assert http.post(f"/api/v1/sandboxes/{box['id']}/stop").status_code == 200
+    assert context.post("restart").json()["generation"] == 3
+    assert value(context.run(ask)) == before, "after a stop, too"
+    big = http.post(context.all, json={"id": "big", "env": {"BIG": "x" * 17000}})
+    assert (big.status_code, big.json()["error"]["reason"]) == (400, "invalid_context")
+    fits = Context(http, box["id"], id="fits", env={"BIG": "x" * 16000})
+    assert value(fits.run("import os; len(os.environ['BIG'])")) == "16000"
 
 
 def test_a_context_is_gone_after_a_stop(http, box):

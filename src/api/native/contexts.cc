@@ -32,6 +32,7 @@ Result<ContextSpec> context_spec_of(const object& body) {
   if (fields.read("user", value)) spec.run.user = value;
   if (fields.read("cwd", value)) spec.run.workdir = value;
   fields.read("env", spec.run.env, kMostVariables);
+  fields.read("warm", spec.warm);
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return spec;

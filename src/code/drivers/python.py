@@ -12,6 +12,7 @@ import inspect
 import io
 import json
 import linecache
+import math
 import os
 import select
 import signal
@@ -156,6 +157,32 @@ def is_figure(value):
     return figures is not None and isinstance(value, figures.Figure)
 
 
+def is_plain(value, depth=0):
+    """True for what JSON keeps as it is."""
+    kind = type(value)
+    if value is None or kind in (str, bool, int):
+        return True
+    if kind is float:
+        return math.isfinite(value)
+    if depth > 64:
+        return False
+    if kind is list:
+        return all(is_plain(one, depth + 1) for one in value)
+    return kind is dict and all(
+        type(key) is str and is_plain(one, depth + 1) for key, one in value.items()
+    )
+
+
+class Parts:
+    """A value that has exactly the given MIME parts."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def _repr_mimebundle_(self):
+        return self.parts
+
+
 def parts_of(value):
     """Returns the MIME parts of a value, and the sizes of those that are too large."""
     found = {}
@@ -183,6 +210,8 @@ def parts_of(value):
         found["image/png"] = figure_png(value)
     if "text/plain" not in found:
         found["text/plain"] = repr(value)
+    if type(value) in (list, dict) and is_plain(value):
+        found["application/json"] = value
     parts, omitted = {}, {}
     for mime, part in found.items():
         if isinstance(part, (bytes, bytearray)):
@@ -215,7 +244,7 @@ class Driver:
         self.main.__builtins__ = builtins
         sys.modules["__main__"] = self.main
         sys.argv = [""]
-        builtins.display = self.display
+        builtins.display = self.display_verb()
         self.offer_plots()
         threading.Thread(target=forward_always, args=(self.outputs,), daemon=True).start()
 
@@ -226,6 +255,9 @@ class Driver:
         def lazily(name):
             from matplotlib.backends import backend_agg
 
+            for one, value in vars(backend_agg).items():
+                if not one.startswith("__"):
+                    vars(module).setdefault(one, value)  # matplotlib copies the module's members
             return getattr(backend_agg, name)
 
         module.__getattr__ = lazily
@@ -251,6 +283,28 @@ class Driver:
     def display(self, *values):
         for value in values:
             self.show("display", value)
+
+    def display_verb(self):
+        """Returns display(), with display.html() and others for values of one MIME type."""
+
+        def display(*values):
+            self.display(*values)
+
+        def of(mime, what=None):
+            def show(part):
+                text = what or (part if isinstance(part, str) else repr(part))
+                self.display(Parts({"text/plain": text, mime: part}))
+
+            return show
+
+        display.mime = lambda parts: self.display(Parts(parts))
+        display.html = of("text/html", "<HTML>")
+        display.svg = of("image/svg+xml", "<SVG>")
+        display.png = of("image/png", "<PNG>")
+        display.jpeg = of("image/jpeg", "<JPEG>")
+        display.markdown = of("text/markdown")
+        display.json = of("application/json")
+        return display
 
     def awaited(self, value):
         import asyncio
