@@ -4,7 +4,6 @@ import base64
 import codecs
 import contextlib
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,8 @@ from .exceptions import ContainerError, SandboxError, SandboxTimeoutError
 # The most of one stream in a result. Cay writes a note into a longer one where bytes are missing.
 MOST_OUTPUT = 16 << 20
 LONGEST_S = 86_400.0
-POLL_S = 0.02  # while a command that is followed has not begun
+# A command that is followed may begin only after its libraries and its compiler.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.01, 0.2
 
 
 def _text(answer: dict[str, Any], stream: str, errors: str) -> str:
@@ -58,6 +58,7 @@ class _Follower(threading.Thread):
             self.failure = error
 
     def _follow(self) -> None:
+        pause = FIRST_PAUSE_S
         while True:
             last = self.over.is_set()
             try:
@@ -69,7 +70,8 @@ class _Follower(threading.Thread):
                     if last and error.reason == "unknown_command":
                         return
                     raise
-            time.sleep(POLL_S)
+            self.over.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
         self._pass_on(self.decoder.decode(b"", True))
 
     def _pass_on(self, text: str) -> None:

@@ -161,6 +161,9 @@ def test_the_sessions_own_limits():
         session.config.session_timeout = 0.000001
         with pytest.raises(SandboxTimeoutError, match="exceeded maximum lifetime"):
             session.run("print(1)")
+    with SandboxSession(lang="python", session_timeout=1) as session:
+        with pytest.raises(SandboxTimeoutError, match="maximum lifetime of 1 seconds"):
+            session.run("while True: pass", timeout=slow(60))
     with pytest.raises(NotOpenSessionError):
         session.execute_command("true")
 
