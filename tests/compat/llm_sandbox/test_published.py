@@ -62,6 +62,8 @@ EXAMPLES = {
 @pytest.fixture(scope="module")
 def online():
     """A daemon whose sandboxes reach the registries, with a snapshot of the images' libraries."""
+    from cay_sandbox import DefaultImage
+
     if "pip" not in registries():
         pytest.skip("no registry of pip's answers this host")
     daemon = new_daemon()
@@ -71,7 +73,8 @@ def online():
     line = f"pip3 install -q --break-system-packages --root-user-action=ignore {LIBRARIES}"
     got = daemon.cli("exec", "libraries", "--", "sh", "-c", line, timeout=slow(600))
     assert got.code == 0, got
-    assert daemon.cli("snapshot", "capture", "libraries", "--name", "libraries").code == 0
+    for name in ("libraries", DefaultImage.PYTHON):  # some examples name the image
+        assert daemon.cli("snapshot", "capture", "libraries", "--name", name).code == 0
     assert daemon.cli("rm", "libraries").code == 0
     yield daemon
     daemon.close()
@@ -80,8 +83,8 @@ def online():
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
-    line = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:"]
-    line += ["-d", str(folder), f"llm-sandbox=={VERSION}"]
+    line = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+    line += ["--no-binary", "llm-sandbox", "-d", str(folder), f"llm-sandbox=={VERSION}"]
     got = subprocess.run(line, capture_output=True, text=True, timeout=slow(300))
     source = next(folder.glob("*.tar.gz"), None)
     if source is None:
