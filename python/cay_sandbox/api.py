@@ -29,6 +29,7 @@ BESIDES_S = 60.0  # that a request may take beyond the time that it gives a prog
 
 BY_REASON: dict[str, type[SandboxError]] = {
     "unsafe_path": SecurityError,
+    "bad_reference": ValidationError,
     "invalid_field": ValidationError,
     "policy_not_allowed": ValidationError,
 }

@@ -52,12 +52,12 @@ def _source(api: Api, config: SessionConfig) -> dict[str, Any]:
     if not wanted:
         return {}
     try:
-        api.json("GET", snapshot_path(wanted))
+        if api.json("GET", snapshot_path(wanted))["status"] == "ready":
+            return {"snapshot": wanted}
     except SandboxError as error:
         if error.reason != "snapshot_not_found":
             raise
-        return {"image": wanted, "timeout_s": LONGEST_PULL_S}
-    return {"snapshot": wanted}
+    return {"image": wanted, "timeout_s": LONGEST_PULL_S}  # also after a pull that failed
 
 
 def create(

@@ -300,6 +300,18 @@ def test_what_a_sandbox_cannot_be_is_refused():
         SandboxSession(lang="python", image="a", dockerfile="b")
 
 
+def test_an_image_that_cannot_be_pulled():
+    """A second session tries again: the first one's failure is no image."""
+    from cay_sandbox import SandboxSession, ValidationError
+    from cay_sandbox.exceptions import ImagePullError
+
+    for _ in range(2):
+        with pytest.raises(ImagePullError, match="Failed to pull image 127.0.0.1:1/none:1"):
+            SandboxSession(lang="python", image="127.0.0.1:1/none:1").open()
+    with pytest.raises(ValidationError, match="no image's reference"):
+        SandboxSession(lang="python", image="UPPER CASE").open()
+
+
 def test_libraries_that_cannot_be_installed(session):
     """As there, a program runs without a library that run() could not install."""
     from cay_sandbox import SandboxSession
