@@ -111,7 +111,7 @@ def test_an_upload_is_one_change_of_its_file(http, box, watches, run):
     files = f"/api/v1/sandboxes/{box['id']}/files"
     for content in (b"new", b"other"):
         put = http.put(files, params={"path": "/srv/f"}, content=content)
-        assert put.status_code == 200, put.text
+        assert put.status_code == 201, put.text
     edit = {"path": "/srv/f", "text": "other", "replacement": "edited"}
     assert http.post(f"{files}/replace", json=edit).status_code == 200
     run("touch /srv/last")
