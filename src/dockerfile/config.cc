@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "base/ascii.h"
 #include "dockerfile/paths.h"
@@ -10,6 +12,8 @@
 
 namespace cay::dockerfile {
 namespace {
+
+constexpr std::size_t kMostPorts = 65535;  // that the EXPOSE of a stage name together
 
 Error not_applied(std::string what) {
   return Error{Code::kInvalidArgument, "invalid_dockerfile", std::move(what), 0};
@@ -24,7 +28,7 @@ std::optional<unsigned> port_of(std::string_view text) {
 }
 
 // "80", "53/udp", "8000-8010/tcp".
-Result<void> add_ports(std::string_view text, std::vector<std::string>& out) {
+Result<void> add_ports(std::string_view text, StageConfig& config) {
   const std::size_t slash = text.find('/');
   const std::string protocol =
       slash == std::string_view::npos ? "tcp" : lowered(text.substr(slash + 1));
@@ -36,11 +40,18 @@ Result<void> add_ports(std::string_view text, std::vector<std::string>& out) {
   if (!first || !last || *last < *first || !known) {
     return not_applied("'" + shown(text) + "' is no port: write 80, 53/udp or 8000-8010");
   }
-  for (unsigned port = *first; port <= *last; ++port) {
-    std::string one = std::to_string(port) + "/" + protocol;
-    const auto place = std::ranges::lower_bound(out, one);
-    if (place == out.end() || *place != one) out.insert(place, std::move(one));
-  }
+  config.ports_named += *last - *first + 1;
+  if (config.ports_named > kMostPorts)
+    return not_applied("EXPOSE names more than " + std::to_string(kMostPorts) + " ports");
+  std::vector<std::string> added, all;
+  for (unsigned port = *first; port <= *last; ++port)
+    added.push_back(std::to_string(port) + "/" + protocol);
+  std::ranges::sort(added);
+  auto& ports = config.image.ports;
+  std::set_union(std::make_move_iterator(ports.begin()), std::make_move_iterator(ports.end()),
+                 std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()),
+                 std::back_inserter(all));
+  ports = std::move(all);
   return {};
 }
 
@@ -79,7 +90,7 @@ struct Applier {
   }
   Result<void> operator()(const Expose& expose) {
     for (const auto& port : expose.ports) {
-      CAY_CHECK(add_ports(port, config.image.ports));
+      CAY_CHECK(add_ports(port, config));
     }
     return {};
   }

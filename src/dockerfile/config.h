@@ -1,5 +1,6 @@
 // The effects of instructions on an image's configuration.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct StageConfig {
   ImageConfig image{};
   std::vector<std::string> shell{"/bin/sh", "-c"};  // of the shell form
   bool has_command = false;                         // this stage has a CMD
+  std::size_t ports_named = 0;                      // by EXPOSE, with repeats
 };
 
 // Applies an instruction whose variables are expanded, by Docker's rules. WORKDIR is relative to

@@ -222,6 +222,10 @@ TEST_F(ScopeTest, LabelsAndPorts) {
                                         "8002/tcp", "90/tcp", "91/tcp"}));
   build("FROM a\nEXPOSE 70000\n");
   EXPECT_EQ(error_, "line 2: '70000' is no port: write 80, 53/udp or 8000-8010");
+  build("FROM a\nEXPOSE 1-65535\n");
+  EXPECT_EQ(config_.image.ports.size(), 65535U);
+  build("FROM a\nEXPOSE 1-65535\nEXPOSE 80\n");
+  EXPECT_EQ(error_, "line 3: EXPOSE names more than 65535 ports");
 }
 
 TEST_F(ScopeTest, CopiesAreRelativeToRootAndWorkdir) {
