@@ -211,7 +211,7 @@ def test_a_program_that_does_not_compile_never_ran(run, language):
 def test_the_output_can_be_followed(run, api, ref):
     """The caller chooses the id of the program's command. The program ends once it was seen."""
     code = (
-        "import os, time\nprint('begun', flush=True)\n"
+        "import os, time\nos.write(1, b'begun\\n')\n"
         "while not os.path.exists('/tmp/followed'): time.sleep(0.01)\nprint('over')"
     )
     ask = {"language": "python", "code": code, "command_id": "followed-1"}
