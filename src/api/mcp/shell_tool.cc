@@ -98,7 +98,7 @@ Error with_way_out(Error error) {
 
 // Finds the shell, makes it at its first use, and restarts it if the caller wants that.
 Task<Context> find_shell(Call call, std::string sandbox, std::string session) {
-  ContextSpec spec{.id = session, .language = "bash"};
+  ContextSpec spec{.id = session, .language = "bash", .run = {}};
   if (call.arguments.flag("restart")) {
     auto restarted = co_await call.cay->contexts().restart(call.who(), sandbox, session);
     if (restarted || restarted.error().reason != "unknown_context") co_return restarted;
