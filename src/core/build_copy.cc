@@ -233,7 +233,7 @@ Task<std::shared_ptr<LayerSource>> BuildCopy::unpacked(std::string path, From fr
   opening = from.live->read(path, FileAs{}, ReadRange{});
   CAY_CO_TRY(FileStream whole, co_await std::move(opening));
   auto unpacking =
-      images_->read(std::move(whole.bytes), ArchiveKind::kRoot, [](const std::string&) {});
+      images_->read(std::move(whole.bytes), ArchiveKind::kRoot, {}, [](const std::string&) {});
   auto image = co_await std::move(unpacking);
   // A compressed file that is no archive is copied as it is.
   if (!image && how == Packed::kMaybe && image.error().code == Code::kInvalidArgument)

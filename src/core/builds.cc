@@ -81,7 +81,7 @@ Task<SnapshotInfo> BuildVerbs::build(Principal who, NewSnapshot made, BuildReque
   if (context) {
     CAY_CO_TRY(Images* const images, parts_.imports.images());
     auto reading = images->read(within_room(std::move(context), parts_.imports.disk()),
-                                ArchiveKind::kRoot, [](const std::string&) {});
+                                ArchiveKind::kRoot, {}, [](const std::string&) {});
     CAY_CO_TRY(source.archive, co_await std::move(reading));
   }
   co_return begin(job, std::move(source));

@@ -17,6 +17,12 @@ std::string chain_of(const std::string& below, const std::string& diff_id) {
   return below.empty() ? diff_id : "sha256:" + sha256_hex(below + " " + diff_id);
 }
 
+// The chain by which a tenant's imports find the layer. A digest is no secret. So it does not lead
+// to a layer of another tenant, whose bytes the caller may never have had.
+std::string chain_in(const TenantId& tenant, const std::string& chain) {
+  return "image:" + tenant.get() + ":" + chain;
+}
+
 // Core believes nothing that an image contains.
 Result<void> check_config(const ImageConfig& config) {
   if (auto run = core::check(config.run); !run)
@@ -164,11 +170,15 @@ Task<LayerId> Imports::attempt(std::shared_ptr<Import> import, PullRequest reque
   co_return top;
 }
 
-// Returns the layer of this content. Another import that makes it now is waited for.
+// Returns the layer of this content, of the tenant or of the host. Another import of the tenant
+// that makes it now is waited for.
 Task<LayerId> Imports::layer(std::shared_ptr<Import> import, std::shared_ptr<OpenImage> image,
                              std::size_t index, std::string chain, LayerId below) {
+  const std::string of_host = chain_in({}, chain);
+  chain = chain_in(import->row.tenant, chain);
   for (;;) {
     if (const auto found = layers_.with_content(chain)) co_return *found;
+    if (const auto found = layers_.with_content(of_host)) co_return *found;
     const auto other = building_->find(chain);
     if (other == building_->end()) break;
     const auto over = other->second;

@@ -225,6 +225,38 @@ TEST_F(ImportsTest, TenantsDoNotSeeEachOthersAndOnlyAnOperatorReachesSpecialNetw
   EXPECT_EQ(run(core->snapshots().remove(root, "default")).error().reason, "default_snapshot");
 }
 
+// A manifest has the digests, so that they prove nothing.
+TEST_F(ImportsTest, ALayerOfAnotherTenantIsNotFoundByItsDigest) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(pull("python:3.12"));
+  drain();
+  EXPECT_EQ(images.layers_read, 2);
+  images.archive = images.images.at("python:3.12");
+  const auto import = [&](const Principal& who, std::string name) {
+    NewSnapshot made;
+    made.name = std::move(name);
+    EXPECT_TRUE(run(core->snapshots().create_from_archive(who, made, source_of("x"))));
+    drain();
+  };
+  images.layer_error = Error{Code::kInvalidArgument, "digest_mismatch", "these are other bytes", 0};
+  import(bob, "stolen");
+  EXPECT_EQ(run(core->snapshots().get(bob, "stolen"))->status, kSnapshotFailed);
+  images.layer_error.reset();
+  images.layers_read = 0;
+  import(bob, "own");
+  const auto own = run(core->snapshots().get(bob, "own"));
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->status, kSnapshotReady);
+  EXPECT_NE(own->layer, get("python:3.12").layer);
+  EXPECT_EQ(images.layers_read, 2);
+  import(alice, "again");  // the control: a tenant's own layer is found
+  EXPECT_EQ(get("again").layer, get("python:3.12").layer);
+  EXPECT_EQ(images.layers_read, 2);
+  EXPECT_EQ(images.pulls.back().owner, alice.tenant.get());
+  EXPECT_EQ(images.owners,
+            (std::vector<std::string>{bob.tenant.get(), bob.tenant.get(), alice.tenant.get()}));
+}
+
 TEST_F(ImportsTest, WithoutImagesOrLayersTheReasonIsTold) {
   config.images = nullptr;
   ASSERT_TRUE(open());

@@ -36,7 +36,8 @@ class LayerTree {
   // to remove layers that nobody needs. Fails if the store or the runtime cannot be read.
   Task<void> open();
 
-  // Returns the layer of this content: LayerRow::chain.
+  // Returns the layer of this content: LayerRow::chain. Imports and builds put the tenant before
+  // it.
   std::optional<LayerId> with_content(const std::string& chain) const;
   // Notes that a build uses a layer. No other layer has its chain from then on.
   Result<void> use(const LayerId& id);

@@ -200,6 +200,7 @@ Task<SnapshotInfo> SnapshotVerbs::create_from_image(Principal who, NewSnapshot m
   request.platform = std::move(source.platform);
   request.login = std::move(source.login);
   request.special_network = who.is_operator();
+  request.owner = who.tenant.get();
   CAY_CO_CHECK(registry_->store().snapshots().put(row));
   imports_.pull(row, std::move(made), std::move(request));
   co_return shown(std::move(row));
@@ -210,7 +211,7 @@ Task<SnapshotInfo> SnapshotVerbs::create_from_archive(Principal who, NewSnapshot
   CAY_CO_TRY(Images* const images, imports_.images());
   CAY_CO_TRY(SnapshotInfo row, begin_row(who, made, kFromArchive));
   auto reading = images->read(within_room(std::move(archive), imports_.disk()), ArchiveKind::kAny,
-                              [](const std::string&) {});
+                              who.tenant.get(), [](const std::string&) {});
   CAY_CO_TRY(auto image, co_await std::move(reading));
   if (made.tag.empty()) made.tag = image->facts().tag;
   if (!is_valid_tag(made.tag)) made.tag.clear();

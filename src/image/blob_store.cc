@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "async/deadline.h"
+#include "base/sha256.h"
 #include "os/file.h"
 #include "os/random.h"
 
@@ -22,25 +23,9 @@ constexpr std::size_t kPiece = 256 * 1024;
 constexpr Millis kLockLook{200};
 constexpr std::string_view kPart = ".part";
 
-std::string part_of(std::string_view digest) { return hex_of(digest) + std::string(kPart); }
-
 std::uint64_t size_of(int file) {
   struct stat info{};
   return ::fstat(file, &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
-}
-
-Result<UniqueFd> open_part(int directory, std::string_view digest) {
-  UniqueFd file(::openat(directory, part_of(digest).c_str(),
-                         O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return Error::from_errno(errno, "open a blob's file");
-  return file;
-}
-
-// Whether the name still leads to this file: another process may have finished it meanwhile.
-bool is_named(int directory, std::string_view digest, int file) {
-  struct stat named{}, open{};
-  return ::fstatat(directory, part_of(digest).c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-         ::fstat(file, &open) == 0 && named.st_ino == open.st_ino;
 }
 
 }  // namespace
@@ -78,8 +63,33 @@ Result<BlobStore> BlobStore::open(int directory) {
   return BlobStore(std::move(blobs));
 }
 
+void BlobStore::belong_to(std::string_view owner) {
+  constexpr std::size_t kOwnerDigits = 16;
+  owner_ = sha256_hex(owner).substr(0, kOwnerDigits) + "-";
+}
+
+std::string BlobStore::name_of(std::string_view digest) const { return owner_ + hex_of(digest); }
+
+std::string BlobStore::part_of(std::string_view digest) const {
+  return name_of(digest) + std::string(kPart);
+}
+
+Result<UniqueFd> BlobStore::open_part(std::string_view digest) const {
+  UniqueFd file(::openat(blobs_.get(), part_of(digest).c_str(),
+                         O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return Error::from_errno(errno, "open a blob's file");
+  return file;
+}
+
+// Whether the name still leads to this file: another process may have finished it meanwhile.
+bool BlobStore::is_named(std::string_view digest, int file) const {
+  struct stat named{}, open{};
+  return ::fstatat(blobs_.get(), part_of(digest).c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstat(file, &open) == 0 && named.st_ino == open.st_ino;
+}
+
 Result<UniqueFd> BlobStore::find(std::string_view digest, std::uint64_t size) const {
-  UniqueFd file(::openat(blobs_.get(), hex_of(digest).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd file(::openat(blobs_.get(), name_of(digest).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno == ENOENT) return UniqueFd();
   if (!file) return Error::from_errno(errno, "open a blob");
   // A power cut may have left a shorter one.
@@ -89,7 +99,7 @@ Result<UniqueFd> BlobStore::find(std::string_view digest, std::uint64_t size) co
 }
 
 void BlobStore::remove(std::string_view digest) const {
-  ::unlinkat(blobs_.get(), hex_of(digest).c_str(), 0);
+  ::unlinkat(blobs_.get(), name_of(digest).c_str(), 0);
 }
 
 Task<BlobPart> BlobStore::begin(std::string digest, std::uint64_t size) const {
@@ -97,9 +107,9 @@ Task<BlobPart> BlobStore::begin(std::string digest, std::uint64_t size) const {
   for (;;) {
     CAY_CO_TRY(const UniqueFd there, find(digest, size));
     if (there) co_return std::move(part);
-    CAY_CO_TRY(part.file, open_part(blobs_.get(), digest));
+    CAY_CO_TRY(part.file, open_part(digest));
     if (::flock(part.file.get(), LOCK_EX | LOCK_NB) == 0) {
-      if (is_named(blobs_.get(), digest, part.file.get())) break;
+      if (is_named(digest, part.file.get())) break;
       continue;
     }
     part.file = UniqueFd();
@@ -121,7 +131,7 @@ Task<BlobPart> BlobStore::begin(std::string digest, std::uint64_t size) const {
 Result<BlobPart> BlobStore::begin_again(std::string_view digest) const {
   ::unlinkat(blobs_.get(), part_of(digest).c_str(), 0);
   BlobPart part;
-  CAY_TRY(part.file, open_part(blobs_.get(), digest));
+  CAY_TRY(part.file, open_part(digest));
   ::flock(part.file.get(), LOCK_EX | LOCK_NB);
   return part;
 }
@@ -142,7 +152,7 @@ Result<void> BlobStore::finish(BlobPart part, std::string_view digest) const {
                      ", which names it: pull it again",
                  0};
   }
-  if (::renameat(blobs_.get(), part_of(digest).c_str(), blobs_.get(), hex_of(digest).c_str()) != 0)
+  if (::renameat(blobs_.get(), part_of(digest).c_str(), blobs_.get(), name_of(digest).c_str()) != 0)
     return Error::from_errno(errno, "keep a blob");
   return {};
 }

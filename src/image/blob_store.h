@@ -1,5 +1,8 @@
-// BlobStore: fetched blobs, by their digest, in DATA/images/blobs. A blob that is not
-// whole yet is DIGEST.part there, and the next pull continues it.
+// BlobStore: fetched blobs, by their owner and digest, in DATA/images/blobs. A blob that is not
+// whole yet is OWNER-DIGEST.part there, and the next pull continues it.
+//
+// A digest is no secret: manifests have it. So a tenant that names the digest of another tenant's
+// blob must not get its bytes.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -23,6 +26,8 @@ class BlobStore {
  public:
   // `directory`: DATA/images, open. It outlives the store.
   static Result<BlobStore> open(int directory);
+  // Makes it find and keep the blobs of this tenant alone.
+  void belong_to(std::string_view owner);
 
   // Returns the blob, or an invalid descriptor if it is not there with that size.
   Result<UniqueFd> find(std::string_view digest, std::uint64_t size) const;
@@ -43,8 +48,14 @@ class BlobStore {
   void trim(std::uint64_t bytes) const;
 
  private:
-  explicit BlobStore(UniqueFd blobs) : blobs_(std::move(blobs)) {}
+  explicit BlobStore(UniqueFd blobs) : blobs_(std::move(blobs)) { belong_to(""); }
+  std::string name_of(std::string_view digest) const;
+  std::string part_of(std::string_view digest) const;
+  Result<UniqueFd> open_part(std::string_view digest) const;
+  bool is_named(std::string_view digest, int file) const;
+
   UniqueFd blobs_;
+  std::string owner_{};  // as it begins its files' names
 };
 
 // Writes all of it. Fails kExhausted disk_full, or with the errno.

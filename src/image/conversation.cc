@@ -31,8 +31,8 @@ constexpr Millis kLookEvery{500};
 
 class Conversation {
  public:
-  Conversation(UniqueFd socket, const BlobStore& store, const Settings& settings)
-      : socket_(std::move(socket)), store_(store), settings_(settings) {}
+  Conversation(UniqueFd socket, BlobStore store, const Settings& settings)
+      : socket_(std::move(socket)), store_(std::move(store)), settings_(settings) {}
 
   void run() {
     const auto first = socket_.receive();
@@ -92,6 +92,7 @@ class Conversation {
   Result<FetchedImage> pull(const std::string& payload) {
     auto message = wire::decode<wire::PullImage>(payload);
     if (!message) return unknown();
+    store_.belong_to(message->owner);
     asio::io_context loop(1);
     return run<FetchedImage>(loop, pull_image(loop.get_executor(), request_of(*std::move(message)),
                                               settings_, store_, told()));
@@ -208,6 +209,7 @@ class Conversation {
   Result<FetchedImage> read(const std::string& payload) {
     const auto request = wire::decode<wire::ReadArchive>(payload);
     if (!request) return unknown();
+    store_.belong_to(request->owner);
     CAY_TRY(const Platform platform, parse_platform(""));
     CAY_TRY(UniqueFd spool, store_.temporary());
     for (;;) {
@@ -258,14 +260,14 @@ class Conversation {
   }
 
   FrameSocket socket_;
-  const BlobStore& store_;
+  BlobStore store_;
   const Settings& settings_;
 };
 
 }  // namespace
 
-void converse(UniqueFd socket, const BlobStore& store, const Settings& settings) {
-  Conversation(std::move(socket), store, settings).run();
+void converse(UniqueFd socket, BlobStore store, const Settings& settings) {
+  Conversation(std::move(socket), std::move(store), settings).run();
 }
 
 }  // namespace cay::image

@@ -7,6 +7,6 @@
 namespace cay::image {
 
 // Serves until the daemon ends the connection. It blocks.
-void converse(UniqueFd socket, const BlobStore& store, const Settings& settings);
+void converse(UniqueFd socket, BlobStore store, const Settings& settings);
 
 }  // namespace cay::image

@@ -62,10 +62,10 @@ int complain(const std::string& why) {
   const auto confined = confine(config.directory, authorities.get());
   if (!confined) ::_exit(complain(confined.error().message));
   try {
-    const auto store = BlobStore::open(config.directory);
+    auto store = BlobStore::open(config.directory);
     if (!store) ::_exit(complain(store.error().message));
     store->trim(config.settings.cache_bytes);
-    converse(std::move(connection), *store, config.settings);
+    converse(std::move(connection), *std::move(store), config.settings);
   } catch (const std::exception& error) {
     ::_exit(complain(error.what()));
   }

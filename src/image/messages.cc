@@ -71,7 +71,8 @@ wire::PullImage message_of(const core::PullRequest& request) {
           request.login.username,
           request.login.password,
           request.login.identity_token,
-          request.special_network};
+          request.special_network,
+          request.owner};
 }
 
 core::PullRequest request_of(wire::PullImage message) {
@@ -79,7 +80,8 @@ core::PullRequest request_of(wire::PullImage message) {
       std::move(message.reference),
       std::move(message.platform),
       {std::move(message.username), std::move(message.password), std::move(message.identity_token)},
-      message.special_network};
+      message.special_network,
+      std::move(message.owner)};
 }
 
 wire::PushImage message_of(const core::PushRequest& request, std::size_t layers) {

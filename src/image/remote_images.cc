@@ -223,11 +223,13 @@ class RemoteImages final : public core::Images {
   }
 
   Task<std::unique_ptr<core::OpenImage>> read(std::unique_ptr<ByteSource> archive,
-                                              core::ArchiveKind kind, core::Told told) override {
+                                              core::ArchiveKind kind, std::string owner,
+                                              core::Told told) override {
     auto link = std::make_shared<Link>(loop_);
     CAY_CO_CHECK(co_await link->connect(path_));
     wire::ReadArchive request;
     request.root = kind == core::ArchiveKind::kRoot;
+    request.owner = std::move(owner);
     CAY_CO_CHECK(co_await link->send(number(wire::ImageType::kRead), wire::encode(request)));
     std::uint64_t offset = 0;
     for (;;) {

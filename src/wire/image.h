@@ -37,6 +37,7 @@ struct PullImage {
   std::string reference, platform;
   std::string username, password, identity_token;
   bool special_network = false;
+  std::string owner{};  // whose fetched blobs may be used: a tenant's name
   template <class V>
   void fields(V& v) {
     v(1, reference);
@@ -45,14 +46,17 @@ struct PullImage {
     v(4, password);
     v(5, identity_token);
     v(6, special_network);
+    v(7, owner);
   }
 };
 
 struct ReadArchive {
-  bool root = false;  // it is a root file system, whatever files it contains
+  bool root = false;    // it is a root file system, whatever files it contains
+  std::string owner{};  // as in PullImage
   template <class V>
   void fields(V& v) {
     v(1, root);
+    v(2, owner);
   }
 };
 

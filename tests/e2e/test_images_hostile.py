@@ -53,6 +53,9 @@ CORPUS = {
         (HERE, "test_a_flipped_bit_is_a_wrong_digest"),
         (REGISTRY, "test_bytes_that_are_not_what_they_are_called_are_refused"),
     ],
+    "the digest of another tenant's layer": [
+        (HERE, "test_another_tenants_layer_is_not_had_by_its_digest"),
+    ],
     "wrong digests": [
         (REGISTRY, "test_bytes_that_are_not_what_they_are_called_are_refused"),
         (READER, "TheEndComesOnlyWithTheDigest"),
@@ -237,28 +240,29 @@ def test_setuid_gives_nothing_on_the_host(store):
     assert all(int(one) > 65535 for row in ids for one in row), ids
 
 
+def packed(image):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        entry = {
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": digest(image.manifest),
+            "size": len(image.manifest),
+        }
+        files = {
+            "oci-layout": b'{"imageLayoutVersion": "1.0.0"}',
+            "index.json": json_of({"schemaVersion": 2, "manifests": [entry]}),
+            "blobs/sha256/" + digest(image.manifest)[7:]: image.manifest,
+            **{"blobs/sha256/" + key[7:]: blob for key, blob in image.blobs.items()},
+        }
+        for path, data in files.items():
+            info = tarfile.TarInfo(path)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
 def test_a_flipped_bit_is_a_wrong_digest(store):
     """In an OCI archive: of the layer's blob, and of the plain tar that the configuration names."""
-
-    def packed(image):
-        out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w") as tar:
-            entry = {
-                "mediaType": "application/vnd.oci.image.manifest.v1+json",
-                "digest": digest(image.manifest),
-                "size": len(image.manifest),
-            }
-            files = {
-                "oci-layout": b'{"imageLayoutVersion": "1.0.0"}',
-                "index.json": json_of({"schemaVersion": 2, "manifests": [entry]}),
-                "blobs/sha256/" + digest(image.manifest)[7:]: image.manifest,
-                **{"blobs/sha256/" + key[7:]: blob for key, blob in image.blobs.items()},
-            }
-            for path, data in files.items():
-                info = tarfile.TarInfo(path)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-        return out.getvalue()
 
     layer = archive(("marked", FILE, uuid.uuid4().bytes))
     flipped = Image(layer)
@@ -271,6 +275,32 @@ def test_a_flipped_bit_is_a_wrong_digest(store):
     assert made is None and "digest" in message, message
     name, reason, message = store.load(packed(Image(layer)))  # the control
     assert name, (reason, message)
+
+
+def test_another_tenants_layer_is_not_had_by_its_digest(daemon, store):
+    private = os.urandom(16).hex().encode()
+    layer = archive(("etc/private", FILE, private))
+    image = Image(layer)
+    name, reason, message = store.load(packed(image))
+    assert name, (reason, message)
+    words = ("key", "--data", daemon.data, "create", f"thief-{uuid.uuid4().hex[:8]}")
+    made = daemon.cli(*words, "--tenant", "thief", "--scope", "create")
+    assert made.code == 0, made
+    without = Image(layer)
+    del without.blobs[without.layers[0]["digest"]]
+    others = Image(b"other bytes", diff_ids=image.diff_ids)
+    with daemon.http() as http:
+        http.headers["X-Api-Key"] = made.text.strip()
+        thief = Store(daemon, http)
+        try:
+            assert thief.load(packed(without))[:2] == (None, "bad_image")
+            assert thief.load(packed(others))[0] is None
+            name, reason, message = thief.load(packed(image))  # the control: it has the bytes
+            assert name, (reason, message)
+            read = thief.run(thief.sandbox(name), "cat", "/etc/private")
+            assert read["stdout"] == private.decode(), read
+        finally:
+            thief.clean()
 
 
 def json_of(value):

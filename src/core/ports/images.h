@@ -23,6 +23,8 @@ struct PullRequest {
   // The registry may lie in a special network (loopback, private), and then need no TLS. Redirects
   // may not lead there in any case.
   bool special_network = false;
+  // The tenant. Blobs that another owner's requests fetched are not used.
+  std::string owner{};
 };
 
 struct ImageLayer {
@@ -71,9 +73,10 @@ class Images {
   // bad_image, digest_mismatch), kPermissionDenied (special_network).
   virtual Task<std::unique_ptr<OpenImage>> pull(PullRequest request, Told told) = 0;
   // Reads an OCI layout, a `docker save` archive, or a tar of a root file system. Each may be
-  // compressed by gzip or zstd. A root file system is one layer without configuration.
+  // compressed by gzip or zstd. A root file system is one layer without configuration. `owner` as
+  // in PullRequest.
   virtual Task<std::unique_ptr<OpenImage>> read(std::unique_ptr<ByteSource> archive,
-                                                ArchiveKind kind, Told told) = 0;
+                                                ArchiveKind kind, std::string owner, Told told) = 0;
   // Pushes layers (the lowest first) as an image. Returns the digest of its manifest.
   virtual Task<std::string> push(PushRequest request,
                                  std::vector<std::unique_ptr<LayerSource>> layers, Told told) = 0;

@@ -55,8 +55,9 @@ Task<std::unique_ptr<OpenImage>> FakeImages::pull(PullRequest request, Told told
 }
 
 Task<std::unique_ptr<OpenImage>> FakeImages::read(std::unique_ptr<ByteSource> bytes,
-                                                  ArchiveKind kind, Told) {
+                                                  ArchiveKind kind, std::string owner, Told) {
   kinds.push_back(kind);
+  owners.push_back(std::move(owner));
   for (;;) {
     CAY_CO_TRY(const Bytes chunk, co_await bytes->next());
     if (chunk.empty()) break;

@@ -28,6 +28,7 @@ class FakeImages : public Images {
   std::map<std::string, Image> images;  // by the reference of the request
   std::optional<Image> archive;         // what every archive contains; none: it is no image
   std::vector<ArchiveKind> kinds;       // of every archive
+  std::vector<std::string> owners;      // likewise
   std::optional<Error> pull_error;
   std::optional<Error> layer_error;  // comes at the end of each layer
   bool hold = false;                 // pulls wait for release()
@@ -47,7 +48,7 @@ class FakeImages : public Images {
 
   Task<std::unique_ptr<OpenImage>> pull(PullRequest request, Told told) override;
   Task<std::unique_ptr<OpenImage>> read(std::unique_ptr<ByteSource> archive, ArchiveKind kind,
-                                        Told told) override;
+                                        std::string owner, Told told) override;
   Task<std::string> push(PushRequest request, std::vector<std::unique_ptr<LayerSource>> layers,
                          Told told) override;
   // Returns the text "archive of NAME", and keeps the request as a push.
