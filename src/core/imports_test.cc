@@ -1,6 +1,8 @@
 // Snapshots from images: layers are made once, and what is cut off leaves no bootable snapshot.
 #include "core/imports.h"
 
+#include <array>
+
 #include "async/bytes.h"
 
 #include "core/core_fixture.h"
@@ -206,6 +208,43 @@ TEST_F(ImportsTest, AnArchiveIsReadBeforeTheAnswer) {
   drain();
   EXPECT_EQ(get("mine").status, kSnapshotReady);
   EXPECT_EQ(get("mine").origin, kFromArchive);
+}
+
+TEST_F(ImportsTest, AnArchiveGivesItsNameAndTagWhereTheRequestHasNone) {
+  ASSERT_TRUE(open());
+  images.archive = FakeImages::image_of({{"a", "1"}});
+  const auto import = [&](const std::string& inside, const std::string& tag, NewSnapshot made) {
+    images.archive->facts.name = inside;
+    images.archive->facts.tag = tag;
+    auto begun = run(core->snapshots().create_from_archive(alice, made, source_of("x")));
+    drain();
+    return begun;
+  };
+  for (const auto& [inside, tag, ref] : std::vector<std::array<std::string, 3>>{
+           {"docker.io/library/python", "3.12", "python:3.12"},
+           {"docker.io/foo/bar", "9", "foo/bar:9"},
+           {"ghcr.io/team/app", "1", "ghcr.io/team/app:1"},
+           {"localhost:5000/app", "", "localhost-5000/app:latest"}}) {
+    const auto begun = import(inside, tag, {});
+    ASSERT_TRUE(begun) << inside << ": " << begun.error().message;
+    EXPECT_EQ(get(ref).id, begun->id);
+    EXPECT_EQ(get(ref).status, kSnapshotReady);
+  }
+  // The request's own is stronger.
+  const auto own = import("docker.io/library/python", "3.12", {.name = "mine", .tag = "1"});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(get("mine:1").id, own->id);
+  for (const std::string inside : {"", "docker.io/library/default"}) {
+    const auto refused = import(inside, "1", {});
+    ASSERT_FALSE(refused) << inside;
+    EXPECT_EQ(refused.error().reason, "invalid_name");
+    EXPECT_NE(refused.error().message.find("--name NAME"), std::string::npos);
+  }
+  // A request with a bad name or tag is refused before the archive is read.
+  const auto reads = images.kinds.size();
+  EXPECT_EQ(import("docker.io/a", "1", {.name = "a:b"}).error().reason, "invalid_name");
+  EXPECT_EQ(import("docker.io/a", "1", {.tag = "a/b"}).error().reason, "invalid_tag");
+  EXPECT_EQ(images.kinds.size(), reads);
 }
 
 TEST_F(ImportsTest, TenantsDoNotSeeEachOthersAndOnlyAnOperatorReachesSpecialNetworks) {

@@ -40,15 +40,38 @@ Error not_bootable(const std::string& ref, const SnapshotInfo& row) {
   return {Code::kNotReady, "snapshot_not_ready", std::move(why), 0};
 }
 
-Result<void> check_new(const NewSnapshot& made, const Defaults& defaults) {
-  if (!is_valid_snapshot_name(made.name)) {
+Result<void> check_name(const std::string& name) {
+  if (!is_valid_snapshot_name(name)) {
     return invalid("invalid_name",
                    "a snapshot's name has 1 to 128 letters, digits, '.', '_', '-' or '/', and "
                    "begins and ends with a letter or digit");
   }
-  if (is_uuid(made.name) || made.name == kDefaultName)
+  if (is_uuid(name) || name == kDefaultName)
     return invalid("invalid_name",
                    "a snapshot's name is no id, and not 'default', which the host gives its own");
+  return {};
+}
+
+// The name that an archive has in it, as a pull of that image would give it.
+Result<std::string> name_in(const ImageFacts& facts) {
+  const auto named = image_reference_from(facts.name);
+  if (!named) {
+    return invalid("invalid_name",
+                   "the archive has no name in it: name the snapshot, as `cay snapshot import FILE "
+                   "--name NAME` does");
+  }
+  std::string name = named->snapshot_name();
+  if (check_name(name)) return name;
+  return invalid("invalid_name", "the archive's name '" + name.substr(0, 200) +
+                                     "' is none that a snapshot can have: name the snapshot, as "
+                                     "`cay snapshot import FILE --name NAME` does");
+}
+
+// An archive may have the name in it: made.name is empty until it was read.
+Result<void> check_new(const NewSnapshot& made, std::string_view origin, const Defaults& defaults) {
+  if (origin != kFromArchive || !made.name.empty()) {
+    CAY_CHECK(check_name(made.name));
+  }
   if (!made.tag.empty() && !is_valid_tag(made.tag)) {
     return invalid("invalid_tag",
                    "a tag has 1 to 128 letters, digits, '.', '_' or '-', and begins with a "
@@ -160,7 +183,7 @@ Result<SnapshotInfo> SnapshotVerbs::begin_row(const Principal& who, const NewSna
                                               std::string_view origin) const {
   if (jobs_.closing) return shutting_down();
   if (jobs_.draining) return host_draining();
-  CAY_CHECK(check_new(made, defaults_));
+  CAY_CHECK(check_new(made, origin, defaults_));
   CAY_TRY(const auto all, registry_->store().snapshots().all());
   const auto own = std::ranges::count(all, who.tenant, &SnapshotInfo::tenant);
   if (static_cast<std::size_t>(own) >= kMostSnapshots) {
@@ -213,6 +236,10 @@ Task<SnapshotInfo> SnapshotVerbs::create_from_archive(Principal who, NewSnapshot
   auto reading = images->read(within_room(std::move(archive), imports_.disk()), ArchiveKind::kAny,
                               who.tenant.get(), [](const std::string&) {});
   CAY_CO_TRY(auto image, co_await std::move(reading));
+  if (made.name.empty()) {
+    CAY_CO_TRY(made.name, name_in(image->facts()));
+    row.name = made.name;
+  }
   if (made.tag.empty()) made.tag = image->facts().tag;
   if (!is_valid_tag(made.tag)) made.tag.clear();
   row.image_name = image->facts().name;

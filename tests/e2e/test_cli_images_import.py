@@ -1,10 +1,13 @@
 """Images on the command line: import, and what cannot be had."""
+import io
 import json
 import os
+import tarfile
 
 import pytest
 
 from image_root import root_tar
+from images import Image
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,55 @@ def test_an_imported_root_is_listed_and_runs(daemon, image):
         assert (done.code, done.text) == (0, 'NAME="image of a test"\n'), (words, done)
     # The control: the host's own.
     assert "image of a test" not in daemon.cli("run", "--rm", "--", "cat", "/etc/os-release").text
+
+
+def saved_by_docker(name):
+    """Returns an archive of `docker save`. `name`: what it calls the image; None: nothing."""
+    image = Image(root_tar())
+    config = image.blobs[json.loads(image.manifest)["config"]["digest"]]
+    described = {"Config": "c.json", "RepoTags": [name] if name else None, "Layers": ["1.tar"]}
+    files = {
+        "manifest.json": json.dumps([described]).encode(),
+        "c.json": config,
+        "1.tar": root_tar(),
+    }
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for path, data in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def oci_archive(folder, name):
+    """Returns an OCI archive whose index calls the image by this name."""
+    Image(root_tar()).layout(folder, name)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.add(folder, ".")
+    return out.getvalue()
+
+
+def test_an_archive_gives_its_snapshot_the_name_in_it(daemon, image, directory):
+    one = f"cli-named-{os.urandom(4).hex()}"
+    cases = (
+        (saved_by_docker(f"docker.io/foo/{one}:9"), f"foo/{one}:9"),
+        (saved_by_docker(f"{one}:3.12"), f"{one}:3.12"),
+        (oci_archive(directory / "oci", f"{one}:8"), f"{one}:8"),
+    )
+    for at, (archive, ref) in enumerate(cases):
+        file = directory / f"{at}.tar"
+        file.write_bytes(archive)
+        done = daemon.cli("snapshot", "import", str(file))
+        assert (done.code, done.text) == (0, f"{ref}\n"), done
+        done = daemon.cli("run", "--rm", "--snapshot", ref, "--", "/bin/cat", "/etc/os-release")
+        assert (done.code, done.text) == (0, 'NAME="image of a test"\n'), done
+        assert daemon.cli("snapshot", "rm", ref).code == 0
+    # The next has a tag and no name, the others have neither.
+    for archive in (oci_archive(directory / "tag", "latest"), saved_by_docker(None), root_tar()):
+        done = daemon.cli("snapshot", "import", "-", stdin=archive)
+        assert done.code == 125 and b"no name in it" in done.err and b"--name" in done.err, done
 
 
 @pytest.mark.parametrize(

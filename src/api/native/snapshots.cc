@@ -94,7 +94,8 @@ Task<http::Response> create_snapshot_from_archive(core::Cay& cay, ExchangePtr ex
   auto bytes = query_number(*exchange, "disk_bytes", 0, 0, INT64_MAX);
   if (!bytes) co_return std::move(bytes).error();
   made.disk_bytes = *bytes;
-  exchange->note_subject("snapshot " + made.name + " from an archive");
+  exchange->note_subject("snapshot " + (made.name.empty() ? "" : made.name + " ") +
+                         "from an archive");
   auto archive = exchange->body();
   auto begun = co_await cay.snapshots().create_from_archive(exchange->principal(), std::move(made),
                                                             std::move(archive));
