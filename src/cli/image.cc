@@ -77,9 +77,13 @@ std::optional<sdk::Snapshot> found_here(Context& at, const std::string& image) {
 
 sdk::Snapshot wait_for(Context& at, const sdk::Snapshot& begun) {
   if (begun.status == "ready") return begun;
-  ImageProgress progress;
-  return at.client.snapshot_store().wait(
-      begun.id, [&progress](const sdk::Snapshot& now) { progress.show(now.status_message); });
+  const sdk::Snapshot ready = [&] {
+    ImageProgress progress;
+    return at.client.snapshot_store().wait(
+        begun.id, [&progress](const sdk::Snapshot& now) { progress.show(now.status_message); });
+  }();
+  if (!ready.status_message.empty()) print_error(printable(ready.status_message));
+  return ready;
 }
 
 sdk::PushState push_image(Context& at, const std::string& snapshot, const std::string& image) {

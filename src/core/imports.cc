@@ -124,7 +124,7 @@ void Imports::settle(Import& import, Result<LayerId> top) {
   SnapshotInfo& row = import.row;
   row.updated_at = registry_->clock().wall();
   row.status = top ? kSnapshotReady : kSnapshotFailed;
-  row.status_message = top ? std::string() : top.error().message;
+  row.status_message = top ? import.note : top.error().message;
   Result<void> written;
   if (top) {
     row.layer = *top;
@@ -167,6 +167,7 @@ Task<LayerId> Imports::attempt(std::shared_ptr<Import> import, PullRequest reque
     CAY_CO_TRY(top, co_await layer(import, image, index, chain, top));
     import->holds.push_back(layers_.hold(top));
   }
+  import->note = image->note();
   co_return top;
 }
 

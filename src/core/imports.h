@@ -24,6 +24,7 @@ struct Import : LongWork {
   SnapshotInfo row;
   const NewSnapshot made;
   std::optional<Error> failure;  // once it is done
+  std::string note{};            // OpenImage::note(), for the ready snapshot
   std::shared_ptr<Builder> builder{};
   std::vector<Grant> holds{};  // of the layers so far
 };

@@ -210,6 +210,17 @@ TEST_F(ImportsTest, AnArchiveIsReadBeforeTheAnswer) {
   EXPECT_EQ(get("mine").origin, kFromArchive);
 }
 
+TEST_F(ImportsTest, AReadySnapshotTellsWhatWasLeftOut) {
+  ASSERT_TRUE(open());
+  images.images["python:3.12"].note = "1 device node was left out: /dev/x";
+  ASSERT_TRUE(pull("python:3.12"));
+  ASSERT_TRUE(pull("python:3.13"));
+  drain();
+  EXPECT_EQ(get("python:3.12").status, kSnapshotReady);
+  EXPECT_EQ(get("python:3.12").status_message, "1 device node was left out: /dev/x");
+  EXPECT_EQ(get("python:3.13").status_message, "");  // the control
+}
+
 TEST_F(ImportsTest, AnArchiveGivesItsNameAndTagWhereTheRequestHasNone) {
   ASSERT_TRUE(open());
   images.archive = FakeImages::image_of({{"a", "1"}});

@@ -28,6 +28,7 @@ namespace cay::image {
 namespace {
 
 constexpr Millis kLookEvery{500};
+constexpr std::size_t kLongestName = 100;  // of a device, in a note
 
 class Conversation {
  public:
@@ -252,16 +253,32 @@ class Conversation {
       offset += bytes.size();
       if (!socket_.send(number(wire::Type::kData), wire::encode_data(data))) return false;
     }
-    if (reader.devices() > 0) {
-      told()(std::to_string(reader.devices()) +
-             " device nodes of the image were left out: a sandbox cannot have them");
-    }
+    if (reader.devices() > 0 && !send_note(reader)) return false;
     return socket_.send(number(wire::Type::kEof), {});
+  }
+
+  bool send_note(const LayerReader& reader) {
+    devices_ += reader.devices();
+    for (const std::string& name : reader.device_names()) {
+      if (device_names_.size() < kNamedDevices) device_names_.push_back(name);
+    }
+    wire::ProgressMsg note;
+    note.text = std::to_string(devices_) +
+                (devices_ == 1 ? " device node was" : " device nodes were") +
+                " left out, for a sandbox has its own /dev:";
+    for (const std::string& name : device_names_) {
+      note.text += (name == device_names_.front() ? " " : ", ") + name.substr(0, kLongestName);
+    }
+    if (devices_ > device_names_.size()) note.text += ", ...";
+    return socket_.send(number(wire::ImageType::kNote), wire::encode(note));
   }
 
   FrameSocket socket_;
   BlobStore store_;
   const Settings& settings_;
+  // Those of the layers that were sent.
+  std::uint64_t devices_ = 0;
+  std::vector<std::string> device_names_;
 };
 
 }  // namespace

@@ -147,6 +147,7 @@ Result<std::optional<core::LayerEntry>> LayerReader::entry() {
     out.kind = core::EntryKind::kFifo;
   } else if (from.is_device()) {
     ++devices_;
+    if (device_names_.size() < kNamedDevices) device_names_.push_back("/" + path);
     return std::optional<core::LayerEntry>();
   } else {
     switch (from.kind()) {

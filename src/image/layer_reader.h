@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "archive/decompressor.h"
 #include "archive/tar_reader.h"
@@ -15,6 +16,8 @@
 #include "image/digest.h"
 
 namespace cay::image {
+
+inline constexpr std::size_t kNamedDevices = 3;
 
 struct LayerLimits {
   std::uint64_t bytes = std::uint64_t{64} << 30;  // of the plain tar
@@ -33,6 +36,8 @@ class LayerReader {
 
   // Device nodes are left out: nobody can make them in a user namespace.
   std::uint64_t devices() const { return devices_; }
+  // The paths of the first few of them.
+  const std::vector<std::string>& device_names() const { return device_names_; }
   // The plain bytes so far.
   std::uint64_t bytes() const { return bytes_; }
   // The digest of the plain tar, after the end.
@@ -54,6 +59,7 @@ class LayerReader {
   Digest digest_;
   std::string digest_text_;
   std::uint64_t bytes_ = 0, entries_ = 0, devices_ = 0;
+  std::vector<std::string> device_names_;
   std::uint64_t header_from_ = 0;  // where the headers of the entry begin
   bool in_header_ = false, input_ended_ = false, ended_ = false;
   // These four are of the file whose bytes come now.

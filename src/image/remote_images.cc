@@ -18,6 +18,7 @@ namespace cay::image {
 namespace {
 
 constexpr std::size_t kBuffer = 256 * 1024;
+constexpr std::size_t kLongestNote = 500;
 
 Error unavailable(const std::string& why) {
   return {Code::kUnavailable, "images_unavailable",
@@ -96,11 +97,14 @@ class Link {
     socket_.close(ignored);
   }
   bool is_open() const { return socket_.is_open(); }
+  void keep_note(std::string note) { note_ = std::move(note); }
+  const std::string& note() const { return note_; }
 
  private:
   asio::local::stream_protocol::socket socket_;
   wire::FrameReader reader_;
   std::string buffer_;
+  std::string note_;
 };
 
 class Source final : public core::LayerSource {
@@ -120,6 +124,11 @@ class Source final : public core::LayerSource {
       if (frame.type == number(wire::Type::kProgress)) {
         const auto progress = wire::decode<wire::ProgressMsg>(frame.payload);
         if (progress && told_) told_(codec::sanitised_utf8(progress->text));
+        continue;
+      }
+      if (frame.type == number(wire::ImageType::kNote)) {
+        const auto note = wire::decode<wire::ProgressMsg>(frame.payload);
+        if (note) link_->keep_note(codec::sanitised_utf8(note->text.substr(0, kLongestNote)));
         continue;
       }
       if (frame.type == number(wire::Type::kEof) && left_ == 0) {
@@ -201,6 +210,8 @@ class Opened final : public core::OpenImage {
     std::unique_ptr<core::LayerSource> out = std::make_unique<Source>(link_, told_);
     co_return std::move(out);
   }
+
+  std::string note() const override { return link_->note(); }
 
  private:
   std::shared_ptr<Link> link_;

@@ -31,6 +31,7 @@ enum class ImageType : std::uint16_t {
   kPush = 204,     // PushImage
   kPushed = 205,   // Pushed
   kExport = 206,   // PushImage, whose reference is the name in the archive
+  kNote = 207,     // ProgressMsg, before a layer's kEof: what was left out of all layers so far
 };
 
 struct PullImage {

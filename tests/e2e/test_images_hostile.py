@@ -199,16 +199,22 @@ def test_a_write_through_a_link_stays_inside(store, directory):
 def test_devices_are_left_out(store):
     memory = {"devmajor": 1, "devminor": 1, "mode": 0o666}
     disk = {"devmajor": 8, "devminor": 0, "mode": 0o666}
-    name, reason, message = store.load(
-        archive(
-            ("stolen/", DIR, "", {"mode": 0o755}),
-            ("stolen/mem", CHAR, "", memory),
-            ("stolen/disk", BLOCK, "", disk),
-            ("stolen/file", FILE, b"control"),
-        )
+    content = archive(
+        ("stolen/", DIR, "", {"mode": 0o755}),
+        ("stolen/mem", CHAR, "", memory),
+        ("stolen/disk", BLOCK, "", disk),
+        ("stolen/file", FILE, b"control"),
     )
-    assert name, (reason, message)
+    name = f"hostile-{uuid.uuid4().hex[:8]}"
+    store.names.append(name)
+    done = store.daemon.cli("snapshot", "import", "-", "--name", name, stdin=content)
+    told = "2 device nodes were left out, for a sandbox has its own /dev: /stolen/mem, /stolen/disk"
+    assert done.code == 0 and done.err.decode().count(f"cay: {told}\n") == 1, done
+    assert store.http.get(f"/api/v1/snapshots/{name}").json()["status_message"] == told
     assert store.run(store.sandbox(name), "/bin/ls", "/stolen")["stdout"] == "file\n"
+    plain, reason, message = store.load(archive(("file", FILE, b"control")))
+    assert plain, (reason, message)
+    assert store.http.get(f"/api/v1/snapshots/{plain}").json()["status_message"] == ""
 
 
 @needs_root

@@ -48,6 +48,8 @@ class OpenImage {
   // The entries of layer `index`. The end comes only if the whole layer had the digest diff_id:
   // else kInvalidArgument (digest_mismatch). kInvalidArgument (bad_layer): it is no layer.
   virtual Task<std::unique_ptr<LayerSource>> layer(std::size_t index) = 0;
+  // Returns what was left out of the layers that were read, for people. Empty: nothing.
+  virtual std::string note() const { return {}; }
 };
 
 struct PushRequest {

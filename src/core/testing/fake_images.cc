@@ -16,6 +16,7 @@ class OpenFake : public OpenImage {
     if (all_.layer_error) co_return *all_.layer_error;
     co_return layer_source(image_.layers.at(index));
   }
+  std::string note() const override { return image_.note; }
 
  private:
   FakeImages& all_;

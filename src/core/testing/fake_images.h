@@ -20,6 +20,7 @@ class FakeImages : public Images {
   struct Image {
     ImageFacts facts;
     std::vector<std::vector<LayerEvent>> layers;
+    std::string note{};
   };
   // An image of files, one in each layer: {{"a", "1"}} is the file "a" with the content "1". Layers
   // of equal files have equal digests.
