@@ -125,7 +125,15 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
 
   Abandon abandon(boot);
   const auto at_most = deadline_in(options.timeout + timing_.clean_limit);
-  auto done = co_await boot->done.wait_until(at_most);
+  bool done = false;
+  try {
+    done = co_await boot->done.wait_until(at_most);
+  } catch (const boost::system::system_error&) {
+    // The caller left when the boot had just ended, and its answer reaches nobody.
+    if (boot->done.is_set() && boot->result)
+      jobs_.spawn(lifecycle_.remove(entry, {}, who.key_name));
+    throw;
+  }
   if (!done) {
     co_return Error{Code::kDeadlineExceeded, "boot_timeout",
                     "sandbox '" + entry->row.name +

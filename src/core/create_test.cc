@@ -263,6 +263,20 @@ TEST_F(CreateTest, CallerThatGoesAwayLeavesNothing) {
   expect_nothing_left();
 }
 
+// The end of the boot is on its way to the caller, who is cancelled before it comes.
+TEST_F(CreateTest, CallerThatGoesAwayAtTheEndOfTheBootLeavesNothing) {
+  runtime.hold_boots = true;
+  auto pending = begin(core->sandboxes().create(alice, named("box"), CreateOptions{}));
+  ASSERT_EQ(store.rows.size(), 1U);
+  runtime.release_boots();
+  while (store.rows.begin()->second.state != SandboxState::kReady) ASSERT_GT(loop.poll_one(), 0U);
+  EXPECT_FALSE(pending->done());
+  pending->cancel();
+  drain();
+  EXPECT_TRUE(pending->done());
+  expect_nothing_left();
+}
+
 // The clean-up may hang. Then the sandbox shows that, and does not look as if it were still coming
 // up.
 TEST_F(CreateTest, OneThatWasGivenUpSaysSoWhileItIsUnmade) {

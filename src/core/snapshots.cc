@@ -40,7 +40,7 @@ Error not_bootable(const std::string& ref, const SnapshotInfo& row) {
   return {Code::kNotReady, "snapshot_not_ready", std::move(why), 0};
 }
 
-Result<void> check_name(const std::string& name) {
+Result<void> check_snapshot_name(const std::string& name) {
   if (!is_valid_snapshot_name(name)) {
     return invalid("invalid_name",
                    "a snapshot's name has 1 to 128 letters, digits, '.', '_', '-' or '/', and "
@@ -61,7 +61,7 @@ Result<std::string> name_in(const ImageFacts& facts) {
                    "--name NAME` does");
   }
   std::string name = named->snapshot_name();
-  if (check_name(name)) return name;
+  if (check_snapshot_name(name)) return name;
   return invalid("invalid_name", "the archive's name '" + name.substr(0, 200) +
                                      "' is none that a snapshot can have: name the snapshot, as "
                                      "`cay snapshot import FILE --name NAME` does");
@@ -70,7 +70,7 @@ Result<std::string> name_in(const ImageFacts& facts) {
 // An archive may have the name in it: made.name is empty until it was read.
 Result<void> check_new(const NewSnapshot& made, std::string_view origin, const Defaults& defaults) {
   if (origin != kFromArchive || !made.name.empty()) {
-    CAY_CHECK(check_name(made.name));
+    CAY_CHECK(check_snapshot_name(made.name));
   }
   if (!made.tag.empty() && !is_valid_tag(made.tag)) {
     return invalid("invalid_tag",
