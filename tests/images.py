@@ -269,6 +269,7 @@ class Conversation:
         message = fields(payload)
         config = fields(message.get(4, [b""])[0])
         self.name, self.tag, self.digest = (text(message, tag) for tag in (1, 2, 3))
+        self.note = ""
         self.config = {
             name: [one.decode() for one in config.get(tag, [])]
             for tag, name in enumerate(
@@ -321,6 +322,9 @@ class Conversation:
                 return out
             if kind == 4:
                 out[path][-1] += payload[10:]
+                continue
+            if kind == 207:
+                self.note = text(fields(payload), 1)  # what was left out
                 continue
             assert kind == 43, kind
             entry = fields(payload)
