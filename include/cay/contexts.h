@@ -48,6 +48,9 @@ struct ContextEvent {
   std::uint64_t bytes = 0;                  // of gap and unreadable; of background: dropped ones
   // A job of an earlier call wrote a background event: `of` is that call's id, `stream` its output.
   std::string of, stream;
+  std::string raw;  // the exact bytes, if U+FFFD stands for some of them in text. Else empty
+
+  const std::string& exact() const { return raw.empty() ? text : raw; }
 };
 
 // Options for a call of a shell.

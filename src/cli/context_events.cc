@@ -25,8 +25,8 @@ void print_parts(const sdk::ContextEvent& event) {
 }  // namespace
 
 void print_event(const sdk::ContextEvent& event) {
-  if (event.type == "stdout") print(event.text);
-  if (event.type == "stderr") static_cast<void>(write_all(STDERR_FILENO, event.text));
+  if (event.type == "stdout") print(event.exact());
+  if (event.type == "stderr") static_cast<void>(write_all(STDERR_FILENO, event.exact()));
   if (event.type == "display" || event.type == "result") print_parts(event);
   if (event.type == "error") {
     const std::string text =
@@ -37,7 +37,7 @@ void print_event(const sdk::ContextEvent& event) {
     if (event.bytes > 0)
       print_error(std::to_string(event.bytes) + " bytes of background jobs were dropped here");
     if (!event.text.empty()) print_error("a background job of an earlier call wrote:");
-    static_cast<void>(write_all(STDERR_FILENO, event.text));
+    static_cast<void>(write_all(STDERR_FILENO, event.exact()));
   }
   if (event.type == "gap")
     print_error("the spool dropped " + std::to_string(event.bytes) + " bytes of events here");

@@ -5,6 +5,7 @@
 #include "client/context_values.h"
 #include "client/errors.h"
 #include "client/json_read.h"
+#include "codec/base64.h"
 
 namespace cay::sdk {
 namespace {
@@ -60,7 +61,8 @@ ContextEvent event_from(const json::object& from) {
                    .traceback = string_in(from, "traceback"),
                    .bytes = client::number_in(from, "bytes"),
                    .of = string_in(from, "of"),
-                   .stream = string_in(from, "stream")};
+                   .stream = string_in(from, "stream"),
+                   .raw = codec::from_base64(string_in(from, "base64")).value_or("")};
   for (const auto& [mime, part] : member_object(from, "data")) {
     if (part.is_string()) out.data.emplace(mime, part.get_string());
   }

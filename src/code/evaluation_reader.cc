@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codec/base64.h"
 #include "codec/json.h"
 
 namespace cay::code {
@@ -60,11 +61,22 @@ bool read_count(const object& from, std::string_view name, std::uint64_t& out) {
   return true;
 }
 
+// The exact bytes of an output, which may be missing.
+bool read_raw(const object& from, std::string& out) {
+  if (!from.contains("base64")) return true;
+  std::string text;
+  if (!read_text(from, "base64", text)) return false;
+  auto bytes = codec::from_base64(text);
+  if (!bytes) return false;
+  out = *std::move(bytes);
+  return true;
+}
+
 std::optional<ContextEvent> event_from(const object& from, std::string_view type) {
   ContextEvent event;
   const auto text_event = [&](ContextEvent::Kind kind) -> std::optional<ContextEvent> {
     event.kind = kind;
-    if (!read_text(from, "text", event.text)) return std::nullopt;
+    if (!read_text(from, "text", event.text) || !read_raw(from, event.raw)) return std::nullopt;
     return event;
   };
   const auto data_event = [&](ContextEvent::Kind kind) -> std::optional<ContextEvent> {
@@ -218,7 +230,8 @@ void EvaluationReader::add(ContextEvent event) {
   event.next = at_;
   const bool is_text = is_output || event.kind == ContextEvent::Kind::kBackground;
   if (is_text && !events_.empty() && events_.back().kind == event.kind &&
-      events_.back().name == event.name && events_.back().of == event.of && event.bytes == 0) {
+      events_.back().name == event.name && events_.back().of == event.of && event.bytes == 0 &&
+      events_.back().raw.empty() && event.raw.empty()) {
     events_.back().text += event.text;
     events_.back().next = at_;
     return;

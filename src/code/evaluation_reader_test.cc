@@ -86,6 +86,8 @@ TEST(EvaluationReaderTest, ReportsEachLineThatIsNoEvent) {
   const std::string bad[] = {
       R"("stdout","text":5)",
       R"("stdout")",
+      R"("stdout","text":"x","base64":5)",
+      R"("stdout","text":"x","base64":"no base64")",
       R"("result","data":[])",
       R"("result","data":{"text/plain":1})",
       R"("result","data":{},"omitted":{"image/png":-1})",
@@ -107,6 +109,20 @@ TEST(EvaluationReaderTest, ReportsEachLineThatIsNoEvent) {
     EXPECT_EQ(events[0].kind, Kind::kUnreadable) << one;
     EXPECT_EQ(events[0].bytes, text.size() - 1) << one;
   }
+}
+
+TEST(EvaluationReaderTest, KeepsTheExactBytesOfOutputThatIsNoText) {
+  EvaluationReader reader("a", 0);
+  reader.feed(begin("a") + out("a", "one") +
+              line("a", R"("stdout","text":"\ufffd","base64":"/w==")") + out("a", "two") +
+              done("a"));
+  const auto events = reader.take_events();
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].raw, "");
+  EXPECT_EQ(events[1].text, "\xef\xbf\xbd");
+  EXPECT_EQ(events[1].raw, "\xff");
+  EXPECT_EQ(events[2].text, "two");
+  EXPECT_EQ(events[2].raw, "");
 }
 
 TEST(EvaluationReaderTest, BoundsALine) {

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 struct Called {
   EvaluationState state = EvaluationState::kRunning;
   std::optional<std::uint32_t> exit_code;
-  std::string out, err, cwd;
+  std::string out, raw, err, cwd;  // raw: the exact bytes of out
   std::vector<ContextEvent> background;
   bool ended = false;
 };
@@ -93,6 +93,7 @@ class ShellDriverTest : public ::testing::Test {
       at = output_.size();
       for (ContextEvent& one : reader.take_events()) {
         if (one.kind == Kind::kStdout) got.out += one.text;
+        if (one.kind == Kind::kStdout) got.raw += one.raw.empty() ? one.text : one.raw;
         if (one.kind == Kind::kStderr) got.err += one.text;
         if (one.kind == Kind::kBackground) got.background.push_back(std::move(one));
       }
@@ -155,6 +156,9 @@ TEST_F(ShellDriverTest, TellsOutputsApartAndReadsInput) {
   EXPECT_EQ(run("cat; read line; echo $?").out, "1\n") << "without input there is /dev/null";
   EXPECT_EQ(run("printf 'a\\xff\\0\\xc3\\xa9\\xe2\\x82'").out,
             std::string("a\xef\xbf\xbd") + '\0' + "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");
+  constexpr auto kNoText = "b\xff\xc3\xa9\x80\xe2\x82";
+  EXPECT_EQ(run("printf 'b\\xff\\xc3\\xa9\\x80\\xe2\\x82'").raw, kNoText);
+  EXPECT_EQ(run("printf 'b\\xe2'; sleep 0.1; printf '\\x82\\xac'").raw, "b\xe2\x82\xac");
   EXPECT_EQ(run("head -c 3000000 /dev/zero | tr '\\0' x").out.size(), 3'000'000u);
 }
 

@@ -56,6 +56,7 @@ struct ContextEvent {
   };
   Kind kind = Kind::kStdout;
   std::string text{};
+  std::string raw{};  // the exact bytes of output, if U+FFFD stands for some of them in text
   std::string name{};
   std::string traceback{};
   std::string of{};

@@ -1,4 +1,5 @@
 """Shells: one bash in a sandbox, whose directory, variables and jobs live between calls."""
+import base64
 import json
 import threading
 
@@ -63,6 +64,21 @@ def test_each_call_has_its_exit_code_and_streams(shell):
     broken = shell.run("if then")
     assert broken["exit_code"] == 2 and "syntax error" in text(broken, "stderr")
     assert len(text(shell.run("head -c 3000000 /dev/zero | tr '\\0' x"))) == 3_000_000
+
+
+def test_bytes_that_are_no_text_arrive_exactly(daemon, box, shell):
+    every = bytes(range(256)) * 100
+    program = "for i in $(seq 100); do cat /tmp/every; done"
+    made = "".join(f"\\x{byte:02x}" for byte in range(256))
+    got = shell.run(f"printf '{made}' >/tmp/every; {program}")
+    exact = [
+        base64.b64decode(one["base64"]) if "base64" in one else one["text"].encode()
+        for one in got["events"]
+    ]
+    assert b"".join(exact) == every and "\ufffd" in text(got)
+    assert "base64" not in shell.run("echo é")["events"][0], "text has none"
+    printed = daemon.cli("shell", box["id"], f"{program}; {program} >&2")
+    assert (printed.code, printed.out, printed.err) == (0, every, every)
 
 
 def test_a_job_writes_to_no_other_call(shell):

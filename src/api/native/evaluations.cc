@@ -6,6 +6,7 @@
 #include "api/common/collect.h"
 #include "api/native/context_handlers.h"
 #include "api/native/request.h"
+#include "codec/base64.h"
 #include "codec/model_json.h"
 #include "core/verbs/contexts.h"
 #include "model/command_limits.h"
@@ -54,6 +55,7 @@ object to_json(const ContextEvent& event) {
     case Kind::kGap:
     case Kind::kUnreadable: out["bytes"] = event.bytes; break;
   }
+  if (!event.raw.empty()) out["base64"] = codec::base64(event.raw);
   return out;
 }
 

@@ -418,14 +418,30 @@
   // The parent: passes requests on, and writes events.
   function forwardAlways(source) {
     const { spawn } = require("node:child_process");
-    const { StringDecoder } = require("node:string_decoder");
     const known = new Set();
     const waiting = []; // requests
     let run = ""; // the id of the evaluation under way
     let number = 0; // and its number
     Error.stackTraceLimit = 0;
     const emit = (rest) => writeAll(1, `{"run":${JSON.stringify(run)},${rest}}\n`);
-    const emitText = (type, text) => emit(`"type":"${type}","text":${JSON.stringify(text)}`);
+    // Bytes that are no UTF-8 come a second time, as base64.
+    const emitText = (type, bytes) => {
+      if (bytes.length === 0) return;
+      const text = bytes.toString("utf8");
+      const isExact = Buffer.from(text, "utf8").equals(bytes);
+      const exact = isExact ? "" : `,"base64":"${bytes.toString("base64")}"`;
+      emit(`"type":"${type}","text":${JSON.stringify(text)}${exact}`);
+    };
+    // How many bytes at the end are the beginning of a character.
+    const unfinished = (bytes) => {
+      for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+        const byte = bytes[bytes.length - back];
+        if (byte < 0x80 || byte > 0xf4) return 0;
+        if (byte < 0xc2) continue;
+        return back < (byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4) ? back : 0;
+      }
+      return 0;
+    };
 
     const child = spawn(
       process.execPath,
@@ -438,11 +454,13 @@
     const drains = ["stdout", "stderr"].map((type, i) => {
       const stream = child.stdio[i + 1];
       const piece = Buffer.alloc(TEXT_MOST);
-      let decoder = new StringDecoder("utf8");
+      let rest = Buffer.alloc(0);
       const forward = (bytes) => {
         for (let at = 0; at < bytes.length; at += TEXT_MOST) {
-          const text = decoder.write(bytes.subarray(at, at + TEXT_MOST));
-          if (text) emitText(type, text);
+          const all = Buffer.concat([rest, bytes.subarray(at, at + TEXT_MOST)]);
+          const end = all.length - unfinished(all);
+          rest = all.subarray(end);
+          emitText(type, all.subarray(0, end));
         }
       };
       stream.on("data", forward);
@@ -460,9 +478,8 @@
           forward(piece.subarray(0, got));
         }
         if (!isLast) return;
-        const text = decoder.end();
-        decoder = new StringDecoder("utf8");
-        if (text) emitText(type, text);
+        emitText(type, rest);
+        rest = Buffer.alloc(0);
       };
     });
     const drain = (isLast) => {

@@ -90,7 +90,7 @@ class Output:
         self.kind = kind
         self.events = events
         self.lock = threading.Lock()
-        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.rest = b""  # the beginning of a character
         self.reader, writer = os.pipe()
         os.set_blocking(self.reader, False)
         os.dup2(writer, fd, inheritable=True)
@@ -111,9 +111,7 @@ class Output:
                 if not got:
                     return
                 most -= len(got)
-                text = self.decoder.decode(got)
-                if text:
-                    self.events.emit(self.kind, text=text)
+                self.emit(self.rest + got, False)
 
     def drain(self, last=False):
         """Forwards every byte that was written before this call."""
@@ -126,10 +124,18 @@ class Output:
         self.forward(int.from_bytes(waiting, sys.byteorder))
         if last:
             with self.lock:
-                text = self.decoder.decode(b"", True)
-                self.decoder.reset()
-                if text:
-                    self.events.emit(self.kind, text=text)
+                self.emit(self.rest, True)
+
+    def emit(self, data, last):
+        exact = {}
+        try:
+            text, size = codecs.utf_8_decode(data, "strict", last)
+        except UnicodeDecodeError:
+            text, size = codecs.utf_8_decode(data, "replace", last)
+            exact["base64"] = base64_text(data[:size])
+        self.rest = data[size:]
+        if text:
+            self.events.emit(self.kind, text=text, **exact)
 
 
 def forward_always(outputs):

@@ -5,7 +5,8 @@
 namespace cay::shell {
 namespace {
 
-constexpr std::size_t kMostLine = 6 * kMostRead + 64 * 1024;  // a byte is at most \u0000
+// A byte is at most \u0000 in the text, and 4/3 of a byte in base64.
+constexpr std::size_t kMostLine = 8 * kMostRead + 64 * 1024;
 
 // It lies outside of Events, so that the program's file does not hold its zeros.
 constinit Buffer<kMostLine> event_line;
@@ -30,7 +31,8 @@ void Events::name(const char* name) {
 void Events::member(const char* words, Text value) {
   name(words);
   event_line.put('"');
-  event_line.put_json(value, true);
+  bool replaced = false;
+  event_line.put_json(value, true, replaced);
   event_line.put('"');
 }
 
@@ -47,8 +49,15 @@ void Events::yes(const char* words) {
 std::size_t Events::output(Text bytes, bool last) {
   name("text");
   event_line.put('"');
-  const std::size_t rest = event_line.put_json(bytes, last);
+  bool replaced = false;
+  const std::size_t rest = event_line.put_json(bytes, last, replaced);
   event_line.put('"');
+  if (replaced) {
+    name("base64");
+    event_line.put('"');
+    event_line.put_base64({bytes.data, bytes.size - rest});
+    event_line.put('"');
+  }
   return rest;
 }
 

@@ -13,8 +13,8 @@ class Events {
   void member(const char* name, Text value);
   void number(const char* name, std::uint64_t value);
   void yes(const char* name);
-  // The member `text`. Returns how many bytes at its end may be the beginning of a character: these
-  // are left out, unless `last`.
+  // The member `text`, and the exact bytes in `base64` if they are no UTF-8. Returns how many bytes
+  // at its end may be the beginning of a character: these are left out, unless `last`.
   std::size_t output(Text bytes, bool last);
   // Ends the program if nobody can read it.
   void send();

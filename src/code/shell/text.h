@@ -57,7 +57,9 @@ class Buffer {
   }
   // A string of JSON, without its quotes. Bytes that are no UTF-8 become U+FFFD. Returns how many
   // bytes at the end may be the beginning of a character: they are left out, unless `last`.
-  std::size_t put_json(Text words, bool last);
+  // Sets `replaced` if a byte was replaced.
+  std::size_t put_json(Text words, bool last, bool& replaced);
+  void put_base64(Text bytes);
 
  private:
   char data_[kSize] = {};
@@ -86,7 +88,7 @@ inline int character_length(Text words) {
 }
 
 template <std::size_t kSize>
-std::size_t Buffer<kSize>::put_json(Text words, bool last) {
+std::size_t Buffer<kSize>::put_json(Text words, bool last, bool& replaced) {
   constexpr const char* kHex = "0123456789abcdef";
   for (std::size_t i = 0; i < words.size;) {
     const Text rest{words.data + i, words.size - i};
@@ -94,6 +96,7 @@ std::size_t Buffer<kSize>::put_json(Text words, bool last) {
     if (length < 0 && !last) return rest.size;
     if (length <= 0) {
       put("\xef\xbf\xbd");  // U+FFFD
+      replaced = true;
       ++i;
       continue;
     }
@@ -111,6 +114,22 @@ std::size_t Buffer<kSize>::put_json(Text words, bool last) {
     i += static_cast<std::size_t>(length);
   }
   return 0;
+}
+
+template <std::size_t kSize>
+void Buffer<kSize>::put_base64(Text bytes) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (std::size_t i = 0; i < bytes.size; i += 3) {
+    const auto byte = [&](std::size_t k) {
+      return i + k < bytes.size ? static_cast<unsigned char>(bytes.data[i + k]) : 0U;
+    };
+    const unsigned bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+    put(kDigits[bits >> 18]);
+    put(kDigits[bits >> 12 & 63]);
+    put(i + 1 < bytes.size ? kDigits[bits >> 6 & 63] : '=');
+    put(i + 2 < bytes.size ? kDigits[bits & 63] : '=');
+  }
 }
 
 // Decodes `words` in place. Returns the number of bytes, or -1: it is no base64.
