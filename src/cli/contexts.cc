@@ -13,6 +13,7 @@
 #include "cli/context.h"
 #include "cli/context_events.h"
 #include "cli/exit_code.h"
+#include "cli/interrupt_scope.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/render.h"
@@ -51,8 +52,12 @@ int run_in_context(Context& at, const sdk::Contexts& contexts, const ContextArgs
   std::string code = args.code;
   if (code == "-")
     code.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  const auto got =
-      at.json ? contexts.run(args.context, code) : contexts.run(args.context, code, print_event);
+  sdk::Evaluation got;
+  {
+    const InterruptScope scope(*at.signals, contexts, args.context, InterruptScope::Again::kLeaves);
+    got =
+        at.json ? contexts.run(args.context, code) : contexts.run(args.context, code, print_event);
+  }
   if (at.json) print(got.json + "\n");
   if (got.state == "ok") return kOk;
   if (got.state == "interrupted") return kInterrupted;
@@ -117,7 +122,8 @@ Command context_entry() {
           "  cay context ls box\n"
           "  cay context rm box main\n\n"
           "A context outlives the daemon, and ends with the sandbox's processes. Code that ends in "
-          "an error is exit\ncode 1.\n",
+          "an error is exit\ncode 1. The first Ctrl-C in run interrupts the code and waits for its "
+          "end, and the variables stay. A\nsecond one leaves, and the code runs on.\n",
       .actions = context_actions(),
       .options =
           [state](Options& to) {

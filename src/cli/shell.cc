@@ -1,7 +1,6 @@
 // cay shell: commands of a shell in a sandbox that lives between calls.
 #include <unistd.h>
 
-#include <csignal>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -13,9 +12,9 @@
 #include "cli/context.h"
 #include "cli/context_events.h"
 #include "cli/exit_code.h"
+#include "cli/interrupt_scope.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/signals.h"
 #include "cli/values.h"
 
 namespace cay::cli {
@@ -46,29 +45,6 @@ void find_shell(const sdk::Contexts& shells, const ShellArgs& args) {
       {.id = args.name, .language = "bash", .user = args.user, .cwd = args.cwd, .env = {}});
 }
 
-// While it lives, Ctrl-C interrupts the call in the sandbox. Other signals end this program.
-class InterruptScope {
- public:
-  InterruptScope(Signals& signals, const sdk::Contexts& shells, const std::string& name)
-      : signals_(signals) {
-    signals_.on([&shells, &name](int signal) {
-      if (signal == SIGWINCH) return;
-      if (signal != SIGINT) end_by_signal(signal);
-      try {
-        shells.interrupt(name);
-      } catch (const ApiError&) {
-        end_by_signal(signal);
-      }
-    });
-  }
-  ~InterruptScope() { signals_.on({}); }
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-
- private:
-  Signals& signals_;
-};
-
 int shell_command(Context& at, const ShellArgs& given) {
   ShellArgs args = given;
   if (args.command == "-") args.command = all_of_stdin();
@@ -77,7 +53,7 @@ int shell_command(Context& at, const ShellArgs& given) {
   find_shell(shells, args);
   sdk::Evaluation got;
   {
-    const InterruptScope scope(*at.signals, shells, args.name);
+    const InterruptScope scope(*at.signals, shells, args.name, InterruptScope::Again::kInterrupts);
     got = at.json ? shells.run(args.name, args.command, args.call)
                   : shells.run(args.name, args.command, print_event, args.call);
   }

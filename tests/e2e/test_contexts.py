@@ -1,11 +1,14 @@
 """Contexts: variables that live between calls, and results that are neither lost nor invented."""
 import base64
 import json
+import os
 import shutil
+import signal
+import subprocess
 import threading
 
 import pytest
-from harness import slow, wait_until
+from harness import CAY, slow, wait_until
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nplotted").decode()
 SHOWN = """
@@ -387,3 +390,43 @@ def test_the_command_line(daemon, box):
     assert cli("rm", "main").code == 0
     assert b"no context 'main'" in cli("run", "main", "1").err
     assert b"CODE" in cli("run", "main").err
+
+
+def _take_sigint():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_ctrl_c_interrupts_the_code_and_a_second_one_leaves(daemon, box, context):
+    def run(code):
+        process = subprocess.Popen(
+            [CAY, "context", "run", box["id"], context.info["id"], code],
+            env={**os.environ, **daemon.env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=_take_sigint,
+        )
+        limit = threading.Timer(slow(30), process.kill)  # then what is read ends
+        limit.start()
+        assert process.stdout.readline() == b"begun\n"
+        return process, limit
+
+    begin = "import time; x = 5; print('begun', flush=True)\n"
+    process, limit = run(begin + "try: time.sleep(1000)\nfinally: print('ended', flush=True)")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    limit.cancel()
+    assert (process.returncode, out) == (130, b"ended\n"), (out, err)
+    assert value(context.run("x")) == "5", "nothing is under way, and the variables stay"
+    deaf = (
+        begin + "while True:\n try: time.sleep(1000)\n"
+        " except KeyboardInterrupt: print('heard', flush=True)"
+    )
+    process, limit = run(deaf)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == b"heard\n", "the client is there until the code ends"
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    limit.cancel()
+    assert process.returncode == 130
+    assert context.post("restart").status_code == 200
