@@ -43,4 +43,9 @@ void print_event(const sdk::ContextEvent& event) {
     print_error("the spool dropped " + std::to_string(event.bytes) + " bytes of events here");
 }
 
+std::string end_of(const sdk::Evaluation& lost) {
+  const std::string how = lost.interpreter ? end_sentence(*lost.interpreter) : std::string();
+  return "ended first" + (how.empty() ? how : " (" + how + ")");
+}
+
 }  // namespace cay::cli

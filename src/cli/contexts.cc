@@ -64,10 +64,8 @@ int run_in_context(Context& at, const sdk::Contexts& contexts, const ContextArgs
   if (got.exit_code) return static_cast<int>(*got.exit_code);
   if (got.state != "lost") return kFailedCode;
   if (!at.json) {
-    print_error(
-        "the evaluation is lost: its interpreter ended first. Begin anew with cay context "
-        "restart " +
-        args.sandbox + " " + args.context);
+    print_error("the evaluation is lost: its interpreter " + end_of(got) +
+                ". Begin anew with cay context restart " + args.sandbox + " " + args.context);
   }
   return kOurFailure;
 }

@@ -60,7 +60,7 @@ int shell_command(Context& at, const ShellArgs& given) {
   if (at.json) {
     print(got.json + "\n");
   } else {
-    if (got.state == "lost") print_error("the call is lost: its shell ended first");
+    if (got.state == "lost") print_error("the call is lost: its shell " + end_of(got));
     if (got.ended || got.state == "lost")
       print_error("the shell has ended: --restart begins a new one");
   }

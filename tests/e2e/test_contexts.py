@@ -386,6 +386,9 @@ def test_the_command_line(daemon, box):
     lost = cli("run", "main", "import os; os._exit(3)")
     assert lost.code == 125 and b"cay context restart" in lost.err
     assert cli("restart", "main").out == b"main\n"
+    killed = cli("run", "main", "import os; os.kill(os.getpid(), 9)")
+    assert killed.code == 125 and b"SIGKILL" in killed.err, "it says how the interpreter ended"
+    assert cli("restart", "main").out == b"main\n"
     assert cli("interrupt", "main").code == 0
     assert cli("rm", "main").code == 0
     assert b"no context 'main'" in cli("run", "main", "1").err
