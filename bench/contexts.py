@@ -20,7 +20,7 @@ CODE = {
     ),
     "javascript": (
         "var begun, x",
-        "begun = performance.now(); x = 0; for (let i = 0; i < 100; ++i) x += i\n"
+        "begun = performance.now(); x = 0; for (let i = 0; i < 100; ++i) x += i;\n"
         "(performance.now() - begun) / 1000",
     ),
 }
@@ -44,12 +44,9 @@ class Api:
         return json.loads(got) if got else None
 
 
-def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    language = sys.argv[2] if len(sys.argv) > 2 else "python"
+def measured(api, box, count, language):
+    """The seconds of each evaluation above its own."""
     begin, code = CODE[language]
-    api = Api()
-    box = api.call("POST", "/sandboxes", {})["id"]
     context = f"/sandboxes/{box}/contexts/warm"
     spec = {"id": "warm", "language": language}
     api.call("POST", f"/sandboxes/{box}/contexts", spec)
@@ -62,8 +59,18 @@ def main():
         assert got["state"] == "ok", got
         if i >= 50:
             above.append(taken - float(got["events"][-1]["data"]["text/plain"]))
-    api.call("DELETE", f"/sandboxes/{box}")
-    above.sort()
+    return sorted(above)
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    language = sys.argv[2] if len(sys.argv) > 2 else "python"
+    api = Api()
+    box = api.call("POST", "/sandboxes", {})["id"]
+    try:
+        above = measured(api, box, count, language)
+    finally:
+        api.call("DELETE", f"/sandboxes/{box}")
     print(
         f"warm evaluation in {language}, above itself: "
         f"p50 {statistics.median(above) * 1e3:.2f} ms, "
