@@ -23,21 +23,28 @@ std::string subject_of(Phase phase) {
   return "the program";
 }
 
-std::string why_silent(const RunResult& result) {
+// The note says what Cay saw from outside, and guesses no reason: a program may have written to a
+// file, or printed an empty text.
+std::string silence(const RunResult& result) {
   const std::string subject = subject_of(result.phase);
+  const std::string wrote_nothing = "wrote nothing to stdout or stderr";
   const CommandEnd& end = result.command.end;
-  const std::string nothing = "nothing was printed: ";
   switch (end.state) {
     case CommandState::kExited: break;
-    case CommandState::kTimedOut: return nothing + "the time limit ended " + subject + " before";
-    case CommandState::kOomKilled: return nothing + subject + " ran out of memory before";
-    default: return nothing + subject + " was ended before";
+    case CommandState::kTimedOut:
+      return subject + " " + wrote_nothing + " before the time limit ended it";
+    case CommandState::kOomKilled:
+      return subject + " " + wrote_nothing + " before it ran out of memory";
+    default: return subject + " " + wrote_nothing + " before it was ended";
   }
-  if (result.phase != Phase::kRun || end.exit_code != 0)
-    return nothing + subject + " exited with code " + std::to_string(end.exit_code) +
-           " and wrote neither to stdout nor to stderr";
-  return nothing + "the program ended by itself and called no " +
-         std::string(result.language->prints) + ". The value of an expression is not shown";
+  const std::string exited =
+      subject + " exited with code " + std::to_string(end.exit_code) + " and " + wrote_nothing;
+  if (!result.ok()) return exited;
+  return exited + ". To see a value, print it with " + std::string(result.language->prints);
+}
+
+bool is_silent(const Output& output) {
+  return output.out.empty() && output.err.empty() && !output.out_gap && !output.err_gap;
 }
 
 }  // namespace
@@ -91,7 +98,9 @@ std::vector<std::string> notes_of(const RunResult& result, std::uint64_t memory_
                   (end.oom_kills == 1 ? " process" : " processes") + " of " + subject +
                   " for want of memory: the sandbox has " + std::to_string(memory_bytes >> kMiB) +
                   " MiB");
-  if (result.output.out.empty() && result.output.err.empty()) out.push_back(why_silent(result));
+  // A picture is what its program was run for.
+  if (is_silent(result.output) && (!result.ok() || result.artifacts.empty()))
+    out.push_back(silence(result));
   if (result.output.out_gap || result.output.err_gap)
     out.push_back("the output is longer than this result holds: command " +
                   result.command.id.get() + " has more of it");

@@ -39,7 +39,7 @@ struct RunResult {
   std::int64_t install_ms = 0;  // 0: nothing was to be done
   std::int64_t compile_ms = 0;
   std::int64_t run_ms = 0;
-  std::vector<std::string> notes{};  // for people: why nothing was printed, what was left out
+  std::vector<std::string> notes{};  // for people: that nothing was printed, what was left out
 
   bool ok() const;
 };
@@ -63,7 +63,8 @@ class OutputKeeper {
 // By the suffix of the name: "image/png". Otherwise application/octet-stream.
 std::string_view mime_of(std::string_view name);
 
-// The notes that follow from the end and the output alone. `memory_bytes`: the sandbox's limit.
+// The notes that follow from the end, the output and the artifacts alone. `memory_bytes`: the
+// sandbox's limit.
 std::vector<std::string> notes_of(const RunResult& result, std::uint64_t memory_bytes);
 
 }  // namespace cay::code

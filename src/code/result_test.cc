@@ -26,20 +26,39 @@ TEST(ResultTest, OnlyAProgramThatExitedWithZeroIsOk) {
   EXPECT_FALSE(compiled.ok());
 }
 
-TEST(ResultTest, SilenceHasAReason) {
+TEST(ResultTest, SilenceIsToldAndNoReasonIsGuessed) {
   const auto only = [](const RunResult& result) {
     const auto notes = notes_of(result, kMemory);
     return notes.size() == 1 ? notes.front() : std::to_string(notes.size());
   };
   EXPECT_EQ(only(ended(CommandState::kExited)),
-            "nothing was printed: the program ended by itself and called no print(). The value of "
-            "an expression is not shown");
+            "the program exited with code 0 and wrote nothing to stdout or stderr. To see a value, "
+            "print it with print()");
   EXPECT_EQ(only(ended(CommandState::kExited, 3)),
-            "nothing was printed: the program exited with code 3 and wrote neither to stdout nor "
-            "to stderr");
+            "the program exited with code 3 and wrote nothing to stdout or stderr");
+  EXPECT_EQ(notes_of(ended(CommandState::kTimedOut), kMemory).back(),
+            "the program wrote nothing to stdout or stderr before the time limit ended it");
+  EXPECT_EQ(only(ended(CommandState::kOomKilled)),
+            "the program wrote nothing to stdout or stderr before it ran out of memory");
   RunResult printed = ended(CommandState::kExited);
   printed.output.err = "x";
   EXPECT_TRUE(notes_of(printed, kMemory).empty());
+}
+
+TEST(ResultTest, OutputThatIsNotHeldIsNoSilence) {
+  RunResult result = ended(CommandState::kExited);
+  result.output.out_gap = codec::KeptGap{};
+  EXPECT_EQ(notes_of(result, kMemory),
+            (std::vector<std::string>{
+                "the output is longer than this result holds: command c1 has more of it"}));
+}
+
+TEST(ResultTest, AProgramThatDrewIsNotSilent) {
+  RunResult drew = ended(CommandState::kExited);
+  drew.artifacts.push_back({.name = "a.svg", .mime = "image/svg+xml", .bytes = "<svg/>"});
+  EXPECT_TRUE(notes_of(drew, kMemory).empty());
+  drew.command.end.exit_code = 3;
+  EXPECT_EQ(notes_of(drew, kMemory).size(), 1U) << "a failure is told beside what it drew";
 }
 
 TEST(ResultTest, ALimitThatEndedItIsNamed) {

@@ -1,6 +1,7 @@
 #include "core/code_runs.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "async/bytes.h"
@@ -183,12 +184,13 @@ class CodeRun {
         co_return Error{Code::kLost, "code_lost",
                         "the program was lost: " + result_.command.end.reason, 0};
     }
-    result_.notes = code::notes_of(result_, box_.limits.memory_bytes);
-    if (!result_.ok()) {
-      CAY_CO_CHECK(co_await note_refusals());
-    }
     if (result_.phase == Phase::kRun) {
       CAY_CO_CHECK(co_await take_artifacts());
+    }
+    auto first = code::notes_of(result_, box_.limits.memory_bytes);
+    std::ranges::move(first, std::inserter(result_.notes, result_.notes.begin()));
+    if (!result_.ok()) {
+      CAY_CO_CHECK(co_await note_refusals());
     }
     co_return std::move(result_);
   }

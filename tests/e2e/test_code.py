@@ -100,6 +100,19 @@ PROGRAMS = {
 HERE = [name for name, row in PROGRAMS.items() if shutil.which(row["needs"])]
 
 
+def cases(languages):
+    """A case for each language. Those that this host lacks are skipped with the reason."""
+    return [
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(
+                name not in HERE, reason=f"no {PROGRAMS[name]['needs']} on this host"
+            ),
+        )
+        for name in languages
+    ]
+
+
 @pytest.fixture(scope="module")
 def host():
     daemon = new_daemon().start()
@@ -139,7 +152,7 @@ def running(api, ref):
     return api.post(f"{ref}/commands", json={"command": look}).json()["stdout"]
 
 
-@pytest.mark.parametrize("language", HERE)
+@pytest.mark.parametrize("language", cases(PROGRAMS))
 def test_a_program_prints_and_reads(run, language):
     row = PROGRAMS[language]
     got = run(language, row["hello"])
@@ -149,7 +162,7 @@ def test_a_program_prints_and_reads(run, language):
     assert (got["exit_code"], got["stdout"]) == (0, "42\n"), got
 
 
-@pytest.mark.parametrize("language", HERE)
+@pytest.mark.parametrize("language", cases(PROGRAMS))
 def test_the_time_limit_ends_it(run, language):
     got = run(language, PROGRAMS[language]["endless"], timeout_s=0.5)
     assert (got["phase"], got["state"], got["exit_code"]) == ("run", "timed_out", None), got
@@ -157,7 +170,7 @@ def test_the_time_limit_ends_it(run, language):
     assert "the time limit of 0.500 s ended the program" in got["notes"][0]
 
 
-@pytest.mark.parametrize("language", [name for name in HERE if "memory" in PROGRAMS[name]])
+@pytest.mark.parametrize("language", cases(name for name in PROGRAMS if "memory" in PROGRAMS[name]))
 def test_the_kernels_kill_for_memory_is_told(run, language):
     row = PROGRAMS[language]
     got = run(language, row["memory"], env=row.get("env", {}))
@@ -200,7 +213,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("language", [name for name in BROKEN if name in HERE])
+@pytest.mark.parametrize("language", cases(BROKEN))
 def test_a_program_that_does_not_compile_never_ran(run, language):
     code, word = BROKEN[language]
     got = run(language, code)
@@ -237,11 +250,21 @@ def test_an_exception_is_the_programs_own_end(run):
     assert got["exit_code"] == 1 and "ZeroDivisionError" in got["stderr"]
 
 
-def test_silence_has_a_reason(run):
-    got = run("python", "6 * 7")
+SILENT = {
+    "a value": ("python", "6 * 7", "print()"),
+    "a file": ("python", "print('x', file=open('/tmp/y', 'w'))", "print()"),
+    "an empty print": ("python", "print(end='')", "print()"),
+    "the bin": ("bash", "echo hi >/dev/null", "echo"),
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_silence_is_told_and_no_reason_is_guessed(run, case):
+    language, code, prints = SILENT[case]
+    got = run(language, code)
     assert got["ok"] and got["notes"] == [
-        "nothing was printed: the program ended by itself and called no print(). The value of an "
-        "expression is not shown"
+        "the program exited with code 0 and wrote nothing to stdout or stderr. To see a value, "
+        f"print it with {prints}"
     ]
 
 
@@ -284,15 +307,16 @@ DRAW = {
 def check_drawn(got):
     [one] = got["artifacts"]
     assert (one["name"], one["mime"]) == ("a.svg", "image/svg+xml"), got
+    assert got["notes"] == [], "a drawn picture is no silence"
     assert base64.b64decode(one["content_base64"]) == SVG.encode()
 
 
-@pytest.mark.parametrize("language", [name for name in DRAW if name in HERE])
+@pytest.mark.parametrize("language", cases(DRAW))
 def test_pictures_of_any_language_are_artifacts(run, language):
     check_drawn(run(language, DRAW[language]))
 
 
-@pytest.mark.skipif("r" not in HERE, reason="this host has no R")
+@pytest.mark.skipif("r" not in HERE, reason="no Rscript on this host")
 def test_plots_of_r_are_artifacts(run):
     got = run("r", "plot(1:3)\nhist(c(1, 2, 2))")
     assert [one["name"] for one in got["artifacts"]] == ["plot-0001.png", "plot-0002.png"], got
@@ -395,7 +419,7 @@ def test_the_cli(host, tmp_path):
     assert (got.code, got.out) == (3, b"typed") and b"to stderr" in got.err, got
     assert (folder / "a.txt").read_text() == "data\n"
     got = host.cli("code", "-l", "python", "-", stdin=b"1 + 1")
-    assert got.code == 0 and b"nothing was printed" in got.err, got
+    assert got.code == 0 and b"wrote nothing to stdout or stderr" in got.err, got
     got = host.cli("code", "-l", "cobol", "-", stdin=b"1")
     assert got.code == 125 and b"python, java, javascript" in got.err, got
     unnamed = tmp_path / "unnamed"
@@ -530,7 +554,7 @@ def test_the_errors_advice_brings_ruby(online):
 def test_a_library_of_go_is_installed(online):
     call, _ = online
     if "go" not in HERE:
-        pytest.skip("this host has no go")
+        pytest.skip("no go on this host")
     code = GO.format('"fmt"\n"github.com/google/uuid"', "fmt.Println(uuid.Nil)")
     got = call("go", code, libraries=["github.com/google/uuid@v1.6.0"])
     if got["phase"] == "install" and "proxy.golang.org" in got["stderr"] + str(got["notes"]):
