@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/unique_fd.h"
@@ -68,37 +70,59 @@ bool names_a_file(const std::string& name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-void write_artifacts(const std::vector<sdk::Artifact>& artifacts, const std::string& directory) {
-  const UniqueFd dir(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir) local_failure(directory);
-  for (const sdk::Artifact& artifact : artifacts) {
-    if (!names_a_file(artifact.name)) continue;
-    const std::string shown = directory + "/" + printable(artifact.name);
-    auto file = client::NewFile::create_hidden(dir.get(), shown);
-    if (!file) throw ApiError(ErrorCode::kInvalidArgument, "local_file", file.error().message);
-    if (write_all(file->fd(), artifact.bytes) != Written::kAll) local_failure(shown);
-    if (const auto named = file->commit(artifact.name); !named)
-      throw ApiError(ErrorCode::kInvalidArgument, "local_file", named.error().message);
+// Before the run, so that no program runs in vain. It is made with its parents where it is missing.
+UniqueFd output_directory(const std::string& directory) {
+  const std::string what = "artifacts cannot be written into " + directory;
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed) {
+    errno = failed.value();
+    local_failure(what);
   }
+  UniqueFd out(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!out || ::faccessat(out.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) local_failure(what);
+  return out;
 }
 
-// Returns the exit code: the program's own, or one that no program has, if it did not start.
-int shown(const sdk::CodeResult& result, const CodeArgs& args) {
+void write_artifact(const sdk::Artifact& artifact, int dir, const std::string& directory) {
+  const std::string shown = directory + "/" + printable(artifact.name);
+  if (!names_a_file(artifact.name))
+    throw ApiError(ErrorCode::kInvalidArgument, "local_file", shown + ": no name of a file");
+  auto file = client::NewFile::create_hidden(dir, shown);
+  if (!file) throw ApiError(ErrorCode::kInvalidArgument, "local_file", file.error().message);
+  if (write_all(file->fd(), artifact.bytes) != Written::kAll) local_failure(shown);
+  if (const auto named = file->commit(artifact.name); !named)
+    throw ApiError(ErrorCode::kInvalidArgument, "local_file", named.error().message);
+}
+
+// Writes each that it can. Returns false if one could not be written, and stderr names that one.
+bool write_artifacts(const std::vector<sdk::Artifact>& artifacts, int dir,
+                     const std::string& directory) {
+  bool all = true;
+  for (const sdk::Artifact& artifact : artifacts) {
+    try {
+      write_artifact(artifact, dir, directory);
+    } catch (const ApiError& error) {
+      print_error(error.what());
+      all = false;
+    }
+  }
+  return all;
+}
+
+void show(const sdk::CodeResult& result, const CodeArgs& args) {
   print(result.out);
   write_all(STDERR_FILENO, result.err);
-  if (!args.output.empty()) {
-    write_artifacts(result.artifacts, args.output);
-  } else if (!result.artifacts.empty()) {
+  if (args.output.empty() && !result.artifacts.empty()) {
     std::string names;
     for (const sdk::Artifact& artifact : result.artifacts)
       names += (names.empty() ? "" : ", ") + printable(artifact.name);
     print_error("the program left " + names + ": -o DIRECTORY writes them");
   }
   for (const std::string& note : result.notes) print_error(printable(note));
-  if (result.phase == "run") return result.command.shell_exit_code();
+  if (result.phase == "run") return;
   print_error(result.phase == "install" ? "the libraries could not be installed"
                                         : "the program could not be compiled");
-  return kNotExecutable;
 }
 
 int code_command(Context& at, const CodeArgs& given) {
@@ -106,6 +130,7 @@ int code_command(Context& at, const CodeArgs& given) {
   const std::string text = text_of(args.file);
   args.code.language = language_of(args, text);
   if (args.interactive) args.code.input = read_all(STDIN_FILENO, "stdin");
+  const UniqueFd output = args.output.empty() ? UniqueFd() : output_directory(args.output);
   sdk::CodeResult result;
   if (!args.sandbox.empty()) {
     result = at.client.sandbox(args.sandbox).run_code(text, args.code);
@@ -115,10 +140,15 @@ int code_command(Context& at, const CodeArgs& given) {
     result =
         at.client.run_code(text, args.code, with_rules(args.create.sandbox, args.create.rules));
   }
-  if (!at.json) return shown(result, args);
-  print(result.json + "\n");
-  if (!args.output.empty()) write_artifacts(result.artifacts, args.output);
-  return result.phase == "run" ? result.command.shell_exit_code() : kNotExecutable;
+  if (at.json) {
+    print(result.json + "\n");
+  } else {
+    show(result, args);
+  }
+  const bool written = !output || write_artifacts(result.artifacts, output.get(), args.output);
+  // The program's own, or one that no program has, if it did not start.
+  const int code = result.phase == "run" ? result.command.shell_exit_code() : kNotExecutable;
+  return code == kOk && !written ? kOurFailure : code;
 }
 
 void check_sandbox(const CodeArgs& args) {
@@ -165,7 +195,8 @@ Command code_entry() {
                         "End the program after so long, as 30 or 5m (default: 60)");
                 to.flag("-i,--interactive", args.interactive, "Pass stdin on, with its end");
                 to.text("-o,--output", args.output,
-                        "Write plots and files of $CAY_OUTPUT_DIR into this directory");
+                        "Write plots and files of $CAY_OUTPUT_DIR into this directory, "
+                        "made if missing");
                 to.text("--sandbox", args.sandbox, "Run in this one (default: in a new one)");
                 to.texts("-e,--env", state->env,
                          "KEY=VALUE, or KEY to pass yours on; of the program; repeatable");

@@ -1,6 +1,7 @@
 """Programs given as text: each language that this host has, through the API and the CLI."""
 import base64
 import concurrent.futures
+import json
 import shutil
 import socket
 
@@ -413,8 +414,7 @@ def test_the_cli(host, tmp_path):
     assert (got.code, got.out) == (0, b"4\n"), got
     program = tmp_path / "program.sh"
     program.write_text('cat; echo "$1" >&2; echo data >"$CAY_OUTPUT_DIR/a.txt"; exit 3\n')
-    folder = tmp_path / "out"
-    folder.mkdir()
+    folder = tmp_path / "made" / "out"  # neither is there
     got = host.cli("code", "-i", "-o", str(folder), str(program), "--", "to stderr", stdin=b"typed")
     assert (got.code, got.out) == (3, b"typed") and b"to stderr" in got.err, got
     assert (folder / "a.txt").read_text() == "data\n"
@@ -427,6 +427,28 @@ def test_the_cli(host, tmp_path):
     assert host.cli("code", str(unnamed)).out == b"42\n"
     got = host.cli("code", "-l", "bash", "--timeout", "0.3", "-", stdin=b"sleep 97534")
     assert got.code == 124 and b"time limit" in got.err, got
+
+
+def test_the_cli_writes_artifacts_or_says_so_first(host, api, tmp_path):
+    program = tmp_path / "program.sh"
+    program.write_text('mkdir "$CAY_OUTPUT_DIR/b"; echo data >"$CAY_OUTPUT_DIR/a.txt"; exit $1\n')
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    box = api.post("/api/v1/sandboxes", json={}).json()["id"]
+    leave = "touch /tmp/ran"
+    got = host.cli(
+        "code", "-l", "bash", "--sandbox", box, "-o", str(taken), "-", stdin=leave.encode()
+    )
+    assert got.code == 125 and b"artifacts cannot be written into" in got.err, got
+    ran = {"path": "/tmp/ran"}
+    assert api.get(f"/api/v1/sandboxes/{box}/files", params=ran).status_code == 404
+    # One that fails after the run: a directory has the artifact's name.
+    folder = tmp_path / "out"
+    (folder / "a.txt").mkdir(parents=True)
+    for own, code in (("0", 125), ("3", 3)):
+        got = host.cli("code", "--json", "-o", str(folder), str(program), "--", own)
+        assert got.code == code and b"a.txt" in got.err, got
+        assert json.loads(got.out)["exit_code"] == int(own), "one document"
 
 
 # --- libraries, from this host's own registries ---
