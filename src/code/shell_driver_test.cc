@@ -195,13 +195,12 @@ TEST_F(ShellDriverTest, AnInterruptEndsTheCallAndNotTheShell) {
     EXPECT_EQ(got.state, EvaluationState::kInterrupted) << code;
     EXPECT_EQ(got.exit_code, 130u);
   }
-  ::kill(pid_, SIGINT);  // with no call under way
   EXPECT_EQ(run("echo $x; kill $job && echo a job lives on").out, "1\na job lives on\n");
 }
 
 TEST_F(ShellDriverTest, AnEarlyInterruptIsNotLost) {
   run(":");
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 5; ++i) {
     const std::string id = send("while :; do :; done");
     ::kill(pid_, SIGINT);
     EXPECT_EQ(read(id).state, EvaluationState::kInterrupted);

@@ -78,6 +78,8 @@ struct Call {
   long next_step = 0;  // 0: none
   long kill_until = 0;
   Children earlier;  // children that it did not start
+  Children reached;  // processes that it had at the interrupt
+  int tries = 0;     // of an interrupt
 };
 
 class Driver {
@@ -102,8 +104,9 @@ class Driver {
   void step();
   void pass_deadline(long now);
   void kill_call();
-  template <std::size_t kSize>
-  void put_path(Buffer<kSize>& to, int fd) const;
+  void ask_to_confirm();
+  bool interrupt_call();
+  bool remind();
 
   int requests_;
   Events events_;
@@ -114,6 +117,11 @@ class Driver {
   int pid_ = 0, bash_ = 0;
   int last_code_ = 0;
   bool over_ = false;  // no more requests come
+  // After an interrupt bash confirms that it reads lines again: the signal may come late, and then
+  // takes a line with it.
+  Buffer<32> confirmation_;     // what it reports. Empty: it need not
+  long confirm_again_ = 0;      // when the driver repeats its line
+  bool has_early_one_ = false;  // an interrupt of the next call came before that
   Call call_;
   Buffer<4096> report_;
   std::size_t ended_count_ = 0;
@@ -126,6 +134,14 @@ std::uint64_t hash_of(Text text) {  // FNV-1a
   return out;
 }
 
+void put_random(Buffer<32>& to) {
+  std::uint64_t random[2] = {};
+  system_call(SYS_getrandom, address(random), sizeof random, 0);
+  for (std::uint64_t part : random) {
+    for (int i = 0; i < 16; ++i, part >>= 4) to.put("0123456789abcdef"[part & 15]);
+  }
+}
+
 int memory_file(Text content) {
   const long fd = system_call(SYS_memfd_create, address("cay-shell"), kMemfdCloexec);
   if (fd < 0) return -1;
@@ -134,10 +150,11 @@ int memory_file(Text content) {
   return -1;
 }
 
+// The name of a descriptor of this program, as bash opens it.
 template <std::size_t kSize>
-void Driver::put_path(Buffer<kSize>& to, int fd) const {
+void put_path(Buffer<kSize>& to, int pid, int fd) {
   to.put("/proc/");
-  to.put_number(static_cast<std::uint64_t>(pid_));
+  to.put_number(static_cast<std::uint64_t>(pid));
   to.put("/fd/");
   to.put_number(static_cast<std::uint64_t>(fd));
 }
@@ -199,16 +216,12 @@ bool Driver::open_files(Text code, Text input) {
 
 // Writes the lines of a call for bash: that it begins, the call, and a report of its exit code.
 void Driver::send_lines() {
-  std::uint64_t random[2] = {};
-  system_call(SYS_getrandom, address(random), sizeof random, 0);
-  for (std::uint64_t part : random) {
-    for (int i = 0; i < 16; ++i, part >>= 4) call_.key.put("0123456789abcdef"[part & 15]);
-  }
+  put_random(call_.key);
   Buffer<1024> lines;
   lines.put("builtin printf '%s\\n' ");
   lines.put(call_.key.text());
   lines.put("b >");
-  put_path(lines, reports_writer_);
+  put_path(lines, pid_, reports_writer_);
   lines.put('\n');
   if (last_code_ != 0) {  // so that $? is that of the call before
     lines.put("(exit ");
@@ -216,22 +229,22 @@ void Driver::send_lines() {
     lines.put(") || ");
   }
   lines.put("builtin . ");
-  put_path(lines, call_.code);
+  put_path(lines, pid_, call_.code);
   lines.put(" <");
   if (call_.input < 0) {
     lines.put("/dev/null");
   } else {
-    put_path(lines, call_.input);
+    put_path(lines, pid_, call_.input);
   }
   lines.put(" >");
-  put_path(lines, call_.out);
+  put_path(lines, pid_, call_.out);
   lines.put(" 2>");
-  put_path(lines, call_.err);
+  put_path(lines, pid_, call_.err);
   lines.put('\n');
   call_.report_line.put("builtin printf '%s\\n' ");
   call_.report_line.put(call_.key.text());
   call_.report_line.put("=$? >");
-  put_path(call_.report_line, reports_writer_);
+  put_path(call_.report_line, pid_, reports_writer_);
   call_.report_line.put('\n');
   lines.put(call_.report_line.text());
   write_all(commands_, lines.text());  // it fails only if bash has ended, and SIGCHLD reports that
@@ -269,7 +282,24 @@ void Driver::finish(int code, bool ended) {
   }
   events_.send();
   last_code_ = code;
+  const bool was_signalled = call_.stage != Stage::kRuns && !ended;
   close_call();
+  if (!was_signalled) return;
+  remind();
+  put_random(confirmation_);
+  ask_to_confirm();
+}
+
+void Driver::ask_to_confirm() {
+  constexpr long kPatienceMs = 20;
+  Buffer<256> line;
+  line.put("builtin printf '%s\\n' ");
+  line.put(confirmation_.text());
+  line.put(" >");
+  put_path(line, pid_, reports_writer_);
+  line.put('\n');
+  write_all(commands_, line.text());
+  confirm_again_ = now_ms() + kPatienceMs;
 }
 
 void Driver::read_reports() {
@@ -278,7 +308,14 @@ void Driver::read_reports() {
       system_call(SYS_read, reports_, address(report_.end()), static_cast<long>(report_.room()));
   if (got <= 0) return;
   report_.grow(static_cast<std::size_t>(got));
-  if (!call_.is_running) return report_.clear();
+  if (!call_.is_running) {
+    const Text key = confirmation_.text();
+    const Text all = report_.text();
+    for (std::size_t at = 0; key.size > 0 && at + key.size <= all.size; ++at) {
+      if (Text{all.data + at, key.size} == key) return confirmation_.clear();
+    }
+    return;
+  }
   const Text key = call_.key.text();
   const Text all = report_.text();
   for (std::size_t at = 0; at + key.size + 1 < all.size; ++at) {
@@ -322,6 +359,37 @@ void Driver::kill_call() {
   }
 }
 
+// Returns false where it must be tried again soon.
+bool Driver::interrupt_call() {
+  constexpr int kMostTries = 25;
+  constexpr int kMostTriesOfJobs = 250;
+  call_.reached.count = 0;
+  call_.reached.add_below(bash_, call_.earlier);
+  const bool waits = (call_.tries < kMostTries && has_new_child(bash_, call_.reached)) ||
+                     (call_.tries < kMostTriesOfJobs && has_new_job(bash_, call_.earlier));
+  ++call_.tries;
+  if (waits) return false;
+  call_.tries = 0;
+  system_call(SYS_kill, -bash_, SIGINT);
+  return true;
+}
+
+// Repeats the interrupt for processes that have not seen it: SIGINT ends them, and they are there.
+// Bash may have forked one as the interrupt came. Returns whether there was one.
+bool Driver::remind() {
+  bool found = false;
+  call_.reached.count = 0;
+  call_.reached.add_below(bash_, call_.earlier);
+  for (std::size_t i = call_.reached.count; i > 0; --i) {
+    const int pid = call_.reached.pids[i - 1];
+    if (system_call(SYS_getpgid, pid) != bash_ || interrupt_of(pid) != Interrupt::kEnds) continue;
+    // Bash goes on with its list of commands unless it gets the signal while it waits.
+    if (!found && call_.is_running) system_call(SYS_kill, bash_, SIGINT);
+    found = system_call(SYS_kill, pid, SIGINT) == 0 || found;
+  }
+  return found;
+}
+
 // A time limit interrupts the call, kills what it started, and at last kills bash.
 void Driver::pass_deadline(long now) {
   if (!call_.timed_out) {
@@ -355,10 +423,12 @@ void Driver::step() {
     return;
   }
   if (call_.interrupt_due) {
-    call_.interrupt_due = false;
-    system_call(SYS_kill, -bash_, SIGINT);
+    constexpr long kSoonMs = 2;
+    call_.interrupt_due = !interrupt_call();
+    if (call_.interrupt_due) call_.next_step = now + kSoonMs;
     return;
   }
+  if (remind()) return;
   // The interrupt may have hit the report instead of the call.
   write_all(commands_, call_.report_line.text());
   call_.next_step = now + 10 * kAgainMs;
@@ -378,6 +448,13 @@ void Driver::read_signals() {
   signalfd_siginfo info{};
   while (system_call(SYS_read, signals_, address(&info), sizeof info) == sizeof info) {
     if (info.ssi_signo != SIGINT) continue;
+    if (confirmation_.size() > 0) {
+      pollfd wait{.fd = requests_, .events = POLLIN, .revents = 0};
+      const timespec none{};
+      if (system_call(SYS_ppoll, address(&wait), 1, address(&none)) > 0) read_requests();
+      has_early_one_ = has_early_one_ || request_text.size() > 0;
+      continue;
+    }
     if (!call_.is_running) take_request();  // one that came before the interrupt
     interrupt();
   }
@@ -479,10 +556,13 @@ void Driver::start_bash(const char* bash, char** environment) {
     std::size_t count = streams;
     waits[count++] = {.fd = signals_, .events = POLLIN, .revents = 0};
     waits[count++] = {.fd = reports_, .events = POLLIN, .revents = 0};
-    if (!call_.is_running) waits[count++] = {.fd = requests_, .events = POLLIN, .revents = 0};
+    const bool confirms = confirmation_.size() > 0;
+    if (!call_.is_running && !confirms)
+      waits[count++] = {.fd = requests_, .events = POLLIN, .revents = 0};
     long due = call_.is_running ? call_.deadline : 0;
     if (call_.is_running && call_.next_step > 0 && (due == 0 || call_.next_step < due))
       due = call_.next_step;
+    if (confirms) due = confirm_again_;
     timespec pause{};
     const long left = due - now_ms();
     if (left > 0) pause = {.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1'000'000};
@@ -493,7 +573,12 @@ void Driver::start_bash(const char* bash, char** environment) {
     if (waits[streams + 1].revents != 0) read_reports();
     if (waits[streams].revents != 0) read_signals();
     if (call_.is_running) step();
-    if (!call_.is_running) take_request();
+    if (confirmation_.size() > 0 && now_ms() >= confirm_again_) ask_to_confirm();
+    if (!call_.is_running && confirmation_.size() == 0) {
+      take_request();
+      if (call_.is_running && has_early_one_) interrupt();
+      has_early_one_ = false;
+    }
     if (over_ && !call_.is_running) leave(0);
   }
 }

@@ -11,6 +11,37 @@ namespace {
 constexpr std::size_t kMostText = 16'384;  // of a list of children
 constexpr int kMostDepth = 64;
 
+template <std::size_t kSize>
+void put_proc_path(Buffer<kSize>& to, int pid, Text file) {
+  to.put("/proc/");
+  to.put_number(static_cast<std::uint64_t>(pid));
+  to.put(file);
+  to.put('\0');
+}
+
+// Returns what follows the first `name` in `all`, or nullptr.
+const char* after(Text all, Text name) {
+  for (std::size_t at = 0; at + name.size <= all.size; ++at) {
+    if (Text{all.data + at, name.size} == name) return all.data + at + name.size;
+  }
+  return nullptr;
+}
+
+// Whether both processes execute the same file.
+bool has_program_of(int pid, int other) {
+  Text programs[2];
+  char names[2][1024];
+  for (int i = 0; i < 2; ++i) {
+    Buffer<64> path;
+    put_proc_path(path, i == 0 ? pid : other, "/exe");
+    const long size = system_call(SYS_readlinkat, AT_FDCWD, address(path.data()), address(names[i]),
+                                  sizeof names[i]);
+    if (size <= 0) return false;
+    programs[i] = {names[i], static_cast<std::size_t>(size)};
+  }
+  return programs[0] == programs[1];
+}
+
 }  // namespace
 
 bool Children::has(int pid) const {
@@ -38,6 +69,58 @@ void Children::add_of(int parent) {
     const long long pid = number_from(take_word(rest));
     if (pid > 0) pids[count++] = static_cast<int>(pid);
   }
+}
+
+void Children::add_below(int parent, const Children& other, int depth) {
+  Children direct;
+  direct.add_of(parent);
+  for (std::size_t i = 0; i < direct.count && count < kMostChildren; ++i) {
+    if (other.has(direct.pids[i])) continue;
+    pids[count++] = direct.pids[i];
+    if (depth < kMostDepth) add_below(direct.pids[i], other, depth + 1);
+  }
+}
+
+Interrupt interrupt_of(int pid) {
+  Buffer<64> path;
+  put_proc_path(path, pid, "/status");
+  const long fd = system_call(SYS_openat, AT_FDCWD, address(path.data()), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Interrupt::kOther;
+  char status[4096];
+  const long size = system_call(SYS_read, fd, address(status), sizeof status);
+  system_call(SYS_close, fd);
+  const Text all{status, size > 0 ? static_cast<std::size_t>(size) : 0};
+  if (after(all, "State:\tZ") != nullptr) return Interrupt::kOther;
+  const Text masks[] = {"SigBlk:\t", "SigIgn:\t", "SigCgt:\t"};
+  for (const Text& name : masks) {
+    constexpr std::size_t kLastDigit = 15;  // signals 1 to 4
+    const char* const mask = after(all, name);
+    if (mask == nullptr || mask + kLastDigit >= all.data + all.size) return Interrupt::kOther;
+    const char last = mask[kLastDigit];
+    const int digit = last <= '9' ? last - '0' : last - 'a' + 10;
+    if ((digit >> (SIGINT - 1) & 1) == 0) continue;
+    return &name == &masks[2] ? Interrupt::kHandled : Interrupt::kOther;
+  }
+  return Interrupt::kEnds;
+}
+
+bool has_new_child(int bash, const Children& reached) {
+  for (std::size_t i = 0; i < reached.count; ++i) {
+    const int pid = reached.pids[i];
+    if (interrupt_of(pid) == Interrupt::kHandled && has_program_of(pid, bash)) return true;
+  }
+  return false;
+}
+
+bool has_new_job(int bash, const Children& earlier) {
+  for (std::size_t i = 0; i < earlier.count; ++i) {
+    const int pid = earlier.pids[i];
+    if (system_call(SYS_getpgid, pid) != bash) continue;
+    const Interrupt how = interrupt_of(pid);
+    if (how == Interrupt::kEnds) return true;
+    if (how == Interrupt::kHandled && has_program_of(pid, bash)) return true;
+  }
+  return false;
 }
 
 void kill_tree(int pid, int depth) {
