@@ -123,6 +123,7 @@ Command context_entry() {
           "an error is exit\ncode 1. The first Ctrl-C in run interrupts the code and waits for its "
           "end, and the variables stay. A\nsecond one leaves, and the code runs on.\n",
       .actions = context_actions(),
+      .shows_a_program = true,  // run takes Ctrl-C
       .options =
           [state](Options& to) {
             to.choice("ACTION", state->args.action, context_actions(),

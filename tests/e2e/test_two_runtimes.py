@@ -216,7 +216,6 @@ REFUSED = {
     "/rollback": "no_layers",
     "/links": "tunnels_unsupported",
     "/watches": "keeper_too_old",
-    "/contexts": "context_gone",
 }
 
 

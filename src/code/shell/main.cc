@@ -429,6 +429,8 @@ void Driver::step() {
     return;
   }
   if (remind()) return;
+  // Bash itself is busy. The first one may have come before the code of the call did.
+  if (call_.reached.count == 0) system_call(SYS_kill, bash_, SIGINT);
   // The interrupt may have hit the report instead of the call.
   write_all(commands_, call_.report_line.text());
   call_.next_step = now + 10 * kAgainMs;

@@ -115,7 +115,7 @@ bool has_new_child(int bash, const Children& reached) {
 bool has_new_job(int bash, const Children& earlier) {
   for (std::size_t i = 0; i < earlier.count; ++i) {
     const int pid = earlier.pids[i];
-    if (system_call(SYS_getpgid, pid) != bash) continue;
+    if (pid == bash || system_call(SYS_getpgid, pid) != bash) continue;
     const Interrupt how = interrupt_of(pid);
     if (how == Interrupt::kEnds) return true;
     if (how == Interrupt::kHandled && has_program_of(pid, bash)) return true;

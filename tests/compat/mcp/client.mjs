@@ -39,8 +39,16 @@ try {
   const seen = [];
   const ran = await use(
     "run",
-    { sandbox, command: "python3 /root/p.py | tee /root/out" },
-    { onprogress: (progress) => seen.push(progress.message) },
+    {
+      sandbox,
+      command: "python3 /root/p.py | tee /root/out; until [ -e /root/go ]; do sleep 0.05; done",
+    },
+    {
+      onprogress: (progress) => {
+        seen.push(progress.message);
+        use("write_file", { sandbox, path: "/root/go", content: "1" });
+      },
+    },
   );
   assert.equal(text(ran), "5050\n");
   assert.deepEqual(seen, ["5050\n"]);
