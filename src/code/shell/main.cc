@@ -78,7 +78,6 @@ struct Call {
   long next_step = 0;  // 0: none
   long kill_until = 0;
   Children earlier;  // children that it did not start
-  Children reached;  // processes that it had at the interrupt
   int tries = 0;     // of an interrupt
 };
 
@@ -363,9 +362,9 @@ void Driver::kill_call() {
 bool Driver::interrupt_call() {
   constexpr int kMostTries = 25;
   constexpr int kMostTriesOfJobs = 250;
-  call_.reached.count = 0;
-  call_.reached.add_below(bash_, call_.earlier);
-  const bool waits = (call_.tries < kMostTries && has_new_child(bash_, call_.reached)) ||
+  Children reached;
+  reached.add_below(bash_, call_.earlier);
+  const bool waits = (call_.tries < kMostTries && has_new_child(bash_, reached)) ||
                      (call_.tries < kMostTriesOfJobs && has_new_job(bash_, call_.earlier));
   ++call_.tries;
   if (waits) return false;
@@ -378,15 +377,17 @@ bool Driver::interrupt_call() {
 // Bash may have forked one as the interrupt came. Returns whether there was one.
 bool Driver::remind() {
   bool found = false;
-  call_.reached.count = 0;
-  call_.reached.add_below(bash_, call_.earlier);
-  for (std::size_t i = call_.reached.count; i > 0; --i) {
-    const int pid = call_.reached.pids[i - 1];
+  Children reached;
+  reached.add_below(bash_, call_.earlier);
+  for (std::size_t i = reached.count; i > 0; --i) {
+    const int pid = reached.pids[i - 1];
     if (system_call(SYS_getpgid, pid) != bash_ || interrupt_of(pid) != Interrupt::kEnds) continue;
     // Bash goes on with its list of commands unless it gets the signal while it waits.
     if (!found && call_.is_running) system_call(SYS_kill, bash_, SIGINT);
     found = system_call(SYS_kill, pid, SIGINT) == 0 || found;
   }
+  // Bash itself is busy. The first one may have come before the code of the call did.
+  if (reached.count == 0 && call_.is_running) system_call(SYS_kill, bash_, SIGINT);
   return found;
 }
 
@@ -429,8 +430,6 @@ void Driver::step() {
     return;
   }
   if (remind()) return;
-  // Bash itself is busy. The first one may have come before the code of the call did.
-  if (call_.reached.count == 0) system_call(SYS_kill, bash_, SIGINT);
   // The interrupt may have hit the report instead of the call.
   write_all(commands_, call_.report_line.text());
   call_.next_step = now + 10 * kAgainMs;
