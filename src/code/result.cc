@@ -23,7 +23,7 @@ std::string subject_of(Phase phase) {
   return "the program";
 }
 
-// The note says what Cay saw from outside, and guesses no reason: a program may have written to a
+// The note has what Cay saw from outside, and guesses no reason. A program may have written to a
 // file, or printed an empty text.
 std::string silence(const RunResult& result) {
   const std::string subject = subject_of(result.phase);

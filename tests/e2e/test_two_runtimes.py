@@ -181,7 +181,7 @@ def test_a_daemon_without_the_runtime_keeps_its_sandboxes(daemon):
         assert http.get(f"/api/v1/sandboxes/{boxes['memory']}").json().get("reason", "") == ""
 
 
-# What the routes of a sandbox are sent. The others take no body.
+# The bodies of requests to a sandbox, by the end of the route. Other routes take none.
 BODIES = {
     "/": {"labels": {"a": "b"}},
     "/batch": {"reads": ["/tmp/f"]},
@@ -207,8 +207,8 @@ BODIES = {
     "/watches": {"path": "/tmp"},
 }
 PARAMS = {"path": "/tmp/f", "stream": "stdout", "port": 80}
-# What the fake cannot do, with the reason of each refusal. Everything else it does as the native
-# runtime does it. Its programs print their last argument, so that no interpreter runs in it.
+# The routes that the fake refuses, each with its reason. It serves all others as the native
+# runtime does. Its programs print their last argument, so that no interpreter runs in it.
 REFUSED = {
     "/snapshot": "no_layers",
     "/diff": "no_layers",
