@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Over, OutputTest, ::testing::Values(Transport::kUnix, T
                          });
 
 TEST_P(OutputTest, AReaderThatIsCutAndComesBackSeesTheSameBytes) {
-  constexpr std::uint64_t kBytes = 200ULL << 20;
+  constexpr std::uint64_t kBytes = 64ULL << 20;
   LocalKeeper keeper(GetParam());
   Hash hash;
   std::minstd_rand random(7);
@@ -66,7 +66,7 @@ TEST_P(OutputTest, AReaderThatIsCutAndComesBackSeesTheSameBytes) {
     attach.out_offset = hash.bytes;
     attach.credit = 300'000;
     const std::uint32_t reader = client.ask(Type::kAttach, attach);
-    const Output got = client.collect(reader, 1 + random() % (12U << 20));
+    const Output got = client.collect(reader, 1 + random() % (4U << 20));
     ASSERT_EQ(got.error.code, 0U) << got.error.message;
     ASSERT_TRUE(got.gaps.empty());
     hash.add(got.out);

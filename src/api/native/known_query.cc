@@ -1,5 +1,6 @@
 #include "api/native/known_query.h"
 
+#include <map>
 #include <set>
 
 #include "api/native/handlers.h"
@@ -11,8 +12,10 @@ namespace {
 
 using codec::json::object;
 
+using Names = std::set<std::string, std::less<>>;
+
 struct Guarded {
-  std::set<std::string, std::less<>> names;
+  const Names& names;
   http::Handler inner;
 };
 
@@ -35,28 +38,33 @@ asio::awaitable<void> guarded(std::shared_ptr<const Guarded> route, ExchangePtr 
   co_await route->inner(exchange);
 }
 
-const object* operation_of(const object& paths, const http::Route& route) {
-  const auto* path = paths.if_contains(route.pattern);
-  if (path == nullptr) return nullptr;
-  const auto* operation = path->get_object().if_contains(lowered(route.method));
-  return operation == nullptr ? nullptr : operation->if_object();
+// "METHOD pattern" -> the names of its query parameters, for the operations that document a 400.
+std::map<std::string, Names> documented_names() {
+  const object document = *codec::parse_object(openapi_json());  // built in, and tested
+  std::map<std::string, Names> out;
+  for (const auto& path : document.at("paths").get_object()) {
+    for (const auto& operation : path.value().get_object()) {
+      const object& described = operation.value().get_object();
+      if (!described.at("responses").get_object().contains("400")) continue;
+      Names& names = out[std::string(operation.key()) + " " + std::string(path.key())];
+      const auto* parameters = described.if_contains("parameters");
+      if (parameters == nullptr) continue;
+      for (const auto& one : parameters->get_array()) {
+        if (one.at("in").get_string() == "query") names.emplace(one.at("name").get_string());
+      }
+    }
+  }
+  return out;
 }
 
 }  // namespace
 
 void refuse_unknown_queries(http::Router& router) {
-  const object document = *codec::parse_object(openapi_json());  // built in, and tested
-  const object& paths = document.at("paths").get_object();
-  router.each([&paths](http::Route& route) {
-    const object* operation = operation_of(paths, route);
-    if (operation == nullptr || !operation->at("responses").get_object().contains("400")) return;
-    auto known = std::make_shared<Guarded>();
-    if (const auto* parameters = operation->if_contains("parameters")) {
-      for (const auto& one : parameters->get_array()) {
-        if (one.at("in").get_string() == "query") known->names.emplace(one.at("name").get_string());
-      }
-    }
-    known->inner = std::move(route.handler);
+  static const auto documented = documented_names();
+  router.each([](http::Route& route) {
+    const auto found = documented.find(lowered(route.method) + " " + route.pattern);
+    if (found == documented.end()) return;
+    auto known = std::make_shared<Guarded>(Guarded{found->second, std::move(route.handler)});
     route.handler = [known](ExchangePtr exchange) { return guarded(known, std::move(exchange)); };
   });
 }

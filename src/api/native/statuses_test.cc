@@ -19,10 +19,14 @@ struct Request {
 
 Error error_of(Code code) { return Error{code, "fault", "it failed", 0}; }
 
-// One daemon with one sandbox and a running command in it, and one fault.
+// One daemon with one sandbox and a running command in it, what else the route names, and one
+// fault.
 class World : public NativeTest {
  public:
-  World() {
+  explicit World(const std::string& path) {
+    const auto about = [&path](std::string_view part) {
+      return path.find(part) != std::string::npos;
+    };
     runtime.program = [](const CommandSpec&) {
       return testing::FakeProgram{{}, {}, {}, true, false};
     };
@@ -31,18 +35,22 @@ class World : public NativeTest {
     call("PUT", "/api/v1/sandboxes/box/files?path=/x", "1");
     call("POST", "/api/v1/sandboxes/box/commands",
          R"({"id":"c1","argv":["cat"],"wait":false,"pty":{"rows":9,"cols":9}})");
-    call("POST", "/api/v1/sandboxes/box/contexts", R"({"id":"c1"})");
+    if (about("/contexts")) call("POST", "/api/v1/sandboxes/box/contexts", R"({"id":"c1"})");
     EXPECT_EQ(call("PUT", "/api/v1/secrets/k", R"({"sealed":"Ym94","hosts":["a.test"]})")->status,
               200);
     EXPECT_EQ(call("PATCH", "/api/v1/sandboxes/box",
                    R"({"proxy":[{"name":"k","secret":"k","way":"base_url"}]})")
                   ->status,
               200);
-    EXPECT_EQ(call("POST", "/api/v1/sandboxes/box/snapshot?wait=5", R"({"name":"mine"})")->status,
-              201);
-    EXPECT_EQ(call("POST", "/api/v1/snapshots/mine/push", R"({"reference":"a.test/x"})")->status,
-              200);
-    EXPECT_EQ(call("POST", "/api/v1/volumes", R"({"name":"vol"})")->status, 201);
+    if (about("/snapshot")) {
+      EXPECT_EQ(call("POST", "/api/v1/sandboxes/box/snapshot?wait=5", R"({"name":"mine"})")->status,
+                201);
+      EXPECT_EQ(call("POST", "/api/v1/snapshots/mine/push", R"({"reference":"a.test/x"})")->status,
+                200);
+    }
+    if (about("/volumes")) {
+      EXPECT_EQ(call("POST", "/api/v1/volumes", R"({"name":"vol"})")->status, 201);
+    }
     settle();
     images.images["x"] = images.archive.emplace(images.image_of({{"a", "1"}}));
     commands().program = [](const CommandSpec&) {
@@ -200,7 +208,7 @@ TEST_P(StatusesTest, EachRouteAnswersTheFaultsThatItDocumentsAndNoOthers) {
         documented.insert(std::stoi(std::string(response.key())));
       }
       for (const Fault& fault : faults()) {
-        World world;
+        World world(request.path);
         fault(world);
         const int status = world.ask(request);
         answered.insert(status);
