@@ -1,0 +1,145 @@
+// Backend: one sandbox as a harness uses it, on Cay or on another cloud. A provider implements
+// these few verbs; the file tools work over them.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "async/task.h"
+
+namespace cay::providers {
+
+struct ExecuteOptions {
+  // Names this execution. A provider with `Features::attach` attaches to a command of the same id
+  // instead of running it twice. Empty: a new one.
+  std::string id{};
+  std::optional<double> timeout_s{};  // absent: the provider's default; 0: none
+  std::size_t keep = 4u << 20;        // bytes returned: the first and last halves
+  std::string workdir{};              // empty: the provider's default
+  // Called with output as it comes, if the provider streams.
+  std::function<void(std::string_view bytes)> on_output{};
+};
+
+struct Executed {
+  std::string output;            // stdout and stderr together
+  std::optional<int> exit_code;  // absent: no exit; see `state`
+  std::string state;             // exited, timed_out, oom_killed, signalled, killed, lost …
+  std::string reason;            // for people, where there was no exit
+  bool truncated = false;        // `output` is not all of it
+  std::uint64_t total_bytes = 0;
+};
+
+struct FileResult {
+  std::string path;  // as requested, byte for byte
+  std::optional<std::string> content;
+  // Empty: done. Else file_not_found, permission_denied, is_directory, invalid_path, or another.
+  std::string error;
+};
+
+struct FileEntry {
+  std::string path;
+  bool is_directory = false;
+  std::uint64_t size = 0;
+  std::string modified_at;  // RFC 3339; empty: unknown
+};
+
+struct Match {
+  std::string path;
+  std::uint64_t line = 0;  // from 1
+  std::string text;        // without its newline
+};
+
+template <class T>
+struct Found {
+  std::vector<T> entries;
+  bool truncated = false;  // valid, but not all
+};
+
+// Features: the abilities of a provider beyond the four verbs. The harness offers a
+// tool only where it can work.
+struct Features {
+  bool streams = false;     // on_output is called while the command runs
+  bool attach = false;      // an execution is found again by its id
+  bool background = false;  // Background is implemented
+  bool snapshots = false;   // checkpoint() is implemented
+};
+
+// A command that runs on while the harness does other things.
+struct Running {
+  std::string id;
+  std::string state;
+  std::optional<int> exit_code;
+  std::string output;      // since `from`
+  std::uint64_t next = 0;  // offset for the next read
+};
+
+// Every method may fail kLost (sandbox_lost) when the sandbox is gone, kUnavailable when its
+// provider cannot be reached, and kNotReady when it is stopped. A file that is missing is no Error
+// but a FileResult with `error`.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const std::string& id() const = 0;
+  virtual const std::string& provider() const = 0;  // "cay", "langsmith", "local"
+  virtual Features features() const = 0;
+  virtual const std::string& workdir() const = 0;  // absolute
+
+  // Runs a line of sh and waits for its end. A command that failed is a value.
+  virtual Task<Executed> execute(std::string command, ExecuteOptions options) = 0;
+  // One result for each file, in the order of the request.
+  virtual Task<std::vector<FileResult>> upload(
+      std::vector<std::pair<std::string, std::string>> files) = 0;
+  virtual Task<std::vector<FileResult>> download(std::vector<std::string> paths) = 0;
+
+  // File verbs with the rules of the deepagents protocol. The base class has them over execute(),
+  // upload() and download(), with POSIX sh, find and grep alone inside. Errors: kNotFound
+  // (path_not_found), kInvalidArgument (not_a_directory, invalid_pattern), kPermissionDenied.
+  virtual Task<Found<FileEntry>> list(std::string path);
+  virtual Task<Found<FileEntry>> glob(std::string pattern, std::string root);
+  virtual Task<Found<Match>> grep(std::string text, std::string root, std::string glob,
+                                  std::size_t most);
+  virtual Task<void> remove(std::string path);  // recursive
+
+  // With Features::background.
+  virtual Task<std::string> start(std::string command, ExecuteOptions options);
+  virtual Task<Running> poll(std::string id, std::uint64_t from, double wait_s);
+  virtual Task<void> write_input(std::string id, std::string bytes, bool close);
+  virtual Task<void> kill(std::string id);
+
+  // With Features::snapshots: keeps the disk as it is, and returns a name to restore() from.
+  virtual Task<std::string> checkpoint(std::string name);
+  virtual Task<void> restore(std::string name);
+};
+
+// How a thread's sandbox is found or made. Two callers with the same `claim` get the same sandbox.
+struct SandboxRequest {
+  std::string claim{};     // empty: a new sandbox
+  std::string id{};        // use this one, and never remove it
+  std::string snapshot{};  // or image; empty: the provider's default
+  std::string policy{};    // of the way out; empty: the provider's default
+  std::optional<std::int64_t> idle_ttl_s{};
+  std::vector<std::pair<std::string, std::string>> labels{};
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  // Fails kNotFound (sandbox_not_found) for an `id` that does not exist.
+  virtual Task<std::unique_ptr<Backend>> open(SandboxRequest request) = 0;
+  // A sandbox that is gone already is removed.
+  virtual Task<void> remove(std::string id) = 0;
+  // With Features::snapshots: a second sandbox with the same disk.
+  virtual Task<std::unique_ptr<Backend>> fork(std::string id);
+};
+
+// `name`: cay, langsmith or local. Settings come from the environment, as each vendor's own clients
+// read it. Fails kInvalidArgument (unknown_provider).
+Result<std::unique_ptr<Provider>> make_provider(asio::any_io_executor executor,
+                                                std::string_view name);
+
+}  // namespace cay::providers
