@@ -1,9 +1,9 @@
-"""A server of chat completions as OpenAI's clients speak them, which follows a script: for a
-question it calls a tool, and it answers with what the tool returned."""
-import contextlib
-import http.server
+"""The model of the code-sandbox tutorial: for a question it writes a program, and it answers with
+what the program printed."""
 import json
-import threading
+import re
+
+from model_server import Call, Turn, model_server
 
 # By a word of the question: the language and the program that the model writes.
 PROGRAMS = {
@@ -20,71 +20,33 @@ PROGRAMS = {
     ),
     "10,000": ("python", "print(sum(range(1, 10_001)))"),
 }
+# The tutorial's four inputs.
+QUESTIONS = (
+    "Estimate pi with a Monte Carlo simulation",
+    "Calculate the factorial of 20",
+    "Print the first 10 Fibonacci numbers",
+    "Sum the first 10,000 numbers",
+)
+STATUS = re.compile(r"^\[Command (succeeded|failed) with exit code \d+\]$", re.M)
 
 
-def answer_to(messages):
-    """The next message. It knows nothing but the output of the tool."""
-    last = messages[-1]
-    if last["role"] == "tool":
-        result = json.loads(last["content"])
-        return {"role": "assistant", "content": " ".join(result["stdout"].split())}
-    [(language, code)] = [row for word, row in PROGRAMS.items() if word in last["content"]]
-    call = {
-        "id": f"call_{len(messages)}",
-        "type": "function",
-        "function": {
-            "name": "run_code",
-            "arguments": json.dumps({"language": language, "code": code}),
-        },
-    }
-    return {"role": "assistant", "content": None, "tool_calls": [call]}
+def printed(result):
+    """What a program printed, by the text of its tool's result."""
+    text = result.text
+    if text.startswith("{"):
+        text = json.loads(text)["stdout"]
+    return STATUS.sub("", text).strip()
 
 
-class Model(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append(asked)
-        message = answer_to(asked["messages"])
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": "tool_calls" if message.get("tool_calls") else "stop",
-        }
-        body = json.dumps(
-            {
-                "id": "chatcmpl-1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": asked["model"],
-                "choices": [choice],
-                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-            }
-        ).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+def tutorial(request):
+    """The next turn. The model has nothing but the output of the tool."""
+    if request.results:
+        return Turn(" ".join(printed(request.results[0]).split()))
+    question = request.users[-1].text
+    [(language, code)] = [row for word, row in PROGRAMS.items() if word in question]
+    return Turn(calls=[Call("run_code", {"language": language, "code": code})])
 
 
-@contextlib.contextmanager
 def scripted_model():
-    """The server; `asked` has its requests, and `env` what a client finds it by."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    server.daemon_threads = True
-    server.asked = []
-    server.env = {
-        "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1",
-        "OPENAI_API_KEY": "none",
-    }
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
+    """The server. `requests` has what it got, and `env` the settings by which a client finds it."""
+    return model_server(tutorial)

@@ -112,11 +112,7 @@ def test_an_agent_of_langchains_runs_what_it_writes(daemon, shell):
         done = shell(f"{words} {sys.executable} examples/python/{ALONE}")
         assert done.returncode == 0, done.stderr
         assert http.get("/api/v1/sandboxes").json()["items"] == before, "each run's is gone"
-        results = [
-            json.loads(asked["messages"][-1]["content"])
-            for asked in model.asked
-            if asked["messages"][-1]["role"] == "tool"
-        ]
+        results = [json.loads(one.results[-1].text) for one in model.requests if one.results]
     pi, *exact = done.stdout.splitlines()
     assert 3.1 < float(pi) < 3.2
     assert exact == ["2432902008176640000", "0 1 1 2 3 5 8 13 21 34", "50005000"]
