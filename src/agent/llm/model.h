@@ -28,17 +28,17 @@ struct ModelProfile {
 struct ModelSettings {
   // "openai:NAME" (Chat Completions), "openai-responses:NAME", "anthropic:NAME". A NAME alone takes
   // the vendor whose key the environment has.
-  std::string model;
-  std::string base_url;  // empty: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, else the vendor's own
-  std::string api_key;   // empty: OPENAI_API_KEY, ANTHROPIC_API_KEY
-  std::optional<double> temperature;
-  std::optional<std::uint64_t> max_tokens;  // of an answer
-  std::uint32_t max_retries = 2;            // of requests that failed for a passing reason
-  Millis first_byte_timeout{120'000};       // until the answer begins
-  Millis silence_timeout{120'000};          // between two pieces of it
-  Millis timeout{600'000};                  // of one answer in all
-  std::string ca_file;                      // PEM; empty: the system's authorities
-  ModelProfile profile;
+  std::string model{};
+  std::string base_url{};  // empty: OPENAI_BASE_URL, ANTHROPIC_BASE_URL, else the vendor's own
+  std::string api_key{};   // empty: OPENAI_API_KEY, ANTHROPIC_API_KEY
+  std::optional<double> temperature{};
+  std::optional<std::uint64_t> max_tokens{};  // of an answer
+  std::uint32_t max_retries = 2;              // of requests that failed for a passing reason
+  Millis first_byte_timeout{120'000};         // until the answer begins
+  Millis silence_timeout{120'000};            // between two pieces of it
+  Millis timeout{600'000};                    // of one answer in all
+  std::string ca_file{};                      // PEM; empty: the system's authorities
+  ModelProfile profile{};
 };
 
 struct ModelRequest {
