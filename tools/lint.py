@@ -57,13 +57,15 @@ ARROWS = {
     "api/testing": "api/common core codec http model async base",
     "api/fuzz": "api/common api/gateway api/langsmith http model async base",
     "client": "archive codec dockerfile http model async base",
-    "cli": "agent/loop agent/threads agent/tools agent/llm providers http model async base archive"
-    " client code codec dockerfile policy",
+    "cli": "agent/acp agent/loop agent/threads agent/tools agent/llm providers http model async"
+    " base archive client code codec dockerfile policy",
     # A harness sees sandboxes through the interface of a provider alone, as with another cloud.
     "providers": "client codec http model os async base",
     "agent/llm": "codec http model async base",
     "agent/tools": "agent/llm providers code codec http model async base",
     "agent/threads": "agent/llm codec db model os async base",
+    # It sees a run by its events alone.
+    "agent/acp": "agent/llm agent/threads codec model async base",
     "agent/loop": "agent/llm agent/tools agent/threads providers codec model os async base",
 }
 # These include core only for the ports they implement.
