@@ -74,6 +74,7 @@ class AsyncSandboxCommands {
   Awaitable<CodeResult> run_code(std::string code, CodeOptions options) const;
   // Starts, with a reader from the first byte.
   Awaitable<AsyncCommand> spawn(std::vector<std::string> argv, CommandOptions options = {}) const;
+  Awaitable<AsyncCommand> spawn_shell(std::string line, CommandOptions options = {}) const;
   // Starts without a reader. attach() gives one later, from here or elsewhere.
   Awaitable<CommandInfo> start_detached(std::vector<std::string> argv,
                                         CommandOptions options = {}) const;

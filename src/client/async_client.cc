@@ -91,6 +91,10 @@ Awaitable<AsyncCommand> AsyncSandboxCommands::spawn(std::vector<std::string> arg
                                                     CommandOptions options) const {
   return spawn_spec(place_, api::command_body(argv, api::Line::kArgv, options));
 }
+Awaitable<AsyncCommand> AsyncSandboxCommands::spawn_shell(std::string line,
+                                                          CommandOptions options) const {
+  return spawn_spec(place_, api::command_body({std::move(line)}, api::Line::kShell, options));
+}
 Awaitable<CommandInfo> AsyncSandboxCommands::start_detached(std::vector<std::string> argv,
                                                             CommandOptions options) const {
   return at_place(place_, api::start_detached, api::command_body(argv, api::Line::kArgv, options));
