@@ -50,6 +50,12 @@ set(CAY_UNITY_ALONE
   src/keeper/retention_test.cc
   src/keeper/sandboxed_test.cc
   src/policy/rule_set.cc
+  src/providers/cay_backend.cc
+  src/providers/cay_files.cc
+  src/providers/langsmith_backend.cc
+  src/providers/langsmith_command.cc
+  src/providers/local_backend.cc
+  src/providers/local_provider.cc
   src/runtime/native/decision_reader.cc
   src/runtime/native/launcher_client.cc
   src/runtime/keeper/keeper_commands.cc

@@ -32,6 +32,10 @@ struct Executed {
   std::string reason;            // for people, where there was no exit
   bool truncated = false;        // `output` is not all of it
   std::uint64_t total_bytes = 0;
+  std::optional<int> signal{};  // state signalled or killed
+
+  // Returns the code as a shell shows it: 124 for a time-out, 128 + signal, 125 for a lost command.
+  int shell_exit_code() const;
 };
 
 struct FileResult {
@@ -63,10 +67,12 @@ struct Found {
 // Features: the abilities of a provider beyond the four verbs. The harness offers a
 // tool only where it can work.
 struct Features {
-  bool streams = false;     // on_output is called while the command runs
-  bool attach = false;      // an execution is found again by its id
-  bool background = false;  // Background is implemented
-  bool snapshots = false;   // checkpoint() is implemented
+  bool streams = false;      // on_output is called while the command runs
+  bool attach = false;       // an execution is found again by its id
+  bool background = false;   // Background is implemented
+  bool snapshots = false;    // checkpoint() is implemented
+  bool code = false;         // run_code() is implemented
+  bool hides_paths = false;  // file rules can bind the shell, by mounts
 };
 
 // A command that runs on while the harness does other things.
@@ -76,14 +82,43 @@ struct Running {
   std::optional<int> exit_code;
   std::string output;      // since `from`
   std::uint64_t next = 0;  // offset for the next read
+  bool running() const { return state == "running"; }
 };
 
-// Every method may fail kLost (sandbox_lost) when the sandbox is gone, kUnavailable when its
-// provider cannot be reached, and kNotReady when it is stopped. A file that is missing is no Error
-// but a FileResult with `error`.
-class Backend {
+// A page of a text file.
+struct FilePage {
+  bool binary = false;                          // the file is not UTF-8: the page has no text
+  std::string text;                             // lines joined by LF, without the last newline
+  std::uint64_t size = 0;                       // of the file, in bytes
+  std::uint64_t first_line = 0, last_line = 0;  // from 1; both 0: there is no line
+  std::optional<std::uint64_t> total_lines;     // absent: unknown
+  bool cut = false;                             // a bound on bytes ended the page
+};
+
+// A program that is given as text.
+struct CodeRequest {
+  std::string language, code;
+  std::string input{};  // its stdin
+  std::vector<std::string> args{};
+  std::vector<std::string> libraries{};  // as the language's own manager names them
+  std::optional<double> timeout_s{};
+};
+
+struct CodeRun {
+  Executed run;                        // of the phase
+  std::string phase;                   // run; install or compile: that failed
+  std::vector<std::string> artifacts;  // names of the files that it left in $CAY_OUTPUT_DIR
+  std::vector<std::string> notes;      // for people
+};
+
+// The verbs that every provider implements.
+//
+// Every method, here and below, may fail kLost (sandbox_lost) when the sandbox is gone. It fails
+// kUnavailable when its provider cannot be reached, and kNotReady when it is stopped. A file that
+// is missing is no Error of upload() and download() but a FileResult with `error`.
+class Shell {
  public:
-  virtual ~Backend() = default;
+  virtual ~Shell() = default;
   virtual const std::string& id() const = 0;
   virtual const std::string& provider() const = 0;  // "cay", "langsmith", "local"
   virtual Features features() const = 0;
@@ -91,21 +126,38 @@ class Backend {
 
   // Runs a line of sh and waits for its end. A command that failed is a value.
   virtual Task<Executed> execute(std::string command, ExecuteOptions options) = 0;
-  // One result for each file, in the order of the request.
+  // One result for each file, in the order of the request. upload() makes missing parents.
   virtual Task<std::vector<FileResult>> upload(
       std::vector<std::pair<std::string, std::string>> files) = 0;
   virtual Task<std::vector<FileResult>> download(std::vector<std::string> paths) = 0;
+};
 
-  // File verbs with the rules of the deepagents protocol. The base class has them over execute(),
-  // upload() and download(), with POSIX sh, find and grep alone inside. Errors: kNotFound
-  // (path_not_found), kInvalidArgument (not_a_directory, invalid_pattern), kPermissionDenied.
+// File verbs with the rules of the deepagents protocol. This class has them over execute(),
+// upload() and download(), with POSIX sh, find and grep alone inside. Paths are absolute.
+//
+// Errors: kNotFound (file_not_found), kInvalidArgument (not_a_directory, not_a_regular_file,
+// invalid_pattern, pattern_too_broad), kPermissionDenied (permission_denied).
+class FileVerbs : public Shell {
+ public:
+  // One level, sorted by path, without trailing slashes. `is_directory` follows no link.
   virtual Task<Found<FileEntry>> list(std::string path);
+  virtual Task<FileEntry> stat(std::string path);  // follows links
+  // Returns at most `limit` lines behind the first `offset`. CRLF and CR become LF. Fails
+  // kOutOfRange (offset_past_end).
+  virtual Task<FilePage> read(std::string path, std::uint64_t offset, std::uint64_t limit);
+  // Regular files, sorted. `glob_rules.h` has the rules of patterns.
   virtual Task<Found<FileEntry>> glob(std::string pattern, std::string root);
+  // Lines that contain the literal `text`, at most `most`, in files that match `glob` (empty: all).
   virtual Task<Found<Match>> grep(std::string text, std::string root, std::string glob,
                                   std::size_t most);
   virtual Task<void> remove(std::string path);  // recursive
+};
 
-  // With Features::background.
+// One sandbox, or what stands for it.
+class Backend : public FileVerbs {
+ public:
+  // With Features::background. `options.id` names it. poll() waits up to `wait_s` for its end, and
+  // returns a part of its output from offset `from` on. Fails kNotFound (unknown_command).
   virtual Task<std::string> start(std::string command, ExecuteOptions options);
   virtual Task<Running> poll(std::string id, std::uint64_t from, double wait_s);
   virtual Task<void> write_input(std::string id, std::string bytes, bool close);
@@ -114,6 +166,9 @@ class Backend {
   // With Features::snapshots: keeps the disk as it is, and returns a name to restore() from.
   virtual Task<std::string> checkpoint(std::string name);
   virtual Task<void> restore(std::string name);
+
+  // With Features::code. Fails kInvalidArgument (toolchain_missing, unknown_language).
+  virtual Task<CodeRun> run_code(CodeRequest request);
 };
 
 // How a thread's sandbox is found or made. Two callers with the same `claim` get the same sandbox.
