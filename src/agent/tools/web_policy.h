@@ -1,0 +1,26 @@
+// WebPolicy: the hosts that web_fetch and web_search may reach. They run outside the sandbox, so
+// its own policy does not bind them. By default they reach nothing, and are not offered.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace cay::agent {
+
+struct WebPolicy {
+  // Hosts that web_fetch may reach: "docs.python.org", "*.example.com", or "*" for any. Private and
+  // other special addresses are never reached, whatever is listed.
+  std::vector<std::string> hosts{};
+  // A search service: an http(s) URL with "{query}" in it, whose answer is JSON or HTML. Empty: no
+  // web_search.
+  std::string search_url{};
+  std::string search_key{};  // sent as Authorization: Bearer
+  std::size_t max_bytes = 4u << 20;
+  Millis timeout{30'000};
+  std::string ca_file{};                     // for https; empty: the system's authorities
+  bool special_addresses_for_tests = false;  // reaches loopback: tests alone
+};
+
+}  // namespace cay::agent
