@@ -146,6 +146,13 @@ BUGS = (
         "std::min(*last, size)}};",
     ),
     (
+        "model_answer",
+        "agent/llm/sse.cc",
+        "a line feed in the next piece ends one more line",
+        "if (std::exchange(after_cr_, false) && bytes.front() == '\\n') {",
+        "if (std::exchange(after_cr_, false) && bytes.front() == '\\n' && bytes.size() > 1) {",
+    ),
+    (
         "json",
         "codec/model_read.cc",
         "an empty argv passes",

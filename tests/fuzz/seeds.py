@@ -844,6 +844,64 @@ def unpack():
     yield from (b"\xff" + one for one in archives())
 
 
+def model_answer():
+    """The first byte picks the format, the second the place of a cut."""
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    choices = [
+        {"delta": {"reasoning_content": "hm", "content": "a\u00e9"}},
+        {"delta": {"reasoning": "hm", "content": [{"type": "text", "text": "b"}]}},
+        {"delta": {"tool_calls": [{"index": 0, **call}, {"index": 1, **call, "id": "c2"}]}},
+        {"delta": {"tool_calls": [{"function": {"name": "ls", "arguments": {"path": "/"}}}]}},
+        {"delta": {"refusal": "no"}, "finish_reason": "content_filter"},
+        {"message": {"content": "c", "tool_calls": [call, call]}, "finish_reason": "stop"},
+    ]
+    usage = {"prompt_tokens": 5, "completion_tokens": 6, "prompt_cache_hit_tokens": 2}
+    chat = [{"model": "m", "choices": [one]} for one in choices] + [{"usage": usage}]
+    chat += [{"error": {"code": 429, "message": "slow"}}, {"error": "plain"}]
+    message = {"type": "message", "content": [{"type": "output_text", "text": "a"}]}
+    function = {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"}
+    thought = {"type": "reasoning", "summary": [{"text": "hm"}], "encrypted_content": "x"}
+    response = {"status": "completed", "model": "m", "output": [thought, message, function]}
+    responses = [
+        {"type": "response.output_item.added", "item": function},
+        {"type": "response.function_call_arguments.delta", "delta": "{}"},
+        {"type": "response.output_text.delta", "delta": "a"},
+        {"type": "response.output_item.done", "output_index": 1, "item": message},
+        {"type": "error", "code": "context_length_exceeded", "message": "too long"},
+        {"type": "response.completed", "response": {"status": "completed"}},
+        {"type": "response.incomplete", "response": {**response, "status": "incomplete"}},
+        {"type": "response.completed", "response": response},
+        response,
+    ]
+    anthropic = [
+        {"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 4}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"thinking": "hm", "signature": "s"}},
+        {"type": "content_block_start", "content_block": {"type": "redacted", "data": "x"}},
+        {"type": "content_block_start", "index": 1, "content_block": {"text": "a"}},
+        {
+            "type": "content_block_start",
+            "index": 2,
+            "content_block": {"type": "tool_use", "id": "c", "name": "ls", "input": {}},
+        },
+        {"type": "content_block_delta", "index": 2, "delta": {"partial_json": '{"a":1}'}},
+        {"type": "error", "error": {"type": "overloaded_error"}},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        {"type": "message_stop"},
+        {"content": [{"type": "text", "text": "a"}], "stop_reason": "end_turn"},
+    ]
+    for which, events in enumerate((chat, responses, anthropic)):
+        texts = [json.dumps(one).encode() for one in events]
+        for text_ in texts:
+            yield bytes([which, 128]) + text_
+            yield bytes([which, 250]) + b"data: " + text_ + b"\n\n"
+        for end in (b"\n", b"\r\n", b"\r"):
+            stream = b"".join(b"event: x" + end + b"data: " + one + end * 2 for one in texts)
+            yield bytes([which, 90]) + b"\xef\xbb\xbf: c" + end + stream + b"data: [DONE]"
+    yield bytes([0, 0]) + b"<html>"
+    yield bytes([0, 128]) + b'data: {"a":\ndata: 1}\n\ndata: {\n\n'
+
+
 def multipart():
     """The first byte: how the bytes are cut."""
     part = (
@@ -941,6 +999,7 @@ ALL = {
         image_layer,
         image_json,
         multipart,
+        model_answer,
         json_,
         text,
         wire_frames,
