@@ -12,7 +12,7 @@ constexpr std::string_view kDone = "[DONE]";
 
 Result<void> AnswerParser::feed(std::string_view bytes) {
   seen_ += bytes.size();
-  if (seen_ > most_) return bad_answer("it has more than " + std::to_string(most_) + " bytes");
+  if (is_too_large()) return bad_answer("it has more than " + std::to_string(most_) + " bytes");
   if (form_ == Form::kEvents) {
     CAY_CHECK(sse_.feed(bytes, events_));
     return take_events();

@@ -19,6 +19,8 @@ class AnswerParser {
 
   // Fails kUnavailable (model_bad_answer), and as vendor_error.h has it.
   Result<void> feed(std::string_view bytes);
+  // Whether feed() failed for the answer's size. The next one may be as large.
+  bool is_too_large() const { return seen_ > most_; }
   bool is_whole() const { return reader_->is_whole(); }
   // Whether the rest of the body has no meaning.
   bool is_over() const { return over_ || reader_->is_over(); }

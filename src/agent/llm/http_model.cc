@@ -169,7 +169,7 @@ asio::awaitable<HttpModel::Try> HttpModel::attempt(const ModelRequest& request, 
     co_return done;
   }
   auto reply = co_await read(*std::move(answer), pieces, first_byte);
-  const bool passes = !reply && is_passing(reply.error());
+  const bool passes = !reply && is_passing(reply.error()) && !pieces.too_large;
   co_return Try{.reply = std::move(reply), .may_repeat = passes};
 }
 
@@ -225,7 +225,9 @@ Task<ModelReply> HttpModel::read(http::ClientResponse answer, Pieces& pieces,
     if (piece->empty()) break;
     begun = true;
     if (over) continue;
-    CAY_CO_CHECK(parser.feed(*piece));
+    auto fed = parser.feed(*piece);
+    pieces.too_large = parser.is_too_large();
+    if (!fed) co_return std::move(fed).error();
   }
   co_return parser.finish();
 }

@@ -37,10 +37,11 @@ class HttpModel final : public Model {
   const std::string& name() const override { return name_; }
 
  private:
-  // Reports the pieces of a try, and whether it reported any.
+  // Reports the pieces of a try. `any`: it reported some. `too_large`: its answer was.
   struct Pieces {
     OnDelta to;
     bool any = false;
+    bool too_large = false;
   };
   // One request and its end.
   struct Try {

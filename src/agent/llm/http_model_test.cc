@@ -257,6 +257,14 @@ TEST_F(HttpModelTest, MalformedAnswersAreTriedAgain) {
   EXPECT_EQ(reason(), "model_bad_answer");
 }
 
+TEST_F(HttpModelTest, AnEndlessAnswerIsCutOffOnce) {
+  constexpr std::size_t kPiece = 1u << 20;
+  answers = {{.pieces = std::vector<std::string>(65, std::string(kPiece, ' '))}};
+  model = make(Vendor::kOpenAi);
+  EXPECT_EQ(reason(), "model_bad_answer");
+  EXPECT_EQ(requests.size(), 1u);
+}
+
 TEST_F(HttpModelTest, SilenceHasALimit) {
   answers = {
       {.pieces = {"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n"}, .end = End::kHang}};
