@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # The Python and Node environments of the tests against the real daemon: build/testenv, build/node.
+# The packages of python/ and npm/ are built and installed there, again whenever they change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stamp=build/testenv/.stamp
 versions=tests/compat/langsmith/versions.txt
 deepagents=1.14.1
+typescript=5.9.3
+node_types=22.20.5
+langchain_openai=1.6.0
 mcp=1.32.2
 mcp_inspector=2.12.0
 want=$(cat tests/requirements*.txt $versions "$0" | sha256sum)
-[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
 
 # virtual NAME REQUIREMENTS: a virtual environment build/NAME.
 virtual() {
@@ -36,22 +39,46 @@ without_websockets() {
   build/testenv-nows/bin/python -m pip uninstall -q -y websockets
 }
 
-rm -rf build/node
-virtual testenv tests/requirements.txt &
-jobs=($!)
-without_websockets &
-jobs+=($!)
-while read -r version; do
-  langsmith "$version" &
+# of_the_tree: the packages as a user installs them.
+of_the_tree() {
+  local node=build/node/deepagents package=build/npm/cay-deepagents
+  build/testenv/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation \
+    --no-deps --force-reinstall ./python/cay_client ./python/cay_deepagents
+  rm -rf $package
+  mkdir -p $package
+  cp -r npm/cay-deepagents/{package.json,tsconfig.json,README.md,src} $package/
+  ln -s "$PWD/$node/node_modules" $package/node_modules
+  (cd $package && node_modules/.bin/tsc -p . && npm pack --silent >/dev/null)
+  npm install --prefix $node --no-audit --no-fund --silent ./$package/cay-deepagents-*.tgz \
+    >/dev/null
+}
+
+environments() {
+  rm -rf build/node
+  virtual testenv tests/requirements.txt &
+  jobs=($!)
+  without_websockets &
   jobs+=($!)
-done <$versions
-# Trees of their own: deepagents needs an older langsmith than the newest, and no `ws` beside it,
-# which MCP's packages bring.
-tree deepagents "deepagents@$deepagents" &
-jobs+=($!)
-tree mcp "@modelcontextprotocol/sdk@$mcp" "@modelcontextprotocol/inspector@$mcp_inspector" &
-jobs+=($!)
-for job in "${jobs[@]}"; do
-  wait "$job"
-done
-echo "$want" >"$stamp"
+  while read -r version; do
+    langsmith "$version" &
+    jobs+=($!)
+  done <$versions
+  # Trees of their own: deepagents needs an older langsmith than the newest, and no `ws` beside it,
+  # which MCP's packages bring.
+  tree deepagents "deepagents@$deepagents" "@langchain/openai@$langchain_openai" \
+    "typescript@$typescript" "@types/node@$node_types" &
+  jobs+=($!)
+  tree mcp "@modelcontextprotocol/sdk@$mcp" "@modelcontextprotocol/inspector@$mcp_inspector" &
+  jobs+=($!)
+  for job in "${jobs[@]}"; do
+    wait "$job"
+  done
+  echo "$want" >"$stamp"
+}
+
+packages=build/testenv/.packages
+built=(-name node_modules -o -name dist -o -name __pycache__)
+have=$(find python npm \( "${built[@]}" \) -prune -o -type f -print | sort | xargs sha256sum |
+  sha256sum)
+[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] || { rm -f $packages; environments; }
+[ -f $packages ] && [ "$(cat $packages)" = "$have" ] || { of_the_tree; echo "$have" >$packages; }

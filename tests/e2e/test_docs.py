@@ -91,10 +91,11 @@ def test_shell_examples(shell, script):
 
 # With a model: test_an_agent_of_langchains_runs_what_it_writes.
 ALONE = "langchain_code_sandbox.py"
+DEEP = "deep_agent.py"  # tests/compat/deepagents
 
 
 @pytest.mark.parametrize(
-    "script", sorted({p.name for p in (ROOT / "examples/python").glob("*.py")} - {ALONE})
+    "script", sorted({p.name for p in (ROOT / "examples/python").glob("*.py")} - {ALONE, DEEP})
 )
 def test_python_examples(shell, script):
     done = shell(f"{sys.executable} examples/python/{script}")
