@@ -5,6 +5,7 @@
 // goes on in another process after a crash.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "agent/llm/model.h"
 #include "agent/threads/event.h"
+#include "agent/tools/make_tools.h"
 #include "agent/tools/tool.h"
 #include "async/task.h"
 #include "providers/backend.h"
@@ -92,6 +94,7 @@ struct AgentOptions {
   bool checkpoint = false;  // keeps the disk with the conversation after each run
 
   Tools tools;                  // beyond the built-in ones; one of the same name replaces it
+  ToolOptions built_in;         // web access, file rules and bounds of the built-in tools
   bool todos = false;           // offers write_todos
   bool general_purpose = true;  // a subagent of this name is always there
   std::vector<SubagentSpec> subagents;
@@ -99,14 +102,19 @@ struct AgentOptions {
   Limits limits;
   std::vector<std::string> skills;  // directories in the sandbox; later ones win
   std::vector<std::string> memory;  // AGENTS.md files in the sandbox
+  // A thread whose sandbox is lost goes on in a new one, from the last checkpoint if there is one.
+  // The model reads that. Without it, such a thread runs no more.
+  bool replace_lost_sandbox = false;
   codec::json::object response_schema;
 
   std::string state_path;  // threads.db; empty: default_state_path()
   std::string thread;      // resumes this one; empty: a new thread
 
-  // In place of those that `model` and `provider` name. For tests and embedding programs.
+  // In place of those that `model` and `provider` name, and of the built-in tools. For tests and
+  // embedding programs.
   std::shared_ptr<Model> made_model;
   std::shared_ptr<providers::Provider> made_provider;
+  std::function<Tools(std::shared_ptr<providers::Backend>)> made_tools;
 };
 
 struct RunResult {
@@ -143,7 +151,8 @@ class AgentImpl;
 // Lives on one executor. One run at a time: a second one fails kNotReady (thread_busy).
 class Agent {
  public:
-  // Opens the thread and its sandbox. Fails as make_model, make_provider and Provider::open. Fails
+  // Opens the thread and its sandbox. An earlier thread keeps its model and its system prompt where
+  // the options have none. Fails as make_model, make_provider and Provider::open. Fails
   // kNotFound (thread_not_found) and kNotReady (thread_busy: another process runs it).
   static Task<std::unique_ptr<Agent>> open(asio::any_io_executor executor, AgentOptions options);
   ~Agent();
@@ -165,8 +174,9 @@ class Agent {
   // Ends the run that is under way: it returns kCancelled. For a signal handler on the executor.
   void cancel();
 
-  // Removes the events after `to_seq` from the conversation (the log keeps them). Restores the
-  // sandbox from the checkpoint of that moment, if there is one.
+  // Drops the events after `to_seq` from the conversation (the log keeps them). With checkpoints,
+  // restores the disk from the one of that moment, else from the newest one before it. Fails
+  // kNotFound (no_such_event) and kNotReady (thread_busy) during a run.
   Task<void> rewind(std::uint64_t to_seq);
 
   // Null until the sandbox is there.

@@ -2,7 +2,9 @@
 // the sandbox, the pending calls and the cost are all derived from it.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "codec/json.h"
 
@@ -19,5 +21,17 @@ struct ThreadEvent {
   std::int64_t at_ms = 0;  // since 1970
   codec::json::object data;
 };
+
+struct EventType {
+  std::string_view name;
+  std::string_view members;  // in data; "?" behind one: it may be absent
+};
+std::span<const EventType> event_types();
+
+// An event as `--json` and exports have it: {"seq":1,"type":…,"at":RFC 3339, members of data}.
+codec::json::object to_json(const ThreadEvent& event);
+std::string to_line(const ThreadEvent& event);  // without a newline
+// Fails kInvalidArgument (bad_event).
+Result<ThreadEvent> event_from_json(const codec::json::object& value);
 
 }  // namespace cay::agent

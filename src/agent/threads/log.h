@@ -1,18 +1,20 @@
 // ThreadLog: the events of all threads of a user, in one SQLite file. Events are appended and never
 // changed.
 //
-// One process at a time writes a thread: it holds the thread's lease, and renews it by writing.
+// One process at a time writes a thread: the one that holds its lease.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/threads/event.h"
+#include "agent/threads/lease.h"
 #include "base/result.h"
 #include "codec/json.h"
+#include "db/database.h"
 
 namespace cay::agent {
 
@@ -28,47 +30,56 @@ struct ThreadInfo {
   std::string state;  // of its last run: "done", "waiting"; "running" or "" before its end
 };
 
-// An event as `--json` and exports have it: {"seq":1,"type":…,"at":…, members}.
-codec::json::object to_json(const ThreadEvent& event);
-std::string to_line(const ThreadEvent& event);  // without a newline
-Result<ThreadEvent> event_from_json(const codec::json::object& value);
-
-// A lease of one thread: the right to append to it. Ends with the object, or with its process.
-class ThreadLease {
- public:
-  virtual ~ThreadLease() = default;
-};
-
-// One thread uses a log, and several processes may. Every method may fail kUnavailable
+// One OS thread uses a log, and several processes may. Every method may fail kUnavailable
 // (store_failed).
 class ThreadLog {
  public:
   // Makes the file (mode 0600) and its directory (0700) where they are missing. Fails kUnsupported
   // (store_too_new).
   static Result<std::unique_ptr<ThreadLog>> open(std::string path);
-  virtual ~ThreadLog() = default;
 
-  // Makes a thread without events. `parent` empty: none.
-  virtual Result<std::string> create(std::string parent) = 0;
-  // Fails kNotFound (thread_not_found), and kNotReady (thread_busy) while another process runs it.
-  virtual Result<std::unique_ptr<ThreadLease>> lease(const std::string& thread) = 0;
+  // Makes a thread without events, and returns its id. `parent` empty: none. `id` empty: a new one.
+  // Fails kAlreadyExists (thread_exists).
+  Result<std::string> create(const std::string& parent, std::string id = {});
+  // Takes the right to append. It ends with the log, or by release(). Fails kNotFound
+  // (thread_not_found), and kNotReady (thread_busy) while another one has it.
+  Result<void> lease(const std::string& thread);
+  void release(const std::string& thread);
+
   // Appends with the next number and the time of now, and returns the event as it is in the log.
-  // The event outlives the process. Fails kLost (thread_taken) without the lease.
-  virtual Result<ThreadEvent> append(const std::string& thread, std::string type,
-                                     codec::json::object data) = 0;
+  // The event outlives the process. Fails kNotReady (thread_busy) without the lease.
+  Result<ThreadEvent> append(const std::string& thread, std::string type, codec::json::object data);
+
   // The events with numbers above `after`. Fails kNotFound (thread_not_found).
-  virtual Result<std::vector<ThreadEvent>> events(const std::string& thread,
-                                                  std::uint64_t after) = 0;
-  virtual Result<ThreadInfo> info(const std::string& thread) = 0;
+  Result<std::vector<ThreadEvent>> events(const std::string& thread, std::uint64_t after = 0);
+  Result<ThreadInfo> info(const std::string& thread);
   // The newest first; those of subagents only with `children`.
-  virtual Result<std::vector<ThreadInfo>> list(bool children) = 0;
-  // Makes a thread with a copy of the events up to `to_seq`.
-  virtual Result<std::string> fork(const std::string& thread, std::uint64_t to_seq) = 0;
-  // Removes a thread and those of its subagents.
-  virtual Result<void> remove(const std::string& thread) = 0;
+  Result<std::vector<ThreadInfo>> list(bool children = false);
+
+  // Makes a thread with a copy of the events up to `to_seq` (0: all of them), and the event
+  // `forked`. Its sandbox is a copy too, made when the thread is opened.
+  Result<std::string> fork(const std::string& thread, std::uint64_t to_seq = 0);
+  // Removes a thread and those of its subagents. Fails kNotReady (thread_busy).
+  Result<void> remove(const std::string& thread);
+
+ private:
+  struct Leased {
+    std::int64_t number;
+    std::uint64_t last;
+    Lease lease;
+  };
+  ThreadLog(std::unique_ptr<db::Database> db, std::string path)
+      : db_(std::move(db)), lock_path_(std::move(path) + ".lock") {}
+  Result<std::int64_t> number_of(const std::string& thread);
+  Result<std::vector<ThreadInfo>> infos(const std::string& where, const std::string& argument);
+  Result<void> note(std::int64_t number, const ThreadEvent& event);
+
+  std::unique_ptr<db::Database> db_;
+  std::string lock_path_;
+  std::map<std::string, Leased> leased_;
 };
 
-// All events, one JSON object a line.
+// All events of a thread, one JSON object a line.
 Result<std::string> export_jsonl(ThreadLog& log, const std::string& thread);
 
 }  // namespace cay::agent

@@ -1,0 +1,259 @@
+#include "agent/loop/task.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "agent/loop/loop.h"
+#include "agent/loop/prompt.h"
+
+namespace cay::agent {
+namespace {
+
+codec::json::object parameters_of(const std::vector<SubagentSpec>& subagents) {
+  codec::json::array names;
+  for (const auto& each : subagents) names.emplace_back(each.name);
+  codec::json::object description{
+      {"type", "string"},
+      {"description",
+       "The task in full: the subagent sees nothing else. Write what to do, what "
+       "it needs, and what it shall return."}};
+  codec::json::object type{
+      {"type", "string"}, {"description", "The name of the subagent."}, {"enum", std::move(names)}};
+  codec::json::object properties{{"description", std::move(description)},
+                                 {"subagent_type", std::move(type)}};
+  return {{"type", "object"},
+          {"properties", std::move(properties)},
+          {"required", codec::json::array{"description", "subagent_type"}}};
+}
+
+std::string description_of(const std::vector<SubagentSpec>& subagents) {
+  std::string out =
+      "Hands a task to a subagent, which works on its own and returns one answer. Use it for work "
+      "of many steps whose details you do not need, and for pieces that can be done at the same "
+      "time: several calls in one turn run in parallel. Each call starts with an empty "
+      "conversation, so describe the task in full. Only you see the answer: pass on to the user "
+      "what matters in it.\n\nSubagents:";
+  for (const auto& each : subagents) out += "\n- " + each.name + ": " + each.description;
+  return out;
+}
+
+std::string text_of(const codec::json::object& from, const char* name) {
+  const auto* value = from.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+bool is_named(const std::optional<std::vector<std::string>>& names, const std::string& name) {
+  return !names || std::ranges::find(*names, name) != names->end();
+}
+
+// Returns the rest of the agent's limits. A subagent spends from them, but counts its own steps.
+Limits left_of(const Harness& parent) {
+  Limits out = parent.limits;
+  const auto& run = parent.state().run;
+  const auto spent = run.usage.input + run.usage.output;
+  if (out.tokens != 0) out.tokens = out.tokens > spent ? out.tokens - spent : 1;
+  if (out.cost > 0) out.cost = std::max(out.cost - run.cost, 1e-9);
+  out.time = Millis{0};  // the agent's own cancels it
+  return out;
+}
+
+class TaskTool : public Tool {
+ public:
+  explicit TaskTool(TaskParts parts) : parts_(std::move(parts)) {
+    spec_.name = "task";
+    spec_.description = description_of(parts_.subagents);
+    spec_.parameters = parameters_of(parts_.subagents);
+  }
+  const ToolSpec& spec() const override { return spec_; }
+  Repeat repeat() const override { return Repeat::kAttach; }
+  Task<ToolResult> run(codec::json::object arguments, ToolContext context) override;
+
+ private:
+  const SubagentSpec* subagent(const std::string& name) const;
+  Result<std::unique_ptr<Harness>> make_child(const SubagentSpec& spec,
+                                              const ToolContext& context) const;
+  Task<void> bind(Harness* child, const SubagentSpec* spec);
+  Task<void> prepare(Harness* child, const SubagentSpec* spec, std::string description);
+  Task<ToolResult> ended(Harness* child, const SubagentSpec* spec, RunResult result);
+
+  TaskParts parts_;
+  ToolSpec spec_;
+};
+
+const SubagentSpec* TaskTool::subagent(const std::string& name) const {
+  for (const auto& each : parts_.subagents) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+// Opens the subagent's thread, whose id is that of the execution.
+Result<std::unique_ptr<Harness>> TaskTool::make_child(const SubagentSpec& spec,
+                                                      const ToolContext& context) const {
+  const auto& parent = *parts_.parent;
+  auto child = std::make_unique<Harness>();
+  child->executor = parent.executor;
+  child->log = parent.log;
+  child->model = parent.model;
+  child->limits = left_of(parent);
+  child->rules = spec.rules.value_or(parent.rules);
+  child->response_schema = spec.response_schema;
+  if (spec.model) {
+    CAY_TRY(child->model, make_model(parent.executor, *spec.model));
+  }
+  auto made = child->log->create(parent.recorder->thread(), context.execution_id);
+  if (!made && made.error().code != Code::kAlreadyExists) return std::move(made).error();
+  CAY_TRY(child->recorder, Recorder::open(child->log, context.execution_id));
+  child->recorder->observe(&parts_.parent->recorder->observer());
+  if (!child->state().created) {
+    codec::json::object data;
+    data["model"] = child->model->name();
+    data["system_prompt"] = spec.system_prompt;
+    data["provider"] = parent.state().provider;
+    data["parent"] = parent.recorder->thread();
+    data["parent_call"] = context.call_id;
+    data["subagent"] = spec.name;
+    CAY_CHECK(child->recorder->record("thread_created", std::move(data)));
+  }
+  return child;
+}
+
+Task<void> TaskTool::bind(Harness* child, const SubagentSpec* spec) {
+  const auto bound = child->state().sandbox;
+  if (spec->sandbox == SubagentSpec::Sandbox::kShared) {
+    child->backend = parts_.parent->backend;
+  } else {
+    Result<std::unique_ptr<providers::Backend>> opened;
+    auto request = parts_.sandbox;
+    request.id = bound ? bound->id : std::string();
+    request.claim = "thread:" + child->recorder->thread();
+    if (bound || spec->sandbox == SubagentSpec::Sandbox::kOwn) {
+      opened = co_await parts_.provider->open(std::move(request));
+    } else {
+      opened = co_await parts_.provider->fork(parts_.parent->backend->id());
+    }
+    if (!opened) co_return std::move(opened).error();
+    child->backend = *std::move(opened);
+  }
+  if (bound || !child->backend) co_return Result<void>{};
+  codec::json::object data;
+  data["provider"] = child->backend->provider();
+  data["id"] = child->backend->id();
+  data["claim"] = "";
+  co_return child->recorder->record("sandbox_bound", std::move(data));
+}
+
+Task<void> TaskTool::prepare(Harness* child, const SubagentSpec* spec, std::string description) {
+  CAY_CO_CHECK(co_await bind(child, spec));
+  const bool shared = spec->sandbox == SubagentSpec::Sandbox::kShared;
+  Tools tools = parts_.parent->tools;
+  if (!shared) {
+    CAY_CO_TRY(tools, parts_.make_tools(child->backend));
+  }
+  for (const auto& tool : tools) {
+    const auto& name = tool->spec().name;
+    if (name != "task" && is_named(spec->tools, name)) child->tools.push_back(tool);
+  }
+  CAY_CO_CHECK(co_await make_prompt(child, spec->system_prompt, spec->skills, {}));
+  if (!child->state().conversation.empty()) co_return Result<void>{};
+  codec::json::object data;
+  data["message"] = to_json(Message::of(Role::kUser, std::move(description)));
+  co_return child->recorder->record("user_message", std::move(data));
+}
+
+ToolResult answer_of(const Harness& child, const RunResult& result) {
+  ToolResult out;
+  std::string text = result.text;
+  if (!result.structured.is_null()) text = codec::write(result.structured);
+  if (result.state == RunState::kLimit) {
+    text = "Error: the subagent met a limit of the run (" + result.reason + ").\n\n" + text;
+  }
+  if (text.empty()) text = "The subagent ended without a text.";
+  out.blocks.push_back(Text{std::move(text)});
+  const auto& state = child.state();
+  out.artifact["thread"] = child.recorder->thread();
+  out.artifact["state"] = std::string(to_string(result.state));
+  out.artifact["usage"] = to_json(state.usage);
+  if (state.run.cost_known) out.artifact["cost"] = state.cost;
+  return out;
+}
+
+Task<ToolResult> TaskTool::ended(Harness* child, const SubagentSpec* spec, RunResult result) {
+  const bool shared = spec->sandbox == SubagentSpec::Sandbox::kShared;
+  switch (result.state) {
+    case RunState::kDone:
+    case RunState::kLimit: break;
+    case RunState::kWaiting:
+      for (const auto& call : result.pending) {
+        parts_.parent->child_calls.push_back(
+            {child->recorder->thread(), call.call_id, call.name, call.arguments});
+      }
+      co_return Error{Code::kNotReady, "approval_waiting", "a subagent waits for an approval", 0};
+    case RunState::kSandboxLost:
+      if (shared) co_return Error{Code::kLost, result.reason, result.message, 0};
+      co_return ToolResult::failure("Error: the sandbox of the subagent was lost: " +
+                                    result.message);
+    case RunState::kFailed:
+    case RunState::kCancelled:
+      co_return Error{Code::kUnavailable, result.reason,
+                      "the subagent " + spec->name + ": " + result.message, 0};
+  }
+  auto out = answer_of(*child, result);
+  if (!shared && child->backend) {
+    auto removed = co_await parts_.provider->remove(child->backend->id());
+    if (!removed) out.artifact["sandbox_left"] = child->backend->id();
+  }
+  co_return out;
+}
+
+Task<ToolResult> TaskTool::run(codec::json::object arguments, ToolContext context) {
+  auto description = text_of(arguments, "description");
+  const auto name = text_of(arguments, "subagent_type");
+  const auto* spec = subagent(name);
+  if (spec == nullptr) {
+    std::string names;
+    for (const auto& each : parts_.subagents) {
+      names += (names.empty() ? "`" : ", `") + each.name + "`";
+    }
+    co_return ToolResult::failure("We cannot invoke subagent " + name +
+                                  " because it does not exist, the only allowed types are " +
+                                  names);
+  }
+  CAY_CO_TRY(auto child, make_child(*spec, context));
+  if (child->state().run.state == "done") {
+    auto former = result_of(*child);
+    auto work = ended(child.get(), spec, std::move(former));
+    co_return co_await std::move(work);
+  }
+  auto preparing = prepare(child.get(), spec, std::move(description));
+  CAY_CO_CHECK(co_await std::move(preparing));
+  const auto& run = child->state().run;
+  const bool same = run.active || run.state == "waiting";
+  auto id = same ? run.id : next_run(child->state());
+  auto work = conduct(child.get(), std::move(id));
+  CAY_CO_TRY(auto result, co_await std::move(work));
+  auto ending = ended(child.get(), spec, std::move(result));
+  co_return co_await std::move(ending);
+}
+
+}  // namespace
+
+SubagentSpec general_purpose() {
+  SubagentSpec out;
+  out.name = "general-purpose";
+  out.description =
+      "Researches questions, searches files and does tasks of many steps. It has the same tools "
+      "as you. Use it to keep a long search out of your conversation.";
+  out.system_prompt =
+      "You do one task for another agent, and work on your own until it is done. Nobody answers "
+      "questions. Your last message is your answer: it holds all that was requested, in short.";
+  return out;
+}
+
+std::shared_ptr<Tool> make_task_tool(TaskParts parts) {
+  if (parts.subagents.empty()) return nullptr;
+  return std::make_shared<TaskTool>(std::move(parts));
+}
+
+}  // namespace cay::agent

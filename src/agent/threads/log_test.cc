@@ -1,0 +1,130 @@
+#include "agent/threads/log.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "agent/llm/message.h"
+#include "base/testing/temp_dir.h"
+
+namespace cay::agent {
+namespace {
+
+class ThreadLogTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ThreadLog> open() {
+    auto got = ThreadLog::open(path_);
+    EXPECT_TRUE(got) << got.error().message;
+    return *std::move(got);
+  }
+  static codec::json::object user(const std::string& text) {
+    codec::json::object data;
+    data["message"] = to_json(Message::of(Role::kUser, text));
+    return data;
+  }
+  static codec::json::object with(const char* name, const char* value) {
+    codec::json::object data;
+    data[name] = value;
+    return data;
+  }
+  const cay::testing::TempDir dir_;
+  const std::string path_ = dir_.path() + "/a/b/threads.db";
+};
+
+TEST_F(ThreadLogTest, EventsAreNumberedAndOutliveTheLog) {
+  auto log = open();
+  const auto id = *log->create("");
+  ASSERT_TRUE(log->lease(id));
+  EXPECT_EQ(log->append(id, "thread_created", {})->seq, 1U);
+  EXPECT_EQ(log->append(id, "user_message", user("Build\nit"))->seq, 2U);
+  EXPECT_EQ(log->append(id, "run_started", with("run", "r"))->seq, 3U);
+  EXPECT_EQ(log->info(id)->state, "running");
+  ASSERT_TRUE(log->append(id, "run_ended", with("state", "done")));
+  log = open();
+  const auto events = *log->events(id, 2);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].type, "run_started");
+  EXPECT_EQ(events[0].data.at("run").as_string(), "r");
+  const auto info = *log->info(id);
+  EXPECT_EQ(info.title, "Build it");
+  EXPECT_EQ(info.state, "done");
+  EXPECT_EQ(info.events, 4U);
+  const auto text = *export_jsonl(*log, id);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_TRUE(text.starts_with(R"({"seq":1,"type":"thread_created","at":")"));
+  const auto line = text.substr(0, text.find('\n'));
+  const auto read = event_from_json(*codec::parse_object(line));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->at_ms, (*log->events(id))[0].at_ms);
+}
+
+TEST_F(ThreadLogTest, OnlyItsOwnerReadsTheFiles) {
+  auto log = open();
+  const auto id = *log->create("");
+  ASSERT_TRUE(log->lease(id));
+  ASSERT_TRUE(log->append(id, "thread_created", {}));
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    struct stat found{};
+    ASSERT_EQ(::stat((path_ + suffix).c_str(), &found), 0) << suffix;
+    EXPECT_EQ(found.st_mode & 0777U, 0600U) << suffix;
+  }
+  struct stat directory{};
+  ASSERT_EQ(::stat((dir_.path() + "/a/b").c_str(), &directory), 0);
+  EXPECT_EQ(directory.st_mode & 0777U, 0700U);
+}
+
+TEST_F(ThreadLogTest, AProcessThatIsKilledGivesItsLeaseBack) {
+  auto log = open();
+  const auto id = *log->create("");
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto other = ThreadLog::open(path_);
+    const bool leased = other && (*other)->lease(id);
+    const char byte = leased ? '1' : '0';
+    if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ASSERT_EQ(byte, '1');
+  const auto busy = log->lease(id);
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().reason, "thread_busy");
+  const auto unleased = log->append(id, "user_message", user("x"));
+  ASSERT_FALSE(unleased);
+  EXPECT_EQ(unleased.error().reason, "thread_busy");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(log->lease(id));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(ThreadLogTest, AForkCopiesAndARemovalTakesSubagentsAlong) {
+  auto log = open();
+  const auto id = *log->create("");
+  const auto child = *log->create(id, id + "-3-0");
+  ASSERT_TRUE(log->lease(id));
+  ASSERT_TRUE(log->append(id, "thread_created", {}));
+  ASSERT_TRUE(log->append(id, "user_message", user("one")));
+  ASSERT_TRUE(log->append(id, "user_message", user("two")));
+  const auto copy = *log->fork(id, 2);
+  const auto events = *log->events(copy);
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[2].type, "forked");
+  EXPECT_EQ(events[2].data.at("from").as_string(), id);
+  EXPECT_EQ(log->fork(id, 9).error().reason, "no_such_event");
+  EXPECT_EQ(log->list()->size(), 2U);
+  EXPECT_EQ(log->create("", id).error().reason, "thread_exists");
+  ASSERT_TRUE(log->remove(id));
+  EXPECT_EQ(log->events(id).error().reason, "thread_not_found");
+  EXPECT_EQ(log->list(true)->size(), 1U);
+}
+
+}  // namespace
+}  // namespace cay::agent
