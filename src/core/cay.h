@@ -13,6 +13,7 @@ namespace cay::core {
 
 class AnswerRoom;
 class Builds;
+class Claims;
 class CodeRuns;
 class Commands;
 class Contexts;
@@ -65,6 +66,7 @@ class FileFamilies {
 class Cay : public SnapshotFamilies, public ProgramFamilies, public virtual FileFamilies {
  public:
   virtual Sandboxes& sandboxes() = 0;
+  virtual Claims& claims() = 0;
   virtual Inspection& inspection() = 0;
   virtual Policies& policies() = 0;
   virtual Tunnels& tunnels() = 0;

@@ -59,6 +59,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       volumes_(registry_, runtimes_, jobs_, defaults_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
                  layers_, forks_, defaults_, timing_),
+      claims_(registry_, boots_, sandboxes_, jobs_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
       policies_(registry_, proxies_, rule_work_, defaults_),
       commands_(wake_, jobs_, command_log_, tracer_),

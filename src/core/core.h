@@ -7,6 +7,7 @@
 #include "core/builds.h"
 #include "core/captures.h"
 #include "core/cay.h"
+#include "core/claims.h"
 #include "core/code_runs.h"
 #include "core/command_log.h"
 #include "core/commands.h"
@@ -61,6 +62,7 @@ class CoreParts : public Cay, public FileParts {
             Clock& clock, CoreConfig config);
 
   Sandboxes& sandboxes() override { return sandboxes_; }
+  Claims& claims() override { return claims_; }
   Inspection& inspection() override { return inspection_; }
   Policies& policies() override { return policies_; }
   Snapshots& snapshots() override { return snapshots_; }
@@ -115,6 +117,7 @@ class CoreParts : public Cay, public FileParts {
   ContentVerbs contents_;
   VolumeVerbs volumes_;
   SandboxVerbs sandboxes_;
+  ClaimVerbs claims_;
   InspectionVerbs inspection_;
   PolicyVerbs policies_;
   CommandVerbs commands_;

@@ -198,6 +198,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
   row.marks.created = registry_->time().now();
   row.marks.active = row.marks.created;
   row.created_by = who.key_name;
+  row.claim = std::move(spec.claim);
   return row;
 }
 

@@ -97,6 +97,7 @@ Sandbox Forks::row_of(const Principal& who, const Sandbox& source, const ForkReq
   row.name = request.names.empty() ? fork_name(source.name) : request.names[index];
   row.state = SandboxState::kProvisioning;
   row.reason.clear();
+  row.claim.clear();  // it stays with the source
   row.network = {};
   row.layer = layer_of(source);
   for (const auto& [key, value] : request.labels) row.labels[key] = value;

@@ -5,6 +5,11 @@ namespace {
 
 constexpr LifeMillis kWriteUseEvery = 30'000;
 
+void free_claim(Sandbox& next) {
+  if (next.state == SandboxState::kFailed || next.state == SandboxState::kDeleting)
+    next.claim.clear();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Entry>> Registry::find(const Principal& who, const std::string& ref) {
@@ -55,6 +60,7 @@ std::shared_ptr<Entry> Registry::load(Sandbox row) {
 }
 
 Result<void> Registry::save(Entry& entry, Sandbox next, const std::string& by) {
+  free_claim(next);
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
   next.marks.active = entry.active_mark;
@@ -68,6 +74,7 @@ Result<void> Registry::save(Entry& entry, Sandbox next, const std::string& by) {
 }
 
 void Registry::record(Entry& entry, Sandbox next) {
+  free_claim(next);
   next.updated_at = clock_.wall();
   next.last_active_at = entry.last_active;
   next.marks.active = entry.active_mark;

@@ -92,6 +92,7 @@ class Registry {
   Result<std::shared_ptr<Entry>> insert(Sandbox row);
   // A row of the store, at start.
   std::shared_ptr<Entry> load(Sandbox row);
+  // save() and record() take the claim from a sandbox that fails or is being deleted.
   // Changes what is about to be: memory changes only if the store took it. Stamps updated_at. `by`
   // is the key, for the event.
   Result<void> save(Entry& entry, Sandbox next, const std::string& by = {});

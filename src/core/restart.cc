@@ -208,8 +208,9 @@ void Restart::settle(const std::shared_ptr<Entry>& entry,
                                            // request wakes it
         rest(*entry, why_rests());
         sweep_up();
-      } else if (creating_.contains(entry->row.id)) {
-        jobs_.spawn(make_anew(entry));  // nobody waits for it: its creator did not either
+      } else if (creating_.contains(entry->row.id) || !entry->row.claim.empty()) {
+        // Nobody waits for it: its creator did not either, or comes back by the claim.
+        jobs_.spawn(make_anew(entry));
       } else {
         remove(kRemovedNeverCameUp);
       }
@@ -246,7 +247,8 @@ void Restart::adopt(const std::shared_ptr<Entry>& entry, const std::shared_ptr<L
     asked_.push_back(jobs_.begin<void>(renew_policy(entry)));
 }
 
-// Its creation was answered: it is made, or its row has the reason why not.
+// Its creation was answered: it is made, or its row has the reason why not. One that is made for a
+// claim leaves nothing if it fails.
 Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
   {
     auto turn = co_await entry->turn.lock();
@@ -264,7 +266,9 @@ Task<void> Restart::make_anew(std::shared_ptr<Entry> entry) {
     boots_.over(entry->row.id);
     co_return Result<void>();
   }
-  CAY_CO_TRY(const auto boot, boots_.begin(entry, BootKind::kFirst, deadline_in(boot_limit_)));
+  const bool answered = creating_.contains(entry->row.id);
+  const BootKind kind = answered ? BootKind::kFirst : BootKind::kEphemeral;
+  CAY_CO_TRY(const auto boot, boots_.begin(entry, kind, deadline_in(boot_limit_)));
   co_return Result<void>();
 }
 

@@ -13,6 +13,7 @@ constexpr std::size_t kMaxLabelKey = 128;
 constexpr std::size_t kMaxLabelValue = 1024;
 constexpr std::size_t kMaxLabelBytes =
     16 * 1024;  // all of them: each event of the sandbox has a copy
+constexpr std::size_t kMaxClaim = 200;
 constexpr std::size_t kMaxUser = 256;
 constexpr std::size_t kMaxPath = 4095;                 // PATH_MAX less its NUL
 constexpr std::int64_t kMaxTtl = 10LL * 365 * 86'400;  // seconds
@@ -37,6 +38,12 @@ Result<void> check_name(const std::string& name) {
   // A reference is an id or a name: one must not pass for the other.
   if (is_uuid(name))
     return invalid("invalid_name", "a name must not look like an id (a UUID): choose another");
+  return {};
+}
+
+Result<void> check_claim(const std::string& claim) {
+  if (claim.empty() || claim.size() > kMaxClaim || has_control(claim))
+    return invalid("invalid_claim", "a claim has 1 to 200 bytes, without control characters");
   return {};
 }
 

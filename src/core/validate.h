@@ -20,6 +20,8 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults);
 Result<void> check(const SandboxPatch& patch, const Defaults& defaults);
 // The parts of the above that other requests have too.
 Result<void> check_name(const std::string& name);
+// 1 to 200 bytes without control characters.
+Result<void> check_claim(const std::string& claim);
 Result<void> check_labels(const std::map<std::string, std::string>& labels);
 Result<void> check(const RunConfig& run);
 // Returns the policy that a client's words mean, within what the operator allows.

@@ -66,6 +66,7 @@ struct SandboxSpec {
   std::vector<ProxyRule> proxy;  // secrets that it may use
   TmpfsMounts tmpfs{};
   VolumeMounts volumes{};
+  std::string claim{};  // Sandbox::claim of one that core::Claims makes
 };
 
 // A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves.
@@ -119,6 +120,8 @@ struct Sandbox {
   UnixMillis last_active_at = 0;
   std::optional<UnixMillis> stopped_at;
   std::string created_by;  // name of the key
+  std::string claim{};     // unique in the tenant; empty: none. A failed one and one that is being
+                           // deleted have none (core/registry.h).
 };
 
 // The layer that a sandbox stands on.
@@ -156,6 +159,7 @@ struct SandboxQuery {
   std::string name_contains;  // case-insensitive; empty: all
   std::optional<SandboxState> state;
   std::string created_by;  // empty: all
+  std::string claim{};     // the one that has it; empty: all
   std::vector<std::pair<std::string, std::optional<std::string>>>
       labels;  // key or key=value, ANDed
   SandboxSort sort = SandboxSort::kCreatedAt;

@@ -45,7 +45,8 @@ constexpr const char* kOwnColumns[] = {"id",
                                        "proxy",
                                        "rules",
                                        "runtime",
-                                       "layer"};
+                                       "layer",
+                                       "claim"};
 
 std::string joined(std::string (*form)(const std::string& column)) {
   std::string out;
@@ -104,7 +105,8 @@ void bind_row(db::Statement& statement, const Sandbox& sandbox) {
       .bind(encode_rules(sandbox.proxy))
       .bind(sandbox.rules)
       .bind(sandbox.runtime)
-      .bind(sandbox.layer.get());
+      .bind(sandbox.layer.get())
+      .bind(sandbox.claim);
   bind_settings(statement, sandbox);
 }
 
@@ -149,6 +151,7 @@ Result<Sandbox> read_row(const db::Statement& row) {
   out.rules = row.text(column++);
   out.runtime = row.text(column++);
   out.layer = LayerId(row.text(column++));
+  out.claim = row.text(column++);
   CAY_CHECK(read_settings(row, column, out));
   return out;
 }

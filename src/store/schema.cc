@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`
 // and `run_env` are JSON objects of strings. sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 18> kSteps = {
+constexpr std::array<const char*, 19> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -287,6 +287,11 @@ ALTER TABLE snapshot ADD COLUMN registry TEXT NOT NULL DEFAULT '';
     // No facade wrote it.
     R"sql(
 ALTER TABLE sandbox DROP COLUMN facade_data;
+)sql",
+    // claim: whoever gives it again gets the same sandbox. Empty: none.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN claim TEXT NOT NULL DEFAULT '';
+CREATE UNIQUE INDEX sandbox_claim ON sandbox (tenant, claim) WHERE claim <> '';
 )sql",
 };
 

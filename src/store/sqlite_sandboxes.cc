@@ -7,9 +7,13 @@ namespace {
 
 const std::string kSelect = std::string("SELECT ") + columns() + " FROM sandbox ";
 
-// The name's constraint is the only one a caller can break: ids are random.
+// Callers can break the constraints of names and claims. Ids are random.
 Error named(Error error, const Sandbox& sandbox) {
   if (error.code != Code::kAlreadyExists) return error;
+  if (error.message.find("sandbox.claim") != std::string::npos) {
+    return {Code::kAlreadyExists, "claim_in_use",
+            "the claim '" + sandbox.claim + "' is held by another sandbox: try again", 0};
+  }
   return {Code::kAlreadyExists, "name_in_use",
           "a sandbox named '" + sandbox.name + "' exists: choose another name or delete it", 0};
 }
@@ -107,6 +111,7 @@ Result<SandboxPage> SqliteSandboxes::list(const TenantId& tenant, const SandboxQ
     sql += " AND name LIKE ? ESCAPE '\\'";  // LIKE ignores ASCII case
   if (query.state) sql += " AND state = ?";
   if (!query.created_by.empty()) sql += " AND created_by = ?";
+  if (!query.claim.empty()) sql += " AND claim = ? AND claim <> ''";  // as the index has it
   for (const auto& label : query.labels) {
     sql += " AND EXISTS (SELECT 1 FROM sandbox_label WHERE sandbox_id = sandbox.id AND key = ?";
     sql += label.second ? " AND value = ?)" : ")";
@@ -119,6 +124,7 @@ Result<SandboxPage> SqliteSandboxes::list(const TenantId& tenant, const SandboxQ
   if (!query.name_contains.empty()) rows.bind(like(query.name_contains));
   if (query.state) rows.bind(std::string(to_string(*query.state)));
   if (!query.created_by.empty()) rows.bind(query.created_by);
+  if (!query.claim.empty()) rows.bind(query.claim);
   for (const auto& [key, value] : query.labels) {
     rows.bind(key);
     if (value) rows.bind(*value);

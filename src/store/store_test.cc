@@ -40,7 +40,7 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.lifetime_s == b.lifetime_s && a.commands_keep_awake == b.commands_keep_awake &&
          a.record_programs == b.record_programs && a.profile == b.profile && a.tmpfs == b.tmpfs &&
          a.runtime == b.runtime && a.layer == b.layer && a.marks == b.marks &&
-         a.created_by == b.created_by;
+         a.created_by == b.created_by && a.claim == b.claim;
 }
 
 Sandbox full() {
@@ -72,6 +72,7 @@ Sandbox full() {
   out.layer = LayerId("l");
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
+  out.claim = "thread:1";
   return out;
 }
 
@@ -123,6 +124,31 @@ TEST_P(EitherStore, NamesAreUniqueInATenant) {
   EXPECT_EQ(store->update(sandbox("4", "box")).error().reason, "name_in_use");
   EXPECT_EQ(store->update(sandbox("9", "new")).error().code, Code::kNotFound);
   EXPECT_EQ(store->all()->size(), 3U);
+}
+
+TEST_P(EitherStore, ClaimsAreUniqueInATenant) {
+  const auto claiming = [](const std::string& id, const std::string& claim,
+                           const std::string& tenant = "a") {
+    Sandbox out = sandbox(id, "box" + id, tenant);
+    out.claim = claim;
+    return out;
+  };
+  ASSERT_TRUE(store->insert(claiming("1", "thread")));
+  EXPECT_EQ(store->insert(claiming("2", "thread")).error().reason, "claim_in_use");
+  ASSERT_TRUE(store->insert(claiming("3", "thread", "b")));
+  ASSERT_TRUE(store->insert(claiming("4", "")));
+  ASSERT_TRUE(store->insert(claiming("5", ""))) << "those without one do not clash";
+  EXPECT_EQ(store->update(claiming("4", "thread")).error().reason, "claim_in_use");
+  SandboxQuery query;
+  query.claim = "thread";
+  EXPECT_EQ(names(query), Names{"box1"});
+  EXPECT_EQ(names(query, "b"), Names{"box3"});
+  query.claim = "thr";
+  EXPECT_EQ(names(query), Names{});
+  ASSERT_TRUE(store->update(claiming("1", "")));
+  ASSERT_TRUE(store->update(claiming("4", "thread"))) << "it is free";
+  ASSERT_TRUE(store->erase(SandboxId("4")));
+  ASSERT_TRUE(store->insert(claiming("6", "thread")));
 }
 
 TEST_P(EitherStore, TenantsSeeTheirOwnOnly) {
@@ -323,6 +349,7 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
   EXPECT_EQ(row.profile, Profile::kDefault);
   EXPECT_TRUE(row.tmpfs.empty());
   EXPECT_EQ(row.runtime, kNativeRuntime);
+  EXPECT_EQ(row.claim, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemas, EveryOldSchema, ::testing::Range(1, schema_version() + 1));

@@ -19,9 +19,9 @@ namespace cay::core {
 // insert, update and erase write the events of what they change (model/event.h).
 class Store : public Journal, public UsageStore, public LinkStore, public SecretStore {
  public:
-  // Fails kAlreadyExists (reason name_in_use) if the tenant has that name.
+  // Fails kAlreadyExists (reason name_in_use, claim_in_use) if the tenant has that name or claim.
   virtual Result<void> insert(const Sandbox& sandbox) = 0;
-  // Replaces the row with this id. Fails kNotFound, kAlreadyExists (name_in_use). `by` is the name
+  // Replaces the row with this id. Fails kNotFound, and as insert() does. `by` is the name
   // of the key that requested it, for the event. Empty: nobody did, or the event does not name it.
   virtual Result<void> update(const Sandbox& sandbox, const std::string& by) = 0;
   virtual Result<void> erase(const SandboxId& id, const std::string& by) = 0;  // idempotent

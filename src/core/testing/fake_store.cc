@@ -10,6 +10,7 @@ namespace {
 bool matches(const Sandbox& sandbox, const SandboxQuery& query) {
   if (query.state && sandbox.state != *query.state) return false;
   if (!query.created_by.empty() && sandbox.created_by != query.created_by) return false;
+  if (!query.claim.empty() && sandbox.claim != query.claim) return false;
   if (lowered(sandbox.name).find(lowered(query.name_contains)) == std::string::npos) return false;
   for (const auto& [key, value] : query.labels) {
     const auto found = sandbox.labels.find(key);
@@ -54,16 +55,21 @@ Result<void> FakeTables::readable() const {
   return {};
 }
 
-bool FakeStore::name_taken(const Sandbox& sandbox) const {
-  return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
-    return row.first != sandbox.id && row.second.tenant == sandbox.tenant &&
-           row.second.name == sandbox.name;
-  });
+Result<void> FakeStore::check_unique(const Sandbox& sandbox) const {
+  for (const auto& [id, row] : rows) {
+    if (id == sandbox.id || row.tenant != sandbox.tenant) continue;
+    if (row.name == sandbox.name) return name_in_use(sandbox.name);
+    if (!sandbox.claim.empty() && row.claim == sandbox.claim) {
+      return Error{Code::kAlreadyExists, "claim_in_use",
+                   "the claim '" + sandbox.claim + "' is held by another sandbox: try again", 0};
+    }
+  }
+  return {};
 }
 
 Result<void> FakeStore::insert(const Sandbox& sandbox) {
   CAY_CHECK(writable());
-  if (name_taken(sandbox)) return name_in_use(sandbox.name);
+  CAY_CHECK(check_unique(sandbox));
   rows[sandbox.id] = sandbox;
   tell(event_about(sandbox, "sandbox.created", sandbox.created_at));
   return {};
@@ -74,7 +80,7 @@ Result<void> FakeStore::update(const Sandbox& sandbox, const std::string& by) {
   if (!rows.contains(sandbox.id)) {
     return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get()};
   }
-  if (name_taken(sandbox)) return name_in_use(sandbox.name);
+  CAY_CHECK(check_unique(sandbox));
   const std::string type = event_of(rows.at(sandbox.id), sandbox);
   rows[sandbox.id] = sandbox;
   if (!type.empty()) tell(event_about(sandbox, type, sandbox.updated_at, by));

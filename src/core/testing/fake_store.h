@@ -151,7 +151,7 @@ class FakeStore : public FakeSecretStore {
   std::uint64_t failures() const override { return 0; }
 
  private:
-  bool name_taken(const Sandbox& sandbox) const;
+  Result<void> check_unique(const Sandbox& sandbox) const;
 
   FakeSnapshotStore snapshots_{*this};
   FakeVolumeStore volumes_{*this};
