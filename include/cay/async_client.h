@@ -241,11 +241,20 @@ class AsyncVolumeStore {
   std::shared_ptr<AsyncState> state_;
 };
 
+// As Ensured of the synchronous client.
+struct AsyncEnsured {
+  AsyncSandbox sandbox;
+  SandboxInfo info;
+  bool created = false;
+};
+
 class AsyncClient {
  public:
   explicit AsyncClient(boost::asio::any_io_executor executor,
                        const ClientOptions& options = ClientOptions::from_environment());
   Awaitable<AsyncSandbox> create(CreateOptions options = {}) const;
+  // Returns the sandbox that has `claim`, and makes it if there is none: see Client::ensure.
+  Awaitable<AsyncEnsured> ensure(std::string claim, CreateOptions options = {}) const;
   AsyncSandbox sandbox(std::string id_or_name) const;  // a handle; sends no request
   Awaitable<std::vector<SandboxInfo>> list(ListOptions options = {}) const;
   // Makes a sandbox, runs a program in it and removes it, also when the run fails.

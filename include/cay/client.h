@@ -332,6 +332,13 @@ class VolumeStore {
   std::shared_ptr<ClientState> state_;
 };
 
+// The sandbox that has a claim. `created`: this call made it.
+struct Ensured {
+  Sandbox sandbox;
+  SandboxInfo info;
+  bool created = false;
+};
+
 class Client {
  public:
   Client() : Client(ClientOptions::from_environment()) {}
@@ -339,7 +346,10 @@ class Client {
 
   Sandbox create(const CreateOptions& options = {}) const;
   SandboxInfo create_info(
-      const CreateOptions& options) const;        // as create(), with all that is known
+      const CreateOptions& options) const;  // as create(), with all that is known
+  // Returns the sandbox that has `claim` in the key's tenant, and makes it if there is none.
+  // Callers at the same time get the same one. `options` count if it is made.
+  Ensured ensure(const std::string& claim, const CreateOptions& options = {}) const;
   Sandbox sandbox(std::string id_or_name) const;  // a handle; sends no request
   std::vector<SandboxInfo> list(const ListOptions& options = {}) const;  // all pages
   // Makes a sandbox, runs a program in it and removes it, also when the run fails.

@@ -83,7 +83,8 @@ struct SandboxInfo {
   std::vector<VolumeMount> volumes{};
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
-  std::string json;  // the answer as it came
+  std::string claim{};  // as ensure() has it; empty: none
+  std::string json;     // the answer as it came
 };
 
 struct UpdateOptions {
@@ -102,6 +103,7 @@ struct ListOptions {
   std::vector<std::string> labels;  // "key" or "key=value"; all must match
   std::string state;                // empty: every
   std::string name_contains;
+  std::string claim{};  // the one that has it; empty: every
 };
 
 struct TerminalSize {

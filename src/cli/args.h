@@ -24,6 +24,9 @@ struct CreateArgs {
   std::string image;  // to boot from, pulled where it is not here; empty: sandbox.snapshot
   RuleArgs rules;
 };
+struct CreateCommandArgs : CreateArgs {
+  std::string claim;  // empty: a new one in any case
+};
 struct ExecArgs {
   std::string sandbox;  // empty: run makes one
   std::vector<std::string> argv;

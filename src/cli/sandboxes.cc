@@ -55,10 +55,11 @@ int for_each_ref(Context& at, const RefsArgs& args,
   return code;
 }
 
-int create_command(Context& at, const CreateArgs& args) {
+int create_command(Context& at, const CreateCommandArgs& args) {
   auto options = with_rules(args.sandbox, args.rules);
   if (!args.image.empty()) options.snapshot = snapshot_of(at, args.image).id;
-  const auto made = at.client.create_info(options);
+  const auto made = args.claim.empty() ? at.client.create_info(options)
+                                       : at.client.ensure(args.claim, options).info;
   show(at, made);
   if (made.network == "unavailable")
     print_error(made.name + " has no way out: " + made.network_reason);
@@ -152,7 +153,7 @@ int stats_command(Context& at, const StatsArgs& args) {
 
 Command create_entry() {
   struct State {
-    CreateArgs args;
+    CreateCommandArgs args;
     CreateWords words;
     std::vector<std::string> env;
   };
@@ -163,7 +164,8 @@ Command create_entry() {
               "  cay create --name box --memory 1GiB --label project=demo\n"
               "  cay create --image python:3.12 --name py  an image, pulled where it is not here\n"
               "  cay create --cpus 0.5 --ttl never         does not stop by itself\n"
-              "  cay create --ttl 1h --delete-after-stop 2d\n",
+              "  cay create --ttl 1h --delete-after-stop 2d\n"
+              "  cay create --claim thread:7               the same sandbox each time\n",
           .options =
               [state](Options& to) {
                 sdk::CreateOptions& sandbox = state->args.sandbox;
@@ -173,6 +175,12 @@ Command create_entry() {
                 to.text("-w,--workdir", sandbox.workdir,
                         "The directory of commands that name none");
                 to.texts("-e,--env", state->env, "KEY=VALUE for every command; repeatable");
+                to.text("--claim", state->args.claim,
+                        "Print the sandbox that has this claim, as thread:7, and make one if none "
+                        "has it",
+                        [](const std::string& text) {
+                          return text.empty() ? std::string("must not be empty") : std::string();
+                        });
               },
           .args = [state](const Line&) -> std::any {
             state->words.fill(state->args.sandbox, state->args.image, state->args.rules);
@@ -196,6 +204,7 @@ Command ls_entry() {
                 to.text("--state", args->filter.state,
                         "provisioning, ready, stopped, failed, deleting or paused");
                 to.text("--name", args->filter.name_contains, "Part of the name");
+                to.text("--claim", args->filter.claim, "The one that has this claim");
                 to.flag("-q,--quiet", args->quiet, "Names only");
               },
           .args = [args](const Line&) -> std::any { return *args; },

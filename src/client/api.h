@@ -12,6 +12,11 @@
 namespace cay::client {
 
 Task<sdk::SandboxInfo> create(Connection& at, sdk::CreateOptions options);
+struct Ensured {
+  sdk::SandboxInfo info;
+  bool created = false;
+};
+Task<Ensured> ensure(Connection& at, std::string claim, sdk::CreateOptions options);
 Task<sdk::SandboxInfo> get(Connection& at, std::string ref);
 // Returns the id behind a name, without a request if it is an id already.
 Task<std::string> id_of(Connection& at, std::string ref);

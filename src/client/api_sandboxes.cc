@@ -24,7 +24,12 @@ std::string list_target(const sdk::ListOptions& options) {
   if (!options.state.empty()) out += "&state=" + http::encode_segment(options.state);
   if (!options.name_contains.empty())
     out += "&name_contains=" + http::encode_segment(options.name_contains);
+  if (!options.claim.empty()) out += "&claim=" + http::encode_segment(options.claim);
   return out;
+}
+
+Ensured ensured_from(const json::object& from) {
+  return {sandbox_from(from), bool_in(from, "created")};
 }
 
 }  // namespace
@@ -32,6 +37,11 @@ std::string list_target(const sdk::ListOptions& options) {
 Task<sdk::SandboxInfo> create(Connection& at, sdk::CreateOptions options) {
   return read_as(at, "POST", "/api/v1/sandboxes", codec::write(create_body(options)),
                  &sandbox_from);
+}
+
+Task<Ensured> ensure(Connection& at, std::string claim, sdk::CreateOptions options) {
+  return read_as(at, "POST", "/api/v1/sandboxes/ensure", codec::write(ensure_body(claim, options)),
+                 &ensured_from);
 }
 
 Task<sdk::SandboxInfo> get(Connection& at, std::string ref) {

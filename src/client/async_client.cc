@@ -55,6 +55,14 @@ Awaitable<AsyncSandbox> create_one(std::shared_ptr<AsyncState> client, CreateOpt
   co_return AsyncSandbox(std::move(client), std::move(info->id));
 }
 
+Awaitable<AsyncEnsured> ensure_one(std::shared_ptr<AsyncState> client, std::string claim,
+                                   CreateOptions options) {
+  auto got = co_await api::ensure(client->connection, std::move(claim), std::move(options));
+  if (!got) api::raise(std::move(got).error());
+  AsyncSandbox box(std::move(client), got->info.id);
+  co_return AsyncEnsured{std::move(box), std::move(got->info), got->created};
+}
+
 }  // namespace
 
 const std::string& AsyncCommand::id() const { return state_->stream->id(); }
@@ -129,6 +137,9 @@ AsyncClient::AsyncClient(asio::any_io_executor executor, const ClientOptions& op
     : state_(std::make_shared<AsyncState>(std::move(executor), options)) {}
 Awaitable<AsyncSandbox> AsyncClient::create(CreateOptions options) const {
   return create_one(state_, std::move(options));
+}
+Awaitable<AsyncEnsured> AsyncClient::ensure(std::string claim, CreateOptions options) const {
+  return ensure_one(state_, std::move(claim), std::move(options));
 }
 AsyncSandbox AsyncClient::sandbox(std::string id_or_name) const {
   return {state_, std::move(id_or_name)};

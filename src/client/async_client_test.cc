@@ -50,6 +50,21 @@ class AsyncClientTest : public ::testing::Test {
   AsyncSandbox box = cay.sandbox("box");
 };
 
+TEST_F(AsyncClientTest, AClaimsSandboxIsFoundOrMade) {
+  answers({R"({"id":"i","name":"box","claim":"thread:1","created":true})",
+           R"({"id":"i","name":"box","claim":"thread:1","created":false})"});
+  run([](AsyncClient at, FakeHttp::Log& seen) -> Awaitable<void> {
+    const auto made = co_await at.ensure("thread:1");
+    EXPECT_TRUE(made.created);
+    EXPECT_EQ(made.sandbox.ref(), "i");
+    EXPECT_EQ(made.info.claim, "thread:1");
+    EXPECT_TRUE(seen.requests.back().starts_with("POST /api/v1/sandboxes/ensure "));
+    EXPECT_NE(seen.requests.back().find(R"("claim":"thread:1")"), std::string::npos);
+    const auto found = co_await at.ensure("thread:1");
+    EXPECT_FALSE(found.created);
+  }(cay, *log));
+}
+
 TEST_F(AsyncClientTest, CodeRunsInASandboxAndInOneOfItsOwn) {
   answers({R"({"language":"python","phase":"run","ok":true,"stdout":"4\n"})"});
   run([](AsyncSandbox in, AsyncClient at, FakeHttp::Log& seen) -> Awaitable<void> {

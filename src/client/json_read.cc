@@ -134,6 +134,7 @@ sdk::SandboxInfo sandbox_from(const json::object& from) {
   out.last_active_at = string_in(from, "last_active_at");
   out.stopped_at = string_in(from, "stopped_at");
   out.created_by = string_in(from, "created_by");
+  out.claim = string_in(from, "claim");
   out.json = codec::write(from);
   return out;
 }

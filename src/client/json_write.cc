@@ -157,6 +157,12 @@ json::object create_body(const sdk::CreateOptions& options) {
   return out;
 }
 
+json::object ensure_body(const std::string& claim, const sdk::CreateOptions& options) {
+  json::object out = create_body(options);
+  out["claim"] = text("claim", claim);
+  return out;
+}
+
 json::object update_body(const sdk::UpdateOptions& options) {
   json::object out;
   if (options.name) out["name"] = text("name", *options.name);

@@ -13,6 +13,7 @@ namespace cay::client {
 namespace json = boost::json;
 
 json::object create_body(const sdk::CreateOptions& options);
+json::object ensure_body(const std::string& claim, const sdk::CreateOptions& options);
 json::object update_body(const sdk::UpdateOptions& options);
 // "tools:1" -> the name and the tag; the tag is empty where there is none.
 std::pair<std::string, std::string> name_and_tag(const std::string& name);

@@ -42,6 +42,14 @@ TEST(SettingsTest, ACreateHoldsWhatWasGiven) {
   EXPECT_ANY_THROW(create_body(options)) << "JSON carries text";
 }
 
+TEST(SettingsTest, AClaimIsABodyOfItsOwn) {
+  sdk::CreateOptions options;
+  options.wait = false;
+  EXPECT_EQ(codec::write(ensure_body("thread:1", options)), R"({"wait":false,"claim":"thread:1"})");
+  EXPECT_EQ(sandbox_from({{"claim", "thread:1"}}).claim, "thread:1");
+  EXPECT_EQ(sandbox_from({}).claim, "") << "a daemon of before there were claims";
+}
+
 TEST(SettingsTest, AnAnswerIsReadTolerantly) {
   const json::array volumes{{{"volume", "v"}, {"path", "/v"}, {"shared", true}}};
   const auto info = sandbox_from(

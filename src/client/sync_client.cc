@@ -18,6 +18,12 @@ Sandbox Client::create(const CreateOptions& options) const {
   return Sandbox(state_, create_info(options).id);
 }
 
+Ensured Client::ensure(const std::string& claim, const CreateOptions& options) const {
+  auto got = state_->wait(api::ensure(state_->connection, claim, options));
+  Sandbox box(state_, got.info.id);
+  return {std::move(box), std::move(got.info), got.created};
+}
+
 Sandbox Client::sandbox(std::string id_or_name) const {
   return Sandbox(state_, std::move(id_or_name));
 }

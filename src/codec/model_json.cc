@@ -165,6 +165,7 @@ json::object to_json(const Sandbox& sandbox) {
   out["last_active_at"] = rfc3339(sandbox.last_active_at);
   out["stopped_at"] = time_or_null(sandbox.stopped_at);
   out["created_by"] = text(sandbox.created_by);
+  out["claim"] = text(sandbox.claim);
   return out;
 }
 

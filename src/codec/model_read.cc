@@ -96,9 +96,9 @@ std::optional<std::string> read_policy(Fields& fields) {
   return out;
 }
 
-Result<CreateRequest> read_create(const json::object& in) {
-  CreateRequest out;
-  Fields fields(in);
+namespace {
+
+void read_create(Fields& fields, CreateRequest& out) {
   if (fields.read("name", out.spec.name) && out.spec.name.empty())
     fields.complain("name", "must not be empty: leave it out, and one is made up");
   fields.read("snapshot", out.spec.snapshot);
@@ -116,6 +116,24 @@ Result<CreateRequest> read_create(const json::object& in) {
   double timeout = 0;
   if (fields.read("timeout_s", timeout, 0, kLongestWait))
     out.timeout_ms = std::llround(timeout * 1000);
+}
+
+}  // namespace
+
+Result<CreateRequest> read_create(const json::object& in) {
+  CreateRequest out;
+  Fields fields(in);
+  read_create(fields, out);
+  fields.refuse_unknown();
+  CAY_CHECK(fields.first_error());
+  return out;
+}
+
+Result<CreateRequest> read_ensure(const json::object& in) {
+  CreateRequest out;
+  Fields fields(in);
+  if (!fields.read("claim", out.spec.claim)) fields.complain("claim", "is needed");
+  read_create(fields, out);
   fields.refuse_unknown();
   CAY_CHECK(fields.first_error());
   return out;
@@ -327,6 +345,7 @@ Result<Sandbox> sandbox_from(const json::value& value) {
   out.last_active_at = time_at(in, "last_active_at");
   out.stopped_at = from_rfc3339(string_at(in, "stopped_at"));
   out.created_by = string_at(in, "created_by");
+  out.claim = string_at(in, "claim");
   return out;
 }
 

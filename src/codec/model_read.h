@@ -18,6 +18,8 @@ struct CreateRequest {
   std::int64_t timeout_ms = 30'000;
 };
 Result<CreateRequest> read_create(const json::object& in);
+// A CreateRequest with the claim in its spec.
+Result<CreateRequest> read_ensure(const json::object& in);
 Result<SandboxPatch> read_patch(const json::object& in);
 // "policy": a policy in words, or "rules": rules one by one. As rules, "rules" is their policy's
 // name.

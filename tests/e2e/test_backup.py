@@ -37,7 +37,7 @@ def restored(daemon, file, data):
 
 def test_a_backup_without_snapshots_takes_them_from_where_they_are(own_daemon, directory):
     daemon = own_daemon()
-    assert daemon.cli("create", "--name", "box").code == 0
+    assert daemon.cli("create", "--name", "box", "--claim", "kept").code == 0
     assert daemon.cli("exec", "box", "--", "sh", "-c", "echo mine >/root/mine").code == 0
     file, old, data = directory / "file", directory / "old", daemon.data
     assert backup(daemon, file).returncode == 0
@@ -63,6 +63,7 @@ def test_a_backup_without_snapshots_takes_them_from_where_they_are(own_daemon, d
         assert (
             got.code == 0 and got.out.startswith(b"mine\n") and int(got.out.split()[1]) > 100
         ), got
+        assert daemon.cli("create", "--claim", "kept").text == "box\n"
     finally:
         shutil.rmtree(old, ignore_errors=True)
 

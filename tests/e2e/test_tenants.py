@@ -429,6 +429,16 @@ def test_what_a_body_names_is_looked_for_in_ones_own_tenant(host, alpha, keys):
     assert json.loads(
         ask(host, keys["create"], "post", "/api/v1/sandboxes/batch-delete", {"all": True})[1]
     ) == {"deleted": [], "failed": []}
+    # A claim that another has is free.
+    claim, claimed = {"claim": "shared"}, set()
+    for key in (host.key, keys["create"]):
+        status, text = ask(host, key, "post", "/api/v1/sandboxes/ensure", claim)
+        assert status == 201, text
+        claimed.add(json.loads(text)["id"])
+        status, text = ask(host, key, "post", "/api/v1/sandboxes/ensure", claim)
+        assert status == 200 and json.loads(text)["id"] in claimed, text
+        assert ask(host, key, "delete", f"/api/v1/sandboxes/{json.loads(text)['id']}")[0] == 204
+    assert len(claimed) == 2
     # A name that another has is free, and a secret of that name is another one.
     status, text = ask(host, keys["create"], "post", "/api/v1/sandboxes", {"name": alpha["name"]})
     assert status == 201, text

@@ -249,8 +249,11 @@ def test_every_route_was_exercised(daemon, http, box):
             http.post("/api/v1/policies/try", json={"policy": "open", "host": host}).status_code
             == 400
         ), host
-    doomed = http.post("/api/v1/sandboxes", json={}).json()
-    assert http.delete(f"/api/v1/sandboxes/{doomed['id']}").status_code == 204
+    ensure = "/api/v1/sandboxes/ensure"
+    doomed = http.post(ensure, json=BODIES["/sandboxes/ensure"])
+    assert doomed.status_code == 201, doomed.text
+    assert http.post(ensure, json=BODIES["/sandboxes/ensure"]).status_code == 200
+    assert http.delete(f"/api/v1/sandboxes/{doomed.json()['id']}").status_code == 204
     doomed = http.post("/api/v1/sandboxes", json={}).json()
     assert http.post(
         "/api/v1/sandboxes/batch-delete", json={"refs": [doomed["id"], "none"]}
@@ -299,6 +302,7 @@ NOT_BY_A_REQUEST = {"499", "500", "501", "503"}
 BODIES = {
     "/links": {"port": 80},
     "/code": {"language": "bash", "code": "true"},
+    "/sandboxes/ensure": {"claim": "walked"},
     "/commands": {"argv": ["true"]},
     "/contexts/{id}/run": {"code": "1"},
     "/files/mkdir": {"path": "/x"},
@@ -385,6 +389,8 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
     assert http.delete(watch).status_code == 204
     assert http.get(f"{ref}/network/decisions", params={"after": 10**12}).status_code == 416
     assert http.post("/api/v1/sandboxes", json={"snapshot": "none"}).status_code == 404
+    of_none = {**BODIES["/sandboxes/ensure"], "snapshot": "none"}
+    assert http.post("/api/v1/sandboxes/ensure", json=of_none).status_code == 404
     of_none = {**BODIES["/code"], "sandbox": {"snapshot": "none"}}
     assert http.post("/api/v1/code", json=of_none).status_code == 404
     assert http.post(f"{ref}/start").status_code == 200  # it runs already
@@ -400,6 +406,7 @@ def test_every_status_that_is_a_routes_own_was_exercised(daemon, http, box):
     name = http.post("/api/v1/sandboxes", json={}).json()["name"]
     conflicts = (
         ("post", "/api/v1/sandboxes", {"json": {"name": name}}),
+        ("post", "/api/v1/sandboxes/ensure", {"json": {"claim": "none", "name": name}}),
         ("patch", ref, {"json": {"name": name}}),
         ("post", commands, {"json": {"id": "over", "argv": ["false"]}}),
         ("delete", f"{commands}/sleeps", {}),
@@ -450,6 +457,7 @@ OPERATIONS = [
 # commands and the tunnel too: ELSEWHERE.)
 BEGINNING = {
     ("/api/v1/sandboxes", "post"),
+    ("/api/v1/sandboxes/ensure", "post"),
     ("/api/v1/code", "post"),
     *(
         (path, method)

@@ -8,6 +8,7 @@ namespace cay::api::native {
 
 // sandboxes.cc
 Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> ensure_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> list_sandboxes(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> get_sandbox(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> update_sandbox(core::Cay& cay, ExchangePtr exchange);

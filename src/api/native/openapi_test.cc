@@ -72,7 +72,7 @@ TEST_F(NativeTest, QueryParametersThatNobodyKnowsAreRefused) {
   const auto wrong = call("GET", "/api/v1/sandboxes?limt=1");
   EXPECT_EQ(wrong->status, 400);
   EXPECT_EQ(reason_of(wrong), "invalid_query");
-  EXPECT_NE(wrong->answer_body.find("it takes created_by, cursor, label"), std::string::npos)
+  EXPECT_NE(wrong->answer_body.find("it takes claim, created_by, cursor, label"), std::string::npos)
       << wrong->answer_body;
   EXPECT_EQ(call("GET", "/api/v1/sandboxes?limit=1&state=ready")->status, 200);
   EXPECT_EQ(call("GET", "/api/v1/version?x=1")->status, 400);

@@ -118,6 +118,7 @@ void add_volume_routes(Adder& to) {
 void add_sandbox_routes(Adder& to) {
   to.add("POST", "/sandboxes", create_sandbox, Right::kManage);
   to.add("GET", "/sandboxes", list_sandboxes, Right::kRead);
+  to.add("POST", "/sandboxes/ensure", ensure_sandbox, Right::kManage);
   to.add("POST", "/sandboxes/batch-delete", batch_delete, Right::kManage);
   to.add("GET", "/sandboxes/{ref}", get_sandbox, Right::kReadOne);
   to.add("PATCH", "/sandboxes/{ref}", update_sandbox, Right::kManage);

@@ -5,6 +5,7 @@
 #include "api/native/request.h"
 #include "codec/model_json.h"
 #include "codec/model_read.h"
+#include "core/verbs/claims.h"
 #include "core/verbs/sandboxes.h"
 
 namespace cay::api::native {
@@ -53,6 +54,7 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
   }
   out.name_contains = in.get("name_contains").value_or("");
   out.created_by = in.get("created_by").value_or("");
+  out.claim = in.get("claim").value_or("");
   std::string_view sort = in.get("sort").value_or("-created_at");
   out.descending = sort.starts_with('-');
   if (out.descending) sort.remove_prefix(1);
@@ -71,6 +73,17 @@ Result<SandboxQuery> query_of(http::Exchange& exchange) {
 
 }  // namespace
 
+namespace {
+
+core::CreateOptions options_of(const codec::CreateRequest& request) {
+  core::CreateOptions options;
+  options.wait_for_ready = request.wait;
+  options.timeout = std::chrono::milliseconds(request.timeout_ms);
+  return options;
+}
+
+}  // namespace
+
 Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange) {
   auto body = co_await body_object(exchange, kBodyLimit, codec::Empty::kIsObject);
   if (!body) co_return std::move(body).error();
@@ -78,14 +91,32 @@ Task<http::Response> create_sandbox(core::Cay& cay, ExchangePtr exchange) {
   if (!request) co_return std::move(request).error();
   const std::string settings = settings_subject(request->spec);
   exchange->note_subject(creation_subject(request->spec.name, settings));
-  core::CreateOptions options;
-  options.wait_for_ready = request->wait;
-  options.timeout = std::chrono::milliseconds(request->timeout_ms);
+  const auto options = options_of(*request);
   auto made =
       co_await cay.sandboxes().create(exchange->principal(), std::move(request->spec), options);
   if (!made) co_return std::move(made).error();
   exchange->note_subject(creation_subject(made->name, settings));
   co_return json_answer(201, codec::to_json(*made));
+}
+
+Task<http::Response> ensure_sandbox(core::Cay& cay, ExchangePtr exchange) {
+  auto body = co_await body_object(exchange, kBodyLimit);
+  if (!body) co_return std::move(body).error();
+  auto request = codec::read_ensure(*body);
+  if (!request) co_return std::move(request).error();
+  const std::string settings = settings_subject(request->spec);
+  exchange->note_subject(creation_subject(request->spec.name, settings));
+  const auto options = options_of(*request);
+  std::string claim = std::move(request->spec.claim);
+  auto ensured = co_await cay.claims().ensure(exchange->principal(), std::move(request->spec),
+                                              std::move(claim), options);
+  if (!ensured) co_return std::move(ensured).error();
+  const auto& [sandbox, created] = *ensured;
+  exchange->note_subject(created ? creation_subject(sandbox.name, settings)
+                                 : "found: sandbox " + sandbox.name);
+  object out = codec::to_json(sandbox);
+  out["created"] = created;
+  co_return json_answer(created ? 201 : 200, out);
 }
 
 Task<http::Response> list_sandboxes(core::Cay& cay, ExchangePtr exchange) {

@@ -132,6 +132,33 @@ TEST_F(NativeTest, ListsInPagesWithFilters) {
   }
 }
 
+TEST_F(NativeTest, EnsureMakesOnceAndFindsAfterwards) {
+  const std::string route = "/api/v1/sandboxes/ensure";
+  const auto made = call("POST", route, R"({"claim":"thread:1","name":"box"})");
+  ASSERT_EQ(made->status, 201) << made->answer_body;
+  EXPECT_TRUE(json(made).at("created").as_bool());
+  EXPECT_EQ(json(made).at("claim").as_string(), "thread:1");
+  EXPECT_EQ(made->subject, "sandbox box");
+  const auto found = call("POST", route, R"({"claim":"thread:1","name":"other"})");
+  ASSERT_EQ(found->status, 200) << found->answer_body;
+  EXPECT_FALSE(json(found).at("created").as_bool());
+  EXPECT_EQ(json(found).at("id"), json(made).at("id"));
+  EXPECT_EQ(found->subject, "found: sandbox box");
+  const auto other = call("POST", route, R"({"claim":"thread:2","wait":false})");
+  EXPECT_EQ(other->status, 201);
+  settle();
+  const auto listed = json(call("GET", "/api/v1/sandboxes?claim=thread:1")).at("items");
+  ASSERT_EQ(listed.as_array().size(), 1u);
+  EXPECT_EQ(listed.at(0).at("id"), json(made).at("id"));
+  EXPECT_EQ(json(call("GET", "/api/v1/sandboxes/box")).at("claim").as_string(), "thread:1");
+  for (const auto* bad : {"{}", R"({"claim":7})", R"({"claim":""})", R"({"claim":"a\nb"})",
+                          R"({"claim":"x","nome":"y"})"}) {
+    EXPECT_EQ(call("POST", route, bad)->status, 400) << bad;
+  }
+  EXPECT_EQ(call("POST", "/api/v1/sandboxes", R"({"claim":"x"})")->status, 400);
+  EXPECT_EQ(call("PATCH", "/api/v1/sandboxes/box", R"({"claim":"x"})")->status, 400);
+}
+
 TEST_F(NativeTest, BatchDelete) {
   make_box("a");
   make_box("b");

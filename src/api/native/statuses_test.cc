@@ -104,6 +104,7 @@ class World : public NativeTest {
     static const std::map<std::string, std::string> kBodies{
         {"/drain", R"({"draining":true})"},
         {"/sandboxes", R"({"name":"other"})"},
+        {"/ensure", R"({"claim":"other"})"},
         {"/batch-delete", R"({"refs":["box"]})"},
         {"/batch", R"({"command":{"argv":["true"]}})"},
         {"/links", R"({"port":80})"},
