@@ -43,7 +43,8 @@ without_websockets() {
 of_the_tree() {
   local node=build/node/deepagents package=build/npm/cay-deepagents
   build/testenv/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation \
-    --no-deps --force-reinstall ./python/cay_client ./python/cay_deepagents
+    --no-deps --force-reinstall ./python/cay_client ./python/cay_deepagents \
+    ./python/cay_openai_agents
   rm -rf $package
   mkdir -p $package
   cp -r npm/cay-deepagents/{package.json,tsconfig.json,README.md,src} $package/

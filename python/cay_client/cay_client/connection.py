@@ -25,10 +25,10 @@ def _key() -> str:
     if key := os.environ.get("CAY_API_KEY"):
         return key
     data = os.environ.get("CAY_DATA")
-    usual = [data] if data else [pathlib.Path.home() / ".local/share/cay", "/var/lib/cay"]
-    for directory in usual:
+    usual = [pathlib.Path.home() / ".local/share/cay", pathlib.Path("/var/lib/cay")]
+    for directory in [pathlib.Path(data)] if data else usual:
         with contextlib.suppress(OSError):
-            return (pathlib.Path(directory) / "api-key").read_text().strip()
+            return (directory / "api-key").read_text().strip()
     raise CayError(
         "unauthenticated",
         "no_key",

@@ -48,7 +48,7 @@ def _reason(error: CayError) -> str:
 
 def ls(box: Sandbox, path: str) -> LsResult:
     try:
-        return LsResult(entries=[_info(item) for item in box.list(path)])
+        return LsResult(entries=[_info(item) for item in box.entries(path)])
     except CayError as error:
         return LsResult(error=f"Path '{path}': {_reason(error)}")
 

@@ -15,7 +15,8 @@ class PatternError(Exception):
 def _group(pattern: str) -> tuple[int, int, list[str]] | None:
     """Returns the place and the alternatives of the first group in braces that has a comma."""
     for begin in (found.start() for found in re.finditer(r"\{", pattern)):
-        depth, part, parts = 0, "", []
+        depth, part = 0, ""
+        parts: list[str] = []
         for at in range(begin, len(pattern)):
             char = pattern[at]
             depth += {"{": 1, "}": -1}.get(char, 0)
