@@ -10,11 +10,12 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "async/event.h"
 #include "base/unique_fd.h"
@@ -82,6 +83,26 @@ class SpawnPlan {
   posix_spawn_file_actions_t actions_;
 };
 
+// write(2) to a pipe that may have no reader: EPIPE, without the signal that would end this
+// program.
+ssize_t write_quietly(int fd, std::string_view bytes) {
+  sigset_t broken, former, pending;
+  ::sigemptyset(&broken);
+  ::sigaddset(&broken, SIGPIPE);
+  ::sigpending(&pending);
+  const bool was_pending = ::sigismember(&pending, SIGPIPE) == 1;
+  ::pthread_sigmask(SIG_BLOCK, &broken, &former);
+  const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+  const int err = errno;
+  if (written < 0 && err == EPIPE && !was_pending) {
+    const timespec now{0, 0};
+    ::sigtimedwait(&broken, nullptr, &now);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  errno = err;
+  return written;
+}
+
 Error not_started(const std::string& program, int err) {
   return {Code::kUnavailable, "child_not_started",
           "'" + program + "' could not be started: " + std::strerror(err), err};
@@ -142,19 +163,25 @@ Task<std::string> ChildProcess::read() {
 }
 
 Task<void> ChildProcess::write(std::string bytes) {
-  boost::system::error_code failed = asio::error::bad_descriptor;
-  if (impl_->in.is_open()) {
-    co_await asio::async_write(impl_->in, asio::buffer(bytes),
-                               asio::redirect_error(asio::use_awaitable, failed));
+  std::string_view rest = bytes;
+  int err = impl_->in.is_open() ? 0 : EBADF;
+  while (err == 0 && !rest.empty()) {
+    const ssize_t written = write_quietly(impl_->in.native_handle(), rest);
+    if (written >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      boost::system::error_code failed;
+      co_await impl_->in.async_wait(Descriptor::wait_write,
+                                    asio::redirect_error(asio::use_awaitable, failed));
+      co_await throw_if_cancelled();
+      if (failed) err = EBADF;
+    } else if (errno != EINTR) {
+      err = errno;
+    }
   }
-  if (failed == asio::error::operation_aborted) {
-    co_await throw_if_cancelled();
-  }
-  if (failed) {
-    co_return Error{Code::kNotReady, "stdin_closed",
-                    "the program reads no input: " + failed.message(), 0};
-  }
-  co_return Result<void>();
+  if (err == 0) co_return Result<void>();
+  co_return Error{Code::kNotReady, "stdin_closed",
+                  std::string("the program reads no input: ") + std::strerror(err), err};
 }
 
 void ChildProcess::close_stdin() {

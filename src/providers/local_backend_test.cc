@@ -121,6 +121,20 @@ TEST_F(LocalBackendTest, HasBackgroundCommandsWithInput) {
   EXPECT_EQ(run(loop, box.poll("other", 0, 0)).error().reason, "unknown_command");
 }
 
+TEST_F(LocalBackendTest, InputForAProgramThatReadsNoneIsAnErrorAndNoSignal) {
+  auto started = run(loop, box.start("exec <&-; sleep 100", {}));
+  ASSERT_TRUE(started);
+  auto written = run(loop, box.write_input(*started, "x", false));
+  for (int i = 0; written && i < 1000; ++i) {  // until the shell has closed its stdin
+    auto polled = run(loop, box.poll(*started, 0, 0.01));
+    ASSERT_TRUE(polled);
+    written = run(loop, box.write_input(*started, "x", false));
+  }
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().reason, "stdin_closed");
+  ASSERT_TRUE(run(loop, box.kill(*started)));
+}
+
 TEST_F(LocalBackendTest, KillsABackgroundCommand) {
   auto started = run(loop, box.start("sleep 100", {}));
   ASSERT_TRUE(started);
