@@ -32,6 +32,6 @@ struct ToolOptions {
 Result<Tools> checked_tools(std::shared_ptr<providers::Backend> backend, ToolOptions options);
 
 // The same for options that are known to be good: without file rules, or checked before.
-Tools make_tools(std::shared_ptr<providers::Backend> backend, ToolOptions options);
+Tools make_tools(std::shared_ptr<providers::Backend> backend, ToolOptions options = {});
 
 }  // namespace cay::agent
