@@ -52,6 +52,7 @@ constexpr std::size_t kMostRequest = 4 << 20;  // code and input of 1 MiB each, 
 constexpr std::size_t kMostEnded = 10'000;     // ids of calls, so that a repeat runs nothing
 constexpr long kGraceMs = 2000;                // between the steps of a time limit
 constexpr long kAgainMs = 50;                  // between an interrupt and a kill in these steps
+constexpr long kSoonMs = 2;                    // while bash forks or reaps a process
 constexpr int kInterrupted = 130;              // 128 + SIGINT
 constexpr long kMemfdCloexec = 1;              // MFD_CLOEXEC, whose header is not C++
 
@@ -105,7 +106,9 @@ class Driver {
   void kill_call();
   void ask_to_confirm();
   bool interrupt_call();
-  bool remind();
+  // kInBetween: bash has just forked a process, or reaps one, so a signal might be lost.
+  enum class Reminder { kNobody, kInBetween, kSent };
+  Reminder remind();
 
   int requests_;
   Events events_;
@@ -284,7 +287,7 @@ void Driver::finish(int code, bool ended) {
   const bool was_signalled = call_.stage != Stage::kRuns && !ended;
   close_call();
   if (!was_signalled) return;
-  remind();
+  interrupt_foreground(bash_);
   put_random(confirmation_);
   ask_to_confirm();
 }
@@ -362,6 +365,7 @@ void Driver::kill_call() {
 bool Driver::interrupt_call() {
   constexpr int kMostTries = 25;
   constexpr int kMostTriesOfJobs = 250;
+  const Stopped bash(bash_);
   Children reached;
   reached.add_below(bash_, call_.earlier);
   const bool waits = (call_.tries < kMostTries && has_new_child(bash_, reached)) ||
@@ -374,21 +378,28 @@ bool Driver::interrupt_call() {
 }
 
 // Repeats the interrupt for processes that have not seen it: SIGINT ends them, and they are there.
-// Bash may have forked one as the interrupt came. Returns whether there was one.
-bool Driver::remind() {
-  bool found = false;
+Driver::Reminder Driver::remind() {
+  constexpr int kMostInBetween = 100;
+  const Stopped bash(bash_);
   Children reached;
   reached.add_below(bash_, call_.earlier);
-  for (std::size_t i = reached.count; i > 0; --i) {
-    const int pid = reached.pids[i - 1];
-    if (system_call(SYS_getpgid, pid) != bash_ || interrupt_of(pid) != Interrupt::kEnds) continue;
-    // Bash goes on with its list of commands unless it gets the signal while it waits.
-    if (!found && call_.is_running) system_call(SYS_kill, bash_, SIGINT);
-    found = system_call(SYS_kill, pid, SIGINT) == 0 || found;
+  bool has_new = false;
+  std::size_t gone = 0;
+  for (std::size_t i = 0; i < reached.count; ++i) {
+    if (interrupt_of(reached.pids[i]) == Interrupt::kGone) ++gone;
+    has_new = has_new || is_new_child(bash_, reached.pids[i]);
   }
   // Bash itself is busy. The first one may have come before the code of the call did.
-  if (reached.count == 0 && call_.is_running) system_call(SYS_kill, bash_, SIGINT);
-  return found;
+  if (reached.count == gone) system_call(SYS_kill, bash_, SIGINT);
+  if ((has_new || gone > 0) && call_.tries++ < kMostInBetween) return Reminder::kInBetween;
+  call_.tries = 0;
+  bool sent = false;
+  for (std::size_t i = reached.count; i > 0; --i) {
+    const int pid = reached.pids[i - 1];
+    if (system_call(SYS_getpgid, pid) == bash_ && interrupt_of(pid) == Interrupt::kEnds)
+      sent = interrupt_child(bash_, pid) || sent;
+  }
+  return sent ? Reminder::kSent : Reminder::kNobody;
 }
 
 // A time limit interrupts the call, kills what it started, and at last kills bash.
@@ -414,8 +425,9 @@ void Driver::step() {
   if (call_.deadline > 0 && now >= call_.deadline) pass_deadline(now);
   if (call_.next_step == 0 || now < call_.next_step) return;
   call_.next_step = now + kAgainMs;
-  // Before bash has come to the call, an interrupt would have no effect.
-  if (!call_.has_begun) return;
+  // Before bash has come to the call, an interrupt would have no effect. Bash may wait for a
+  // process of an interrupted call that had not executed its program when the signal came.
+  if (!call_.has_begun) return interrupt_foreground(bash_);
   const bool kills = call_.stage == Stage::kKilling || call_.stage == Stage::kLastKilling;
   // In turn, since bash ignores an interrupt while it waits for a process that dies of a kill.
   if (kills && now < call_.kill_until && !call_.interrupt_due) {
@@ -424,12 +436,13 @@ void Driver::step() {
     return;
   }
   if (call_.interrupt_due) {
-    constexpr long kSoonMs = 2;
     call_.interrupt_due = !interrupt_call();
     if (call_.interrupt_due) call_.next_step = now + kSoonMs;
     return;
   }
-  if (remind()) return;
+  const Reminder reminder = remind();
+  if (reminder == Reminder::kInBetween) call_.next_step = now + kSoonMs;
+  if (reminder != Reminder::kNobody) return;
   // The interrupt may have hit the report instead of the call.
   write_all(commands_, call_.report_line.text());
   call_.next_step = now + 10 * kAgainMs;
@@ -540,7 +553,8 @@ void Driver::start_bash(const char* bash, char** environment) {
   // Daemons that a call starts stay below, so that a kill of the call finds them.
   system_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
   system_call(SYS_prctl, PR_SET_NAME, address("cay-shell"));
-  const std::uint64_t signals = 1ul << (SIGINT - 1) | 1ul << (SIGCHLD - 1);
+  // SIGPIPE: bash may have ended before a line for it is written, and SIGCHLD reports that.
+  const std::uint64_t signals = 1ul << (SIGINT - 1) | 1ul << (SIGCHLD - 1) | 1ul << (SIGPIPE - 1);
   system_call(SYS_rt_sigprocmask, SIG_SETMASK, address(&signals), 0, sizeof signals);
   // The line that starts this program ignores SIGINT, so that one that comes early ends nothing.
   const std::uint64_t as_usual[4] = {};  // the kernel's sigaction with SIG_DFL
@@ -574,7 +588,10 @@ void Driver::start_bash(const char* bash, char** environment) {
     if (waits[streams + 1].revents != 0) read_reports();
     if (waits[streams].revents != 0) read_signals();
     if (call_.is_running) step();
-    if (confirmation_.size() > 0 && now_ms() >= confirm_again_) ask_to_confirm();
+    if (confirmation_.size() > 0 && now_ms() >= confirm_again_) {
+      interrupt_foreground(bash_);
+      ask_to_confirm();
+    }
     if (!call_.is_running && confirmation_.size() == 0) {
       take_request();
       if (call_.is_running && has_early_one_) interrupt();

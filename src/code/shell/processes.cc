@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 
 #include "code/shell/system_calls.h"
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostText = 16'384;  // of a list of children
 constexpr int kMostDepth = 64;
+constexpr std::size_t kMostStatus = 4096;
 
 template <std::size_t kSize>
 void put_proc_path(Buffer<kSize>& to, int pid, Text file) {
@@ -25,6 +27,17 @@ const char* after(Text all, Text name) {
     if (Text{all.data + at, name.size} == name) return all.data + at + name.size;
   }
   return nullptr;
+}
+
+// Reads /proc/PID/status. Empty: there is no such process.
+Text read_status(int pid, char (&to)[kMostStatus]) {
+  Buffer<64> path;
+  put_proc_path(path, pid, "/status");
+  const long fd = system_call(SYS_openat, AT_FDCWD, address(path.data()), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {to, 0};
+  const long size = system_call(SYS_read, fd, address(to), sizeof to);
+  system_call(SYS_close, fd);
+  return {to, size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
 // Whether both processes execute the same file.
@@ -82,15 +95,9 @@ void Children::add_below(int parent, const Children& other, int depth) {
 }
 
 Interrupt interrupt_of(int pid) {
-  Buffer<64> path;
-  put_proc_path(path, pid, "/status");
-  const long fd = system_call(SYS_openat, AT_FDCWD, address(path.data()), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Interrupt::kOther;
-  char status[4096];
-  const long size = system_call(SYS_read, fd, address(status), sizeof status);
-  system_call(SYS_close, fd);
-  const Text all{status, size > 0 ? static_cast<std::size_t>(size) : 0};
-  if (after(all, "State:\tZ") != nullptr) return Interrupt::kOther;
+  char status[kMostStatus];
+  const Text all = read_status(pid, status);
+  if (all.size == 0 || after(all, "State:\tZ") != nullptr) return Interrupt::kGone;
   const Text masks[] = {"SigBlk:\t", "SigIgn:\t", "SigCgt:\t"};
   for (const Text& name : masks) {
     constexpr std::size_t kLastDigit = 15;  // signals 1 to 4
@@ -104,12 +111,38 @@ Interrupt interrupt_of(int pid) {
   return Interrupt::kEnds;
 }
 
+bool is_new_child(int bash, int pid) {
+  return interrupt_of(pid) == Interrupt::kHandled && has_program_of(pid, bash);
+}
+
 bool has_new_child(int bash, const Children& reached) {
   for (std::size_t i = 0; i < reached.count; ++i) {
-    const int pid = reached.pids[i];
-    if (interrupt_of(pid) == Interrupt::kHandled && has_program_of(pid, bash)) return true;
+    if (is_new_child(bash, reached.pids[i])) return true;
   }
   return false;
+}
+
+Stopped::Stopped(int pid) : pid_(pid) {
+  constexpr int kMostLooks = 200;
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 50'000};
+  system_call(SYS_kill, pid_, SIGSTOP);
+  for (int i = 0; i < kMostLooks; ++i) {
+    char status[kMostStatus];
+    const Text all = read_status(pid_, status);
+    if (all.size == 0 || after(all, "State:\tT") != nullptr || after(all, "State:\tZ") != nullptr)
+      return;
+    system_call(SYS_nanosleep, address(&kPause), 0);
+  }
+}
+
+Stopped::~Stopped() { system_call(SYS_kill, pid_, SIGCONT); }
+
+bool interrupt_child(int bash, int pid) {
+  const Stopped child(pid);
+  if (interrupt_of(pid) != Interrupt::kEnds) return false;
+  system_call(SYS_kill, bash, SIGINT);
+  system_call(SYS_kill, pid, SIGINT);
+  return true;
 }
 
 bool has_new_job(int bash, const Children& earlier) {
@@ -121,6 +154,17 @@ bool has_new_job(int bash, const Children& earlier) {
     if (how == Interrupt::kHandled && has_program_of(pid, bash)) return true;
   }
   return false;
+}
+
+void interrupt_foreground(int bash) {
+  const Children none{};
+  Children reached;
+  reached.add_below(bash, none);
+  for (std::size_t i = reached.count; i > 0; --i) {
+    const int pid = reached.pids[i - 1];
+    if (system_call(SYS_getpgid, pid) == bash && interrupt_of(pid) == Interrupt::kEnds)
+      system_call(SYS_kill, pid, SIGINT);
+  }
 }
 
 void kill_tree(int pid, int depth) {
