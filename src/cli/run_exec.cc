@@ -92,13 +92,35 @@ void use_image(Context& at, RunArgs& args) {
         name + " names no command of its own: write one, as `cay run " + name + " -- sh`");
 }
 
+// Makes the sandbox at once where no request is needed before: most images are here already.
+std::optional<sdk::SandboxInfo> made_at_once(Context& at, const RunArgs& args) {
+  if (args.exec.argv.empty()) return std::nullopt;
+  sdk::CreateOptions options = with_rules(args.sandbox, args.rules);
+  if (args.image.empty()) return at.client.create_info(options);
+  options.snapshot = args.image;
+  try {
+    return at.client.create_info(options);
+  } catch (const ApiError& error) {
+    const std::string& reason = error.reason();
+    if (reason == "snapshot_not_found" || reason == "snapshot_not_ready") return std::nullopt;
+    throw;
+  }
+}
+
 // run --rm: from before the sandbox is there until it is gone, no signal ends this program in
 // between.
 int run_and_remove(Context& at, RunArgs args) {
-  use_image(at, args);
-  at.signals->hold(
-      "left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it");
-  const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
+  const std::string being_made =
+      "left while the sandbox was being made: if `cay ls` shows it, `cay rm` removes it";
+  at.signals->hold(being_made);
+  auto made = made_at_once(at, args);
+  if (!made) {
+    at.signals->release();
+    use_image(at, args);
+    at.signals->hold(being_made);
+    made = at.client.create_info(with_rules(args.sandbox, args.rules));
+  }
+  const sdk::SandboxInfo& info = *made;
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const std::string left_behind = "left; the sandbox stays: `cay rm " + info.name + "` removes it";
   at.signals->hold(left_behind);
@@ -118,8 +140,12 @@ int run_command(Context& at, const RunArgs& given) {
   // As `docker run -w`: the directory is the sandbox's, which makes it where it is missing.
   args.sandbox.workdir = std::exchange(args.exec.command.cwd, {});
   if (args.remove) return run_and_remove(at, std::move(args));
-  use_image(at, args);
-  const auto info = at.client.create_info(with_rules(args.sandbox, args.rules));
+  auto made = made_at_once(at, args);
+  if (!made) {
+    use_image(at, args);
+    made = at.client.create_info(with_rules(args.sandbox, args.rules));
+  }
+  const sdk::SandboxInfo& info = *made;
   const sdk::Sandbox box = at.client.sandbox(info.id);
   const bool say_name = args.sandbox.name.empty() && !at.json && ::isatty(STDERR_FILENO) == 1;
   if (say_name)

@@ -47,6 +47,12 @@ void Signals::hold(std::string left_behind) {
   left_behind_ = std::move(left_behind);
 }
 
+void Signals::release() {
+  const std::lock_guard lock(mutex_);
+  holding_ = false;
+  if (!held_.empty()) end_by_signal(held_.front());
+}
+
 std::optional<int> Signals::held() {
   const std::lock_guard lock(mutex_);
   return held_.empty() ? std::nullopt : std::optional(held_.front());

@@ -30,6 +30,8 @@ class Signals {
   // under way has to be finished, or undone, first. The third of them ends it nevertheless, and
   // prints `left_behind`.
   void hold(std::string left_behind);
+  // Ends hold(): signals without a handler end this program, also one that was remembered.
+  void release();
   // The first that was remembered and that no handler was given.
   std::optional<int> held();
 
