@@ -22,7 +22,7 @@ class CommandLog {
 
   // After the restart brought rows and what lives together.
   Result<void> open();
-  // Queries now and then for what was missed. Spawned once.
+  // Compares with the keepers from time to time, and records what no note reported. Spawned once.
   Task<void> run();
   void stop();
 
@@ -67,9 +67,9 @@ class CommandLog {
   KeeperNotes notes_;
   std::map<Key, Origin> origins_;  // starts under way
   // Ends that came before their start was answered, from keepers without notes. They are reported
-  // with the start, or at the next look.
+  // with the start, or at the next comparison.
   std::map<Key, Command> early_;
-  int comparing_ = 0;              // looks under way
+  int comparing_ = 0;              // comparisons under way
   std::set<Key> ended_meanwhile_;  // while there are any
   UnixMillis unsure_since_ = 0;    // a start before that is in the journal
   std::shared_ptr<bool> flushing_ =

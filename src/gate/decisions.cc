@@ -66,18 +66,19 @@ Decisions::Decisions(int directory, const std::string& sandbox_id, std::string p
   dirty_ = !old || old->policy != policy_ || old->rules != rules_;
   if (!old) return;
   forgotten_ = old->forgotten;
-  sent_ = {.told = old->sent_bytes,
-           .lost = old->sent_up_to - std::min(old->sent_up_to, old->sent_bytes)};
-  received_ = {.told = old->received_bytes,
-               .lost = old->received_up_to - std::min(old->received_up_to, old->received_bytes)};
+  sent_ = {.counted = old->sent_bytes,
+           .uncounted = old->sent_up_to - std::min(old->sent_up_to, old->sent_bytes)};
+  received_ = {
+      .counted = old->received_bytes,
+      .uncounted = old->received_up_to - std::min(old->received_up_to, old->received_bytes)};
   const bool knew = old->sent_bytes + old->received_bytes > 0;  // an older gate had its lines alone
   for (const wire::DecisionMsg& item : old->items) {
     if (items_.size() >= kMost || by_line_.contains(line_of(item))) continue;
     items_.push_back(item);
     by_line_[line_of(item)] = std::prev(items_.end());
     if (knew) continue;
-    sent_.told += item.sent_bytes;
-    received_.told += item.received_bytes;
+    sent_.counted += item.sent_bytes;
+    received_.counted += item.received_bytes;
   }
 }
 
@@ -134,8 +135,8 @@ void Decisions::make_room() {
 }
 
 void Decisions::moved(const Line& line, std::uint64_t sent, std::uint64_t received) {
-  sent_.told += sent;
-  received_.told += received;
+  sent_.counted += sent;
+  received_.counted += received;
   dirty_ = true;
   const auto found = by_line_.find(line);
   if (found == by_line_.end()) return;  // forgotten meanwhile
@@ -166,8 +167,8 @@ Result<void> Decisions::write_lines() {
   message.policy = policy_;
   message.rules = rules_;
   message.forgotten = forgotten_;
-  message.sent_bytes = sent_.told;
-  message.received_bytes = received_.told;
+  message.sent_bytes = sent_.counted;
+  message.received_bytes = received_.counted;
   message.sent_up_to = sent_.up_to();
   message.received_up_to = received_.up_to();
   message.items.assign(items_.begin(), items_.end());

@@ -1,7 +1,8 @@
 // Decisions records what one sandbox tried to reach and how each attempt ended. It counts attempts
 // by kind in memory and in DATA/gate/ID.net, and lists them one by one in the sandbox's log
-// (decision_log.h). Both are bounded, and the oldest make room. A kind without bytes goes while
-// such kinds are at least half, and otherwise a kind with bytes.
+// (decision_log.h). Both are bounded, and the oldest make room. The oldest kind without
+// bytes goes first while at least half of all kinds have none. Otherwise the oldest with bytes
+// goes.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -45,8 +46,8 @@ class Decisions {
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
   // All bytes that its connections have moved since it was made, also those of lines that made
   // room. It includes what killed gates may have moved without a record.
-  std::uint64_t sent() const { return sent_.told + sent_.lost; }
-  std::uint64_t received() const { return received_.told + received_.lost; }
+  std::uint64_t sent() const { return sent_.counted + sent_.uncounted; }
+  std::uint64_t received() const { return received_.counted + received_.uncounted; }
   // Records at once that up to so many bytes may be gone. close() returns the part that did not
   // move.
   void set_aside_sent(std::uint64_t up_to) { set_aside(sent_, up_to); }
@@ -64,9 +65,11 @@ class Decisions {
   bool keeper_is_there() const;
   void make_room();
   Result<void> write_lines();
+  // Bytes in one direction. `uncounted` may have moved while no gate counted. Connections may go on
+  // to the total `aside` before the next write.
   struct Bytes {
-    std::uint64_t told = 0, lost = 0, aside = 0;
-    std::uint64_t up_to() const { return std::max(told + lost, aside); }
+    std::uint64_t counted = 0, uncounted = 0, aside = 0;
+    std::uint64_t up_to() const { return std::max(counted + uncounted, aside); }
   };
   void set_aside(Bytes& of, std::uint64_t up_to);
 

@@ -1,4 +1,4 @@
-// Command: one process tree in a sandbox, and the one true way it ended (design invariant 1).
+// Command: one process tree in a sandbox, and the one true way it ended (docs/decisions/0027).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -76,7 +76,7 @@ struct CommandEnd {
   std::string reason;           // kLost
   std::uint32_t oom_kills = 0;  // processes of this command the kernel killed for memory, any state
   std::uint64_t tmpfs_bytes = 0;    // memory held by files in tmpfs when it ended, if oom_kills > 0
-  std::string witness = "outside";  // where the keeper stood: outside|inside the sandbox
+  std::string witness = "outside";  // where the keeper stood, outside of the sandbox
   UnixMillis ended_at = 0;
   std::uint64_t cpu_usec = 0;  // user + system time of the leader and the children it waited for
   std::uint64_t max_rss_bytes = 0;

@@ -14,6 +14,7 @@ std::string_view route_class(std::string_view pattern) {
     return rest.starts_with("files") ? "files" : "sandboxes";
   }
   if (pattern.starts_with("/api/v1/sandboxes")) return "sandboxes";
+  if (pattern == "/mcp") return "mcp";
   if (pattern.starts_with("/api/") || pattern == "/healthz" || pattern == "/readyz" ||
       pattern == "/metrics")
     return "daemon";

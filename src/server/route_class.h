@@ -5,8 +5,8 @@
 
 namespace cay::server {
 
-// Returns the class of a route's pattern: daemon, events, sandboxes, commands, files, services or
-// langsmith. Returns none for "".
+// Returns the class of a route's pattern: daemon, events, sandboxes, commands, files, services, mcp
+// or langsmith. Returns none for "".
 std::string_view route_class(std::string_view pattern);
 
 }  // namespace cay::server

@@ -38,16 +38,17 @@ class Grants {
   // fresh stays. On failure the old grant stays. In this call and the next two, a request that a
   // newer one has overtaken changes nothing, and returns what counts now.
   Result<std::string> grant(wire::VaultGrant grant);
-  // It counts even where it fails: then it would not for a broker that starts anew.
+  // Ends the grants. A failure means that the file stayed: this broker has forgotten the grant all
+  // the same, and the next broker would read it again.
   Result<void> revoke(const std::vector<std::string>& sandbox_ids,
                       const wire::VaultTurn& turn = {});
   // Removes every grant but these. A daemon calls this when it starts, and when the broker starts.
   // It also resets what another daemon withdrew.
   Result<void> keep_only(const std::vector<std::string>& sandbox_ids,
                          const wire::VaultTurn& turn = {});
-  // No sandbox has any version of it any more, which counts even where this fails (as above); its
-  // rules stay, and refuse (rules.h). A grant of a version before `least` that is still on its way
-  // fails: kConflict (secret_withdrawn).
+  // Takes every version of a secret from every sandbox. A failure means that a file stayed, as with
+  // revoke(). The rules that need the secret stay, and refuse (rules.h). A grant of a version
+  // before `least` that is still on its way fails: kConflict (secret_withdrawn).
   Result<void> withdraw(const std::string& tenant, const std::string& name, std::uint64_t least);
   // All anew: the authorities' keys were sealed by an older data key.
   Result<void> reseal();

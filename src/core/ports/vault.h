@@ -46,8 +46,8 @@ class Vault {
   // are cut. Versions from `least` on may be granted anew. Until then requests that need it are
   // refused. If it fails a sandbox may still have it.
   virtual Task<void> withdraw(TenantId tenant, std::string name, std::uint64_t least) = 0;
-  // Only these sandboxes have rules: grants of every other one are removed. The gate knows of these
-  // rules also where it fails.
+  // Only these sandboxes have rules: grants of every other one are removed. Before it
+  // returns, also with an Error, the gate has these rules in its files (decision 0047).
   virtual Task<void> keep_only(std::vector<ProxyGrant> all) = 0;
   // Calls the function when a broker answers, and returns when that broker is gone. Another one may
   // have missed messages. Fails if none answers, or as the function does.
