@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "client/json_read.h"
-#include "client/json_write.h"
 #include "providers/cay_backend.h"
 #include "providers/cay_calls.h"
 
@@ -30,15 +28,13 @@ class CayProvider final : public Provider {
       auto backend = co_await backend_of(*std::move(info));
       co_return backend;
     }
-    if (!request.claim.empty()) {
-      auto info = co_await ensure(std::move(request));
-      if (!info) co_return std::move(info).error();
-      auto backend = co_await backend_of(*std::move(info));
-      co_return backend;
+    auto info = co_await ensured_or_made(request);
+    if (!info && info.error().reason == "snapshot_not_found") {
+      auto snapshot = co_await pulled(request.snapshot);
+      if (!snapshot) co_return std::move(snapshot).error();
+      request.snapshot = *std::move(snapshot);
+      info = co_await ensured_or_made(std::move(request));
     }
-    auto made = co_await caught(client_.create(create_options(request)));
-    if (!made) co_return std::move(made).error();
-    auto info = co_await caught(made->info());
     if (!info) co_return std::move(info).error();
     auto backend = co_await backend_of(*std::move(info));
     co_return backend;
@@ -71,14 +67,27 @@ class CayProvider final : public Provider {
   }
 
   // Callers of the same claim get the same sandbox.
-  Task<sdk::SandboxInfo> ensure(SandboxRequest request) {
-    auto body = client::create_body(create_options(request));
-    body["claim"] = codec::text(request.claim);
-    auto answer = co_await caught(
-        client_.request("POST", "/api/v1/sandboxes/ensure", codec::write(std::move(body))));
-    if (!answer) co_return std::move(answer).error();
-    CAY_CO_TRY(const auto found, codec::parse_object(*answer));
-    co_return client::sandbox_from(found);
+  Task<sdk::SandboxInfo> ensured_or_made(SandboxRequest request) {
+    if (!request.claim.empty()) {
+      auto found = co_await caught(client_.ensure(request.claim, create_options(request)));
+      if (!found) co_return std::move(found).error();
+      co_return std::move(found->info);
+    }
+    auto made = co_await caught(client_.create(create_options(request)));
+    if (!made) co_return std::move(made).error();
+    auto info = co_await caught(made->info());
+    co_return info;
+  }
+
+  // The snapshot of an image that is not here yet.
+  Task<std::string> pulled(std::string image) {
+    sdk::PullOptions options;
+    options.image = image;
+    auto begun = co_await caught(client_.snapshot_store().pull(std::move(options)));
+    if (!begun) co_return std::move(begun).error().while_doing("no snapshot or image " + image);
+    auto ready = co_await caught(client_.snapshot_store().wait(begun->id));
+    if (!ready) co_return std::move(ready).error().while_doing("no snapshot or image " + image);
+    co_return std::move(ready->id);
   }
 
   sdk::AsyncClient client_;
