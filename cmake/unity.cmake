@@ -12,6 +12,8 @@ set(CAY_UNITY_ALONE
   apps/cay/launcher_command.cc
   apps/cay/role.cc
   apps/cay/role_watch.cc
+  src/agent/acp/server.cc
+  src/agent/acp/updates.cc
   src/api/langsmith/execute.cc
   src/api/langsmith/execute_stream.cc
   src/api/langsmith/files.cc
@@ -23,6 +25,22 @@ set(CAY_UNITY_ALONE
   src/api/native/sandboxes.cc
   src/api/native/watches.cc
   src/api/outbound/webhooks.cc
+  src/cli/agent_acp.cc
+  src/cli/agent_approvals.cc
+  src/cli/agent_calls.cc
+  src/cli/agent_chat.cc
+  src/cli/agent_json_face.cc
+  src/cli/agent_results.cc
+  src/cli/agent_run.cc
+  src/cli/agent_session.cc
+  src/cli/agent_settings.cc
+  src/cli/agent_task_runner.cc
+  src/cli/agent_tasks.cc
+  src/cli/agent_tasks_file.cc
+  src/cli/agent_text.cc
+  src/cli/agent_text_face.cc
+  src/cli/agent_threads.cc
+  src/cli/agent.cc
   src/cli/secret.cc
   src/client/tar_unpack.cc
   src/core/file_changes.cc

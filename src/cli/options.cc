@@ -24,6 +24,15 @@ void Options::text(const std::string& names, std::string& to, const std::string&
   if (check) option->check(check);
 }
 
+void Options::maybe_text(const std::string& names, bool& given, std::string& to,
+                         const std::string& help) {
+  const auto take = [&given, &to](const std::string& value) {
+    given = true;
+    to = value;
+  };
+  command_.add_option_function<std::string>(names, take, help)->expected(0, 1);
+}
+
 void Options::number(const std::string& names, std::uint64_t& to, const std::string& help) {
   command_.add_option(names, to, help);
 }

@@ -40,6 +40,8 @@ class Options {
   void ignored_flag(const std::string& names, const std::string& help);
   void text(const std::string& names, std::string& to, const std::string& help,
             const Check& check = {});
+  // An option whose value may be left out. `given`: the option is there.
+  void maybe_text(const std::string& names, bool& given, std::string& to, const std::string& help);
   void number(const std::string& names, std::uint64_t& to, const std::string& help);
   // Each use takes one value, and it may be repeated.
   void texts(const std::string& names, std::vector<std::string>& to, const std::string& help);

@@ -1,0 +1,46 @@
+// The arguments of `cay agent`.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cay::cli {
+
+// The limits of one run. 0: none.
+struct AgentLimitArgs {
+  std::uint64_t steps = 0, tokens = 0;
+  double cost = 0;       // US dollars
+  double timeout_s = 0;  // of the whole run
+};
+
+struct AgentArgs {
+  std::string action;              // threads, show, export, rm, rewind or tasks; empty: a run
+  std::vector<std::string> words;  // of the action
+  std::string task;                // "-": stdin; empty: a conversation, or the end of a broken run
+
+  std::string model, base_url, fallback, system;
+  std::string sandbox = "cay";  // the provider
+  std::string snapshot, image, policy, id;
+  std::string thread;  // made where it does not exist
+  bool resume = false;
+  std::string resumed;              // the thread; empty: the latest one
+  std::vector<std::string> decide;  // one for each waiting call, or one for all
+  std::vector<std::string> approve;
+  AgentLimitArgs limits;
+  std::vector<std::string> skills, memory;
+  std::vector<std::string> web;  // hosts of web_fetch
+  bool checkpoint = false;
+  bool new_sandbox = false;  // in place of a lost one
+  bool calls_by_schema = false;
+  std::uint64_t context_tokens = 0;  // of the model; 0: as it is known
+  bool remove = false;               // the sandbox, after the run
+  bool stream = false;               // with --json
+
+  std::string tasks;  // a file
+  std::uint64_t parallel = 1, retries = 2;
+  std::string output;  // a directory
+  bool acp = false;
+};
+
+}  // namespace cay::cli

@@ -1,0 +1,150 @@
+#include "cli/agent_session.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+#include <utility>
+
+#include "cli/agent_json_face.h"
+#include "cli/agent_settings.h"
+#include "cli/agent_text_face.h"
+#include "cli/image.h"
+#include "cli/output.h"
+
+namespace cay::cli {
+namespace {
+
+// The remedy of a failure that everybody meets in the first minute.
+Error with_remedy(Error error) {
+  if (error.reason == "connect_failed")
+    error.message += ": start the daemon with `cay serve` or ./run, or set CAY_URL to where it is";
+  if (error.reason == "model_key_missing" &&
+      error.message.find("OPENAI_API_KEY") == std::string::npos)
+    error.message +=
+        ": set OPENAI_API_KEY (and OPENAI_BASE_URL for another server than OpenAI's) or "
+        "ANTHROPIC_API_KEY";
+  return error;
+}
+
+template <class T>
+Task<T> explained(Task<T> task) {
+  auto got = co_await std::move(task);
+  if (!got) co_return with_remedy(std::move(got).error());
+  co_return std::move(got);
+}
+
+std::unique_ptr<agent::Observer> face_of(const std::string& thread, bool as_json, bool stream) {
+  if (as_json)
+    return std::make_unique<JsonFace>(
+        JsonFaceOptions{.stream = stream, .write = [](std::string_view text) { print(text); }});
+  return std::make_unique<TextFace>(
+      TextFaceOptions{.thread = thread,
+                      .answer = [](std::string_view text) { print(text); },
+                      .note = [](std::string_view text) { write_all(STDERR_FILENO, text); },
+                      .colour = wants_colour()});
+}
+
+}  // namespace
+
+bool wants_colour() {
+  const char* none = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  if (none != nullptr && *none != '\0') return false;
+  return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+bool can_ask() { return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1; }
+
+Questioner terminal_questioner() {
+  return {.read_line = [](const std::string& prompt) -> std::optional<std::string> {
+            write_all(STDERR_FILENO, prompt);
+            std::string line;
+            if (!std::getline(std::cin, line)) return std::nullopt;
+            return line;
+          },
+          .note = [](std::string_view text) { write_all(STDERR_FILENO, text); },
+          .colour = wants_colour()};
+}
+
+std::unique_ptr<agent::ThreadLog> open_threads() {
+  return client::value_or_raise(agent::ThreadLog::open(agent::default_state_path()));
+}
+
+Result<agent::AgentOptions> session_options(Context& at, const AgentArgs& args) {
+  CAY_TRY(auto options, options_of(args));
+  if (!args.image.empty() && args.sandbox == "cay")
+    options.sandbox.snapshot = snapshot_of(at, args.image).id;
+  return options;
+}
+
+std::string resumed_thread(agent::ThreadLog& log, const AgentArgs& args) {
+  if (!args.resumed.empty()) return args.resumed;
+  const auto threads = client::value_or_raise(log.list(false));
+  if (threads.empty())
+    throw ApiError(ErrorCode::kNotFound, "thread_not_found",
+                   "there is no thread yet: begin one with cay agent \"TASK\"");
+  return threads.front().id;
+}
+
+AgentSession::AgentSession(Context& at, const AgentArgs& args)
+    : json_(at.json), log_(open_threads()) {
+  auto options = client::value_or_raise(session_options(at, args));
+  options.thread = args.resume ? resumed_thread(*log_, args) : args.thread;
+  std::uint64_t shown = 0;
+  if (!options.thread.empty()) {
+    const auto events = client::value_or_raise(log_->events(options.thread, 0));
+    if (!events.empty()) shown = events.back().seq;
+  }
+  agent_ = loop_.wait(explained(agent::Agent::open(loop_.executor(), std::move(options))));
+  face_ = face_of(agent_->thread(), json_, args.stream);
+  feed_ = std::make_unique<AgentFeed>(*face_, *log_, agent_->thread(), shown);
+}
+
+agent::RunResult AgentSession::run(std::string input) {
+  return settled(driven(agent_->run(std::move(input), feed_.get())));
+}
+
+agent::RunResult AgentSession::resume() {
+  if (!agent_->pending().empty() && can_ask() && !json_) {
+    agent::RunResult waiting;
+    waiting.state = agent::RunState::kWaiting;
+    waiting.pending = agent_->pending();
+    return settled(std::move(waiting));
+  }
+  return settled(driven(agent_->resume(feed_.get())));
+}
+
+agent::RunResult AgentSession::decide(const std::vector<std::string>& decisions) {
+  auto decided = client::value_or_raise(decisions_of(decisions, agent_->pending()));
+  return settled(driven(agent_->approve(std::move(decided), feed_.get())));
+}
+
+agent::RunResult AgentSession::settled(agent::RunResult result) {
+  while (result.state == agent::RunState::kWaiting && can_ask() && !json_) {
+    auto decisions = ask_decisions(result.pending, terminal_questioner());
+    if (!decisions) break;
+    result = driven(agent_->approve(*std::move(decisions), feed_.get()));
+  }
+  return result;
+}
+
+agent::RunResult AgentSession::driven(Task<agent::RunResult> task) {
+  return loop_.wait(explained(std::move(task)), [this] { agent_->cancel(); });
+}
+
+std::string AgentSession::sandbox() const {
+  auto* backend = agent_->backend();
+  return backend == nullptr ? std::string() : backend->id();
+}
+
+std::vector<agent::ThreadEvent> AgentSession::events() const {
+  return client::value_or_raise(log_->events(agent_->thread(), 0));
+}
+
+void AgentSession::rewind(std::uint64_t to_seq) { loop_.wait(agent_->rewind(to_seq)); }
+
+void AgentSession::remove_sandbox() { loop_.wait(agent_->remove_sandbox()); }
+
+}  // namespace cay::cli

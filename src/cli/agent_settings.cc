@@ -1,0 +1,129 @@
+#include "cli/agent_settings.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace cay::cli {
+namespace {
+
+Error bad_decision(const std::string& why) {
+  return {Code::kInvalidArgument, "bad_decision", why, 0};
+}
+
+Result<agent::Decision> decision_of(std::string_view text, const agent::PendingCall& call) {
+  using Type = agent::Decision::Type;
+  const auto equals = text.find('=');
+  const std::string_view word = text.substr(0, equals);
+  const std::string rest(equals == std::string_view::npos ? "" : text.substr(equals + 1));
+  agent::Decision out{.call_id = call.call_id, .seen = call.arguments};
+  if (word == "approve" && rest.empty()) {
+    out.type = Type::kApprove;
+  } else if (word == "reject") {
+    out.type = Type::kReject;
+    out.message = rest;
+  } else if (word == "respond" && !rest.empty()) {
+    out.type = Type::kRespond;
+    out.message = rest;
+  } else if (word == "edit" && codec::parse_object(rest)) {
+    out.type = Type::kEdit;
+    out.arguments = rest;
+  } else {
+    return bad_decision(
+        "--decide takes approve, reject, reject=WHY, respond=TEXT or edit=JSON, "
+        "not '" +
+        std::string(text) + "'");
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<agent::ApprovalRule> parse_rule(std::string_view text) {
+  constexpr std::pair<std::string_view, agent::Verdict> kVerdicts[] = {
+      {"allow", agent::Verdict::kAllow},
+      {"ask", agent::Verdict::kAsk},
+      {"deny", agent::Verdict::kDeny}};
+  const auto equals = text.find('=');
+  for (const auto& [word, verdict] : kVerdicts) {
+    if (text.substr(0, equals) != word) continue;
+    if (equals == std::string_view::npos) return agent::ApprovalRule{"*", "", verdict};
+    const std::string_view rest = text.substr(equals + 1);
+    const auto colon = rest.find(':');
+    agent::ApprovalRule rule{std::string(rest.substr(0, colon)), "", verdict};
+    if (colon != std::string_view::npos) rule.pattern = std::string(rest.substr(colon + 1));
+    if (!rule.tool.empty()) return rule;
+  }
+  return Error{Code::kInvalidArgument, "invalid_rule",
+               "'" + std::string(text) +
+                   "' is no rule: write allow, ask or deny, then =TOOL or =TOOL:PATTERN, as "
+                   "ask=execute or 'deny=execute:rm *'",
+               0};
+}
+
+Result<double> parse_cost(std::string_view text) {
+  double value = 0;
+  const std::string_view number = text.starts_with('$') ? text.substr(1) : text;
+  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (failed != std::errc() || end != number.data() + number.size() || !(value > 0))
+    return Error{Code::kInvalidArgument, "bad_cost",
+                 "'" + std::string(text) + "' is no cost in US dollars: write it like 0.50", 0};
+  return value;
+}
+
+Result<std::vector<agent::ApprovalRule>> rules_of(const AgentArgs& args) {
+  std::vector<agent::ApprovalRule> out;
+  for (const std::string& text : args.approve) {
+    CAY_TRY(auto rule, parse_rule(text));
+    out.push_back(std::move(rule));
+  }
+  if (args.sandbox == "local") out.push_back({"*", "", agent::Verdict::kAsk});
+  return out;
+}
+
+Result<std::vector<agent::Decision>> decisions_of(const std::vector<std::string>& texts,
+                                                  const std::vector<agent::PendingCall>& pending) {
+  if (pending.empty()) return bad_decision("no call of this thread waits for a decision");
+  if (texts.size() != 1 && texts.size() != pending.size())
+    return bad_decision(std::to_string(pending.size()) +
+                        " calls wait: give --decide once for all "
+                        "of them, or once for each in their order");
+  std::vector<agent::Decision> out;
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    CAY_TRY(auto decision, decision_of(texts[texts.size() == 1 ? 0 : i], pending[i]));
+    out.push_back(std::move(decision));
+  }
+  return out;
+}
+
+Result<agent::AgentOptions> options_of(const AgentArgs& args) {
+  constexpr double kMillis = 1000;
+  agent::AgentOptions out;
+  out.model.model = args.model;
+  out.model.base_url = args.base_url;
+  if (!args.fallback.empty()) {
+    out.fallback.emplace();
+    out.fallback->model = args.fallback;
+  }
+  out.built_in.web.hosts = args.web;
+  out.model.profile.calls_by_schema = args.calls_by_schema;
+  out.model.profile.context_tokens = args.context_tokens;
+  out.replace_lost_sandbox = args.new_sandbox;
+  out.system_prompt = args.system;
+  out.provider = args.sandbox;
+  out.sandbox.id = args.id;
+  out.sandbox.snapshot = args.snapshot.empty() ? args.image : args.snapshot;
+  out.sandbox.policy = args.policy;
+  if (args.id.empty()) out.sandbox.idle_ttl_s = kThreadIdleS;
+  out.checkpoint = args.checkpoint;
+  CAY_TRY(out.rules, rules_of(args));
+  out.limits = {.steps = args.limits.steps,
+                .tokens = args.limits.tokens,
+                .cost = args.limits.cost,
+                .time = Millis(std::llround(args.limits.timeout_s * kMillis))};
+  out.skills = args.skills;
+  out.memory = args.memory;
+  return out;
+}
+
+}  // namespace cay::cli
