@@ -12,6 +12,8 @@ from deepagents_code.integrations.sandbox_provider import (
 from .backend import CaySandbox
 
 WORKING_DIR = "/workspace"
+# dcode may end its server before that deletes the sandbox. Such a one does not stay.
+TIMERS = {"idle_ttl_s": 600, "delete_after_stop_s": 3600}
 
 
 class CaySandboxProvider(SandboxProvider):
@@ -45,7 +47,7 @@ class CaySandboxProvider(SandboxProvider):
         snapshot = options.pop("snapshot_name", None) or options.pop("snapshot", None)
         if snapshot:
             options["snapshot"] = snapshot
-        known = {name: options[name] for name in OPTIONS & options.keys()}
+        known = {**TIMERS, **{name: options[name] for name in OPTIONS & options.keys()}}
         labels = {"made-by": "dcode", **known.pop("labels", {})}
         return CaySandbox(cay.create(labels=labels, workdir=WORKING_DIR, **known), cay=cay)
 
