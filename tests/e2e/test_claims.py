@@ -37,7 +37,10 @@ def test_ten_processes_get_one_sandbox_though_the_daemon_is_killed(own_daemon, m
         if moment == "when it is ready":
             wait_until(lambda: holders(daemon, "thread:1") == ["ready"], "it is ready")
         daemon.restart("kill")
-        told = [json.loads(one.communicate(timeout=slow(60))[0]) for one in processes]
+        # The last line: a try that failed has printed its error before it.
+        told = [
+            json.loads(one.communicate(timeout=slow(60))[0].splitlines()[-1]) for one in processes
+        ]
     finally:
         for one in processes:
             one.kill()
