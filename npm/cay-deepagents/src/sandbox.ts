@@ -48,6 +48,7 @@ const VALUES = new Set([
 interface Facts {
   id: string;
   user: string | null;
+  created?: boolean; // by ensure
 }
 interface Item {
   path: string;
@@ -127,6 +128,8 @@ export class CaySandbox extends BaseSandbox {
   #shell: string | undefined;
   #deletes: boolean;
   #closed = false;
+  /** Whether the sandbox is new: nothing of an earlier turn is in it. */
+  readonly created: boolean;
 
   private constructor(cay: Cay, facts: Facts, timeout: number, deletes: boolean) {
     super();
@@ -136,6 +139,7 @@ export class CaySandbox extends BaseSandbox {
     this.#as = facts.user ? { user: facts.user } : {};
     this.#path = `/sandboxes/${encodeURIComponent(facts.id)}`;
     this.#deletes = deletes;
+    this.created = deletes || facts.created === true;
   }
 
   /** A new sandbox. close() deletes it. */
@@ -154,6 +158,17 @@ export class CaySandbox extends BaseSandbox {
     const facts = await cay.json<Facts>("GET", `/sandboxes/${encodeURIComponent(ref)}`, {
       repeat: true,
     });
+    return new CaySandbox(cay, facts, options.timeout ?? DEFAULT_TIMEOUT_S, false);
+  }
+
+  /**
+   * The sandbox of that claim, such as "thread:" + id. It is created if there is none. Of any number
+   * of callers at once one creates it. close() leaves it for the next turn.
+   */
+  static async ensure(claim: string, options: CaySandboxOptions = {}): Promise<CaySandbox> {
+    const cay = new Cay(options);
+    const json = { claim, ...options.create };
+    const facts = await cay.json<Facts>("POST", "/sandboxes/ensure", { json, repeat: true });
     return new CaySandbox(cay, facts, options.timeout ?? DEFAULT_TIMEOUT_S, false);
   }
 

@@ -129,6 +129,14 @@ const checks = {
     await gone.close();
     await assert.rejects(async () => gone.execute("true"), { code: "not_found" });
   },
+  async "a sandbox for each thread"() {
+    const turns = await Promise.all([1, 2, 3].map(() => CaySandbox.ensure("thread:in node")));
+    assert.equal(new Set(turns.map((one) => one.id)).size, 1);
+    assert.equal(turns.filter((one) => one.created).length, 1);
+    await Promise.all(turns.map((one) => one.close()));
+    const later = await CaySandbox.ensure("thread:in node");
+    assert.deepEqual([later.id, later.created], [turns[0].id, false]);
+  },
   async "an agent finishes a task with all tools"() {
     const agent = createDeepAgent({ model: process.env.MODEL, backend: box });
     const { messages } = await agent.invoke({ messages: [{ role: "user", content: "sum it up" }] });

@@ -43,7 +43,7 @@ def test_each_method_and_an_agent_with_all_tools(daemon):
     rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     failed = "\n\n".join(f"{row['name']}\n{row['error']}" for row in rows if row.get("error"))
     assert done.returncode == 0 and not failed, failed + done.stderr[-3000:]
-    assert sum("name" in row for row in rows) == 7
+    assert sum("name" in row for row in rows) == 8
     [agent] = [row for row in rows if "agent" in row]
     names, texts = zip(*agent["agent"])
     assert list(names) == [one.name for one in CALLS], agent
