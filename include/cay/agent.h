@@ -62,8 +62,8 @@ struct AgentLimits {
 
 struct AgentOptions {
   // "openai:NAME", "openai-responses:NAME", "anthropic:NAME", or a NAME of the vendor whose key the
-  // environment has.
-  std::string model;
+  // environment has. Empty: OPENAI_MODEL or ANTHROPIC_MODEL.
+  std::string model{};
   std::string system_prompt{};
   std::string backend = "cay";  // cay, langsmith or local
   std::string base_url{};

@@ -10,7 +10,11 @@ import sys
 import pytest
 
 from harness import BUILD, ROOT
+from model_server import Call, Turn, model_server
 from scripted_model import scripted_model
+
+
+AGENT = "06_agent"  # of examples/cpp: it needs a model
 
 
 def fences(path, language):
@@ -131,10 +135,31 @@ def test_typescript_example(shell):
     assert done.returncode == 0 and "step 3\nexit 2" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("program", sorted(p.stem for p in (ROOT / "examples/cpp").glob("*.cc")))
+@pytest.mark.parametrize(
+    "program", sorted({p.stem for p in (ROOT / "examples/cpp").glob("*.cc")} - {AGENT})
+)
 def test_cpp_examples(shell, program):
     done = shell(f"{ROOT / BUILD}/examples/example_{program}")
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_the_shortest_agent_of_cpp(daemon, shell, tmp_path):
+    """The model writes a script and runs it. Its answer is what the run printed."""
+
+    def script(request):
+        if request.turn == 0:
+            file = {"file_path": "/tmp/hello.py", "content": "print('hello', 6 * 7)"}
+            return Turn(calls=[Call("write_file", file)])
+        if request.turn == 1:
+            return Turn(calls=[Call("execute", {"command": "python3 /tmp/hello.py"})])
+        return Turn(request.results[0].text.splitlines()[0])
+
+    with daemon.http() as http, model_server(script) as model:
+        words = {**model.env, "OPENAI_MODEL": "scripted", "CAY_STATE_DIR": tmp_path}
+        settings = " ".join(f"{name}={value}" for name, value in words.items())
+        done = shell(f"{settings} {ROOT / BUILD}/examples/example_{AGENT}")
+        assert (done.returncode, done.stdout) == (0, "hello 42\n"), done.stderr
+        assert http.get("/api/v1/sandboxes").json()["items"] == [], "its sandbox is gone"
 
 
 def test_relative_links_of_the_docs_exist():

@@ -20,8 +20,10 @@ Task<void> make_prompt(Harness* harness, std::string own, std::vector<std::strin
     if (!part.empty()) out += (out.empty() ? "" : "\n\n") + part;
   };
   if (harness->backend) {
-    add("Your tools for files and commands act in a sandbox. Its working directory is " +
-        harness->backend->workdir() + ".");
+    const bool local = harness->backend->provider() == "local";
+    add(std::string("Your tools for files and commands act ") +
+        (local ? "on the user's own computer, and nothing is isolated" : "in a sandbox") +
+        ". The working directory is " + harness->backend->workdir() + ".");
   }
   if (!harness->response_schema.empty()) {
     add("Your last answer, without tool calls, is JSON alone, and follows this schema: " +
