@@ -18,7 +18,7 @@ namespace cay::agent {
 namespace {
 
 constexpr std::size_t kAtOnce = 16;
-constexpr std::uint64_t kToolTries = 6;  // of a tool whose provider is away
+constexpr std::uint64_t kToolTries = 8;  // of a tool whose provider is away
 constexpr Millis kFirstPause{100};
 
 struct Ready {

@@ -196,7 +196,8 @@ Task<ToolResult> TaskTool::ended(Harness* child, const SubagentSpec* spec, RunRe
                                     result.message);
     case RunState::kFailed:
     case RunState::kCancelled:
-      co_return Error{Code::kUnavailable, result.reason,
+      // Its own model and tools were tried again already.
+      co_return Error{Code::kNotReady, result.reason,
                       "the subagent " + spec->name + ": " + result.message, 0};
   }
   auto out = answer_of(*child, result);

@@ -65,6 +65,7 @@ void on_created(ThreadState& state, const ThreadEvent& event) {
 
 void on_user(ThreadState& state, const ThreadEvent& event) {
   state.child_calls.clear();
+  if (!event.data.contains("note")) state.text.clear();
   if (auto message = message_of(event.data)) {
     state.conversation.push_back({event.seq, *std::move(message), text_of(event.data, "path")});
   }

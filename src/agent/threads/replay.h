@@ -99,7 +99,7 @@ struct ThreadState {
   RunAccount run;
   Usage usage;  // of all runs
   double cost = 0;
-  std::string text;  // the model's last text that is not empty
+  std::string text;  // the model's last text that is not empty, since the user's last input
   std::string stop;  // why its last answer ended: end, tool_calls, length or refused
 
   // A run that began and did not end, or whose input has no answer.
