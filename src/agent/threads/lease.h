@@ -16,6 +16,8 @@ class Lease {
  public:
   // Fails kNotReady (thread_busy) while another one holds it. Fails kUnavailable (store_failed).
   static Result<Lease> take(const std::string& path, std::int64_t number);
+  // Waits for its end instead: for work that is short. Blocks the caller's OS thread.
+  static Result<Lease> wait(const std::string& path, std::int64_t number);
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&&) noexcept = default;
 

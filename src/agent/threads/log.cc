@@ -93,6 +93,8 @@ Result<std::unique_ptr<ThreadLog>> ThreadLog::open(std::string path) {
       return os_failed("make the directory " + directory.string());
     }
   }
+  // One process makes the tables, and the others find them. Threads have numbers from 1.
+  CAY_TRY(const auto alone, Lease::wait(path + ".lock", 0));
   // SQLite gives its log and its index the mode of the file.
   const UniqueFd made(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!made) return os_failed("open " + path);

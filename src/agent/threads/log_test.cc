@@ -105,6 +105,32 @@ TEST_F(ThreadLogTest, AProcessThatIsKilledGivesItsLeaseBack) {
   ::close(ready[1]);
 }
 
+TEST_F(ThreadLogTest, ManyProcessesMakeTheFileAtOnce) {
+  constexpr int kProcesses = 12;
+  int gate[2];
+  ASSERT_EQ(::pipe(gate), 0);
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::close(gate[1]);
+      char byte = 0;
+      if (::read(gate[0], &byte, 1) != 0) ::_exit(2);  // the end: all begin
+      auto log = ThreadLog::open(path_);
+      ::_exit(log && (*log)->create("") ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  ::close(gate[0]);
+  ::close(gate[1]);
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(open()->list()->size(), static_cast<std::size_t>(kProcesses));
+}
+
 TEST_F(ThreadLogTest, AForkCopiesAndARemovalTakesSubagentsAlong) {
   auto log = open();
   const auto id = *log->create("");
