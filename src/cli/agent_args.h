@@ -20,7 +20,7 @@ struct AgentArgs {
   std::string task;                // "-": stdin; empty: a conversation, or the end of a broken run
 
   std::string model, base_url, fallback, system;
-  std::string sandbox = "cay";  // the provider
+  std::string sandbox;  // the provider; empty: the thread's own, or cay
   std::string snapshot, image, policy, id;
   std::string thread;  // made where it does not exist
   bool resume = false;

@@ -33,8 +33,8 @@ void note_end(AgentSession& session, const AgentArgs& args, const agent::RunResu
   const std::string sandbox = session.sandbox();
   if (args.remove) {
     print_error("thread " + session.thread() + "; its sandbox is removed");
-  } else if (!sandbox.empty() && args.id.empty() && args.sandbox != "local") {
-    print_error("sandbox " + sandbox + " is kept until it was idle for an hour");
+  } else if (!sandbox.empty() && args.id.empty() && session.provider() != "local") {
+    print_error("sandbox " + sandbox + " is kept, and stops after an hour without use");
   }
   if (result.state == agent::RunState::kWaiting) {
     note_waiting(result);
@@ -58,8 +58,8 @@ int agent_run(Context& at, const AgentArgs& args) {
   } else {
     result = session.resume();
   }
-  if (!result.message.empty()) print_error(result.message);
   const bool waits = result.state == agent::RunState::kWaiting;
+  if (!waits && !result.message.empty()) print_error(result.message);
   if (args.remove && !waits) session.remove_sandbox();
   if (!at.json) note_end(session, args, result);
   return exit_code_of(result.state, result.reason);

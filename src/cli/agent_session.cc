@@ -12,6 +12,7 @@
 #include "cli/agent_text_face.h"
 #include "cli/image.h"
 #include "cli/output.h"
+#include "codec/lenient.h"
 
 namespace cay::cli {
 namespace {
@@ -35,15 +36,26 @@ Task<T> explained(Task<T> task) {
   co_return std::move(got);
 }
 
-std::unique_ptr<agent::Observer> face_of(const std::string& thread, bool as_json, bool stream) {
+// The provider of a thread's sandbox.
+std::string provider_of(const std::vector<agent::ThreadEvent>& events) {
+  for (const agent::ThreadEvent& event : events) {
+    if (event.type == "thread_created") return codec::string_at(event.data, "provider");
+  }
+  return "cay";
+}
+
+std::unique_ptr<agent::Observer> face_of(const std::string& thread, bool as_json, bool stream,
+                                         const std::vector<agent::ThreadEvent>& former) {
   if (as_json)
     return std::make_unique<JsonFace>(
         JsonFaceOptions{.stream = stream, .write = [](std::string_view text) { print(text); }});
-  return std::make_unique<TextFace>(
+  auto face = std::make_unique<TextFace>(
       TextFaceOptions{.thread = thread,
                       .answer = [](std::string_view text) { print(text); },
                       .note = [](std::string_view text) { write_all(STDERR_FILENO, text); },
                       .colour = wants_colour()});
+  for (const agent::ThreadEvent& event : former) face->remember(event);
+  return face;
 }
 
 }  // namespace
@@ -74,7 +86,7 @@ std::unique_ptr<agent::ThreadLog> open_threads() {
 
 Result<agent::AgentOptions> session_options(Context& at, const AgentArgs& args) {
   CAY_TRY(auto options, options_of(args));
-  if (!args.image.empty() && args.sandbox == "cay")
+  if (!args.image.empty() && options.provider == "cay")
     options.sandbox.snapshot = snapshot_of(at, args.image).id;
   return options;
 }
@@ -88,18 +100,20 @@ std::string resumed_thread(agent::ThreadLog& log, const AgentArgs& args) {
   return threads.front().id;
 }
 
-AgentSession::AgentSession(Context& at, const AgentArgs& args)
+AgentSession::AgentSession(Context& at, const AgentArgs& given)
     : json_(at.json), log_(open_threads()) {
+  AgentArgs args = given;
+  const std::string thread = args.resume ? resumed_thread(*log_, args) : args.thread;
+  std::vector<agent::ThreadEvent> former;
+  if (!thread.empty()) former = client::value_or_raise(log_->events(thread, 0));
+  if (args.sandbox.empty()) args.sandbox = provider_of(former);
+  provider_ = args.sandbox;
   auto options = client::value_or_raise(session_options(at, args));
-  options.thread = args.resume ? resumed_thread(*log_, args) : args.thread;
-  std::uint64_t shown = 0;
-  if (!options.thread.empty()) {
-    const auto events = client::value_or_raise(log_->events(options.thread, 0));
-    if (!events.empty()) shown = events.back().seq;
-  }
+  options.thread = thread;
   agent_ = loop_.wait(explained(agent::Agent::open(loop_.executor(), std::move(options))));
-  face_ = face_of(agent_->thread(), json_, args.stream);
-  feed_ = std::make_unique<AgentFeed>(*face_, *log_, agent_->thread(), shown);
+  face_ = face_of(agent_->thread(), json_, args.stream, former);
+  feed_ = std::make_unique<AgentFeed>(*face_, *log_, agent_->thread(),
+                                      former.empty() ? 0 : former.back().seq);
 }
 
 agent::RunResult AgentSession::run(std::string input) {

@@ -29,6 +29,7 @@ class AgentSession {
   std::vector<agent::PendingCall> pending() const { return agent_->pending(); }
   // Empty: there is none yet.
   std::string sandbox() const;
+  const std::string& provider() const { return provider_; }
   std::vector<agent::ThreadEvent> events() const;
   void rewind(std::uint64_t to_seq);
   void remove_sandbox();
@@ -38,6 +39,7 @@ class AgentSession {
   agent::RunResult driven(Task<agent::RunResult> task);
 
   bool json_;
+  std::string provider_;
   AgentLoop loop_;
   std::unique_ptr<agent::ThreadLog> log_;
   std::unique_ptr<agent::Agent> agent_;

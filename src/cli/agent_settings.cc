@@ -110,7 +110,7 @@ Result<agent::AgentOptions> options_of(const AgentArgs& args) {
   out.model.profile.context_tokens = args.context_tokens;
   out.replace_lost_sandbox = args.new_sandbox;
   out.system_prompt = args.system;
-  out.provider = args.sandbox;
+  if (!args.sandbox.empty()) out.provider = args.sandbox;
   out.sandbox.id = args.id;
   out.sandbox.snapshot = args.snapshot.empty() ? args.image : args.snapshot;
   out.sandbox.policy = args.policy;

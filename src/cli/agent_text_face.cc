@@ -41,7 +41,9 @@ agent::Message message_in(const json::object& data) {
 
 std::string run_summary(const json::object& data) {
   std::string out = text_in(data, "state");
-  if (const std::string why = text_in(data, "reason"); !why.empty()) out += " (" + why + ")";
+  const std::string state = out;
+  if (const std::string why = text_in(data, "reason"); !why.empty() && why != state)
+    out += " (" + why + ")";
   const std::uint64_t steps = count_in(data, "steps");
   out += ": " + grouped(steps) + (steps == 1 ? " step" : " steps");
   if (const json::object* usage = object_in(data, "usage")) {
@@ -57,6 +59,12 @@ std::string run_summary(const json::object& data) {
 TextFace::TextFace(TextFaceOptions options)
     : options_(std::move(options)),
       blocks_([this](std::string_view text) { options_.note(text); }, options_.colour) {}
+
+void TextFace::remember(const agent::ThreadEvent& event) {
+  if (event.type != "assistant_message") return;
+  for (const agent::ToolCall& call : message_in(event.data).calls)
+    asked_[call.id] = {call.name, call.arguments};
+}
 
 void TextFace::on_event(const std::string& thread, const agent::ThreadEvent& event) {
   const json::object& data = event.data;

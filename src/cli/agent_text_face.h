@@ -24,6 +24,8 @@ struct TextFaceOptions {
 class TextFace : public agent::Observer {
  public:
   explicit TextFace(TextFaceOptions options);
+  // Takes an event of a former run, whose calls may go on now. Shows nothing.
+  void remember(const agent::ThreadEvent& event);
   void on_event(const std::string& thread, const agent::ThreadEvent& event) override;
   void on_delta(const std::string& thread, const agent::Delta& delta) override;
   void on_tool_output(const std::string& thread, const std::string& call_id,

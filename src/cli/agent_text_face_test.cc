@@ -53,6 +53,14 @@ TEST_F(TextFaceTest, ACallIsALineWithItsOutput) {
   EXPECT_EQ(shown(), "I run it.\n* execute python3 hello.py\n    Hello\n");
 }
 
+TEST_F(TextFaceTest, ACallOfAFormerRunHasItsArguments) {
+  Message message = Message::of(Role::kAssistant, "earlier");
+  message.calls = {{"c1", "execute", R"({"command":"ls"})"}};
+  face_.remember({.type = "assistant_message", .data = {{"message", agent::to_json(message)}}});
+  event("tool_started", {{"call_id", "c1"}, {"name", "execute"}});
+  EXPECT_EQ(shown(), "* execute ls\n");
+}
+
 TEST_F(TextFaceTest, TheEndHasUsageAndCost) {
   assistant("a");
   assistant("b");
