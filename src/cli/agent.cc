@@ -148,6 +148,9 @@ Command agent_entry() {
                 to.text("--timeout", state->timeout, "End the run after so long, as 90 or 10m");
                 to.texts("--skills", args.skills, "Directory of skills inside; repeatable");
                 to.texts("--memory", args.memory, "File of instructions inside; repeatable");
+                to.texts("--mcp", args.mcp,
+                         "File of MCP servers, as {\"mcpServers\": {…}}, whose tools the agent "
+                         "has; repeatable");
                 to.lists("--web", args.web,
                          "Host that web_fetch may reach from here, as *.example.com or *; "
                          "repeatable (default: none, and no web_fetch)");

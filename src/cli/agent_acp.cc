@@ -8,8 +8,10 @@
 
 #include "agent/acp/server.h"
 #include "agent/threads/log.h"
+#include "agent/tools/mcp.h"
 #include "cli/agent_actions.h"
 #include "cli/agent_loop.h"
+#include "cli/agent_mcp.h"
 #include "cli/agent_session.h"
 #include "cli/agent_settings.h"
 #include "cli/exit_code.h"
@@ -62,10 +64,12 @@ class ThreadSessions : public acp::Sessions {
   ThreadSessions(asio::any_io_executor loop, agent::AgentOptions options)
       : loop_(std::move(loop)), options_(std::move(options)) {}
 
-  Task<std::string> create(json::array) override { return open({}); }
+  Task<std::string> create(json::array mcp_servers) override {
+    return open({}, std::move(mcp_servers));
+  }
 
-  Task<std::vector<agent::ThreadEvent>> load(std::string id, json::array) override {
-    auto opening = open(id);
+  Task<std::vector<agent::ThreadEvent>> load(std::string id, json::array mcp_servers) override {
+    auto opening = open(id, std::move(mcp_servers));
     auto opened = co_await std::move(opening);
     if (!opened) co_return std::move(opened).error();
     CAY_CO_TRY(auto log, agent::ThreadLog::open(agent::default_state_path()));
@@ -103,8 +107,12 @@ class ThreadSessions : public acp::Sessions {
   }
 
  private:
-  Task<std::string> open(std::string thread) {
+  Task<std::string> open(std::string thread, json::array mcp_servers) {
     agent::AgentOptions options = options_;
+    auto connecting = agent::mcp_tools(loop_, editor_servers(mcp_servers));
+    auto tools = co_await std::move(connecting);
+    if (!tools) co_return std::move(tools).error();
+    options.tools.insert(options.tools.end(), tools->begin(), tools->end());
     options.thread = std::move(thread);
     auto opening = agent::Agent::open(loop_, std::move(options));
     auto opened = co_await std::move(opening);
@@ -129,7 +137,9 @@ Task<void> serve(acp::Server& server, Channel<std::string>& lines) {
 
 int agent_acp(Context& at, const AgentArgs& args) {
   AgentLoop loop;
-  ThreadSessions sessions(loop.executor(), client::value_or_raise(session_options(at, args)));
+  auto options = client::value_or_raise(session_options(at, args));
+  options.tools = loop.wait(mcp_tools_of(loop.executor(), args.mcp));
+  ThreadSessions sessions(loop.executor(), std::move(options));
   acp::Server server(loop.executor(), sessions, {.version = CAY_VERSION},
                      [](std::string line) { print(line); });
   StdinLines input(loop.executor(), STDIN_FILENO, kLongestLine);

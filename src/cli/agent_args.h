@@ -29,6 +29,7 @@ struct AgentArgs {
   std::vector<std::string> approve;
   AgentLimitArgs limits;
   std::vector<std::string> skills, memory;
+  std::vector<std::string> mcp;  // files of servers
   std::vector<std::string> web;  // hosts of web_fetch
   bool checkpoint = false;
   bool new_sandbox = false;  // in place of a lost one

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/agent_json_face.h"
+#include "cli/agent_mcp.h"
 #include "cli/agent_settings.h"
 #include "cli/agent_text_face.h"
 #include "cli/image.h"
@@ -110,6 +111,7 @@ AgentSession::AgentSession(Context& at, const AgentArgs& given)
   provider_ = args.sandbox;
   auto options = client::value_or_raise(session_options(at, args));
   options.thread = thread;
+  options.tools = loop_.wait(mcp_tools_of(loop_.executor(), args.mcp));
   agent_ = loop_.wait(explained(agent::Agent::open(loop_.executor(), std::move(options))));
   face_ = face_of(agent_->thread(), json_, args.stream, former);
   feed_ = std::make_unique<AgentFeed>(*face_, *log_, agent_->thread(),

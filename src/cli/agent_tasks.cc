@@ -7,6 +7,7 @@
 
 #include "cli/agent_actions.h"
 #include "cli/agent_loop.h"
+#include "cli/agent_mcp.h"
 #include "cli/agent_outcome.h"
 #include "cli/agent_session.h"
 #include "cli/agent_task_runner.h"
@@ -91,6 +92,7 @@ int agent_tasks(Context& at, const AgentArgs& args) {
                                if (!at.json) show(result, tally);
                              }};
     AgentLoop loop;
+    options.agent.tools = loop.wait(mcp_tools_of(loop.executor(), args.mcp));
     AgentTaskRunner runner(loop.executor(), std::move(tasks), std::move(options));
     loop.wait(runner.run(), [&runner] { runner.cancel(); });
   }

@@ -236,3 +236,22 @@ def test_an_editor_is_served(user):
         one["content"]["text"] for one in editor.updates if "chunk" in one["sessionUpdate"]
     )
     assert text.startswith("Got: first")
+
+
+def test_tools_of_mcp_servers_are_offered_and_called(user, tmp_path):
+    """The server is `cay mcp` itself."""
+
+    def script(request):
+        if not request.results:
+            assert "cay__list_sandboxes" in request.tools, request.tools
+            return Turn(calls=[Call("cay__list_sandboxes", {})])
+        return Turn("Listed: " + request.results[0].text[:200])
+
+    with model_server(script) as model:
+        someone = user(model)
+        servers = {"cay": {"command": str(CAY), "args": ["mcp"], "env": someone.daemon.env}}
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        done = someone.run("--mcp", tmp_path / "mcp.json", "Do it")
+        assert done.returncode == 0, done.err
+        assert done.out.startswith("Listed: ") and "* cay__list_sandboxes" in done.err
+        assert someone.run("--mcp", tmp_path / "none.json", "Do it").returncode == 125

@@ -120,7 +120,7 @@ json::object Server::initialize() const {
                     {"promptCapabilities", json::object{{"image", options_.sees_images},
                                                         {"audio", false},
                                                         {"embeddedContext", true}}},
-                    {"mcpCapabilities", json::object{{"http", false}, {"sse", false}}}}},
+                    {"mcpCapabilities", json::object{{"http", true}, {"sse", false}}}}},
       {"agentInfo", json::object{{"name", "cay"}, {"title", "Cay"}, {"version", options_.version}}},
       {"authMethods", json::array()}};
 }
