@@ -95,9 +95,12 @@ Result<std::unique_ptr<ThreadLog>> ThreadLog::open(std::string path) {
   }
   // One process makes the tables, and the others find them. Threads have numbers from 1.
   CAY_TRY(const auto alone, Lease::wait(path + ".lock", 0));
-  // SQLite gives its log and its index the mode of the file.
-  const UniqueFd made(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!made) return os_failed("open " + path);
+  // SQLite gives its log and its index the mode of the file. A descriptor of a file that this
+  // process has open already must never be closed: that drops SQLite's locks on it. So a file that
+  // is there is not opened here.
+  UniqueFd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!made && errno != EEXIST) return os_failed("open " + path);
+  made.reset();
   CAY_TRY(auto db, db::Database::open(path, {"the threads (" + path + ")",
                                              "move the file away to begin without threads"}));
   CAY_CHECK(db->execute(
