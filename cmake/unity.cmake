@@ -41,6 +41,8 @@ set(CAY_UNITY_ALONE
   src/cli/agent_text_face.cc
   src/cli/agent_threads.cc
   src/cli/agent.cc
+  src/cli/agent_mcp.cc
+  src/cli/agent_parse_test.cc
   src/cli/secret.cc
   src/client/tar_unpack.cc
   src/core/file_changes.cc
