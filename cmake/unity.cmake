@@ -28,6 +28,7 @@ set(CAY_UNITY_ALONE
   src/cli/agent_acp.cc
   src/cli/agent_approvals.cc
   src/cli/agent_calls.cc
+  src/cli/agent_diff.cc
   src/cli/agent_chat.cc
   src/cli/agent_json_face.cc
   src/cli/agent_results.cc
