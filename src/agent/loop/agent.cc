@@ -56,7 +56,7 @@ class AgentImpl {
   Result<void> open_model();
   Task<void> open_tools();
   Result<Tools> make_tools(std::shared_ptr<providers::Backend> backend) const;
-  RunResult lost() const;
+  Result<RunResult> lost();
   Result<void> decide(const std::vector<PendingCall>& pending,
                       const std::vector<Decision>& decisions);
   Task<RunResult> guarded(std::string run);
@@ -155,7 +155,14 @@ Task<void> AgentImpl::open() {
   co_return co_await open_tools();
 }
 
-RunResult AgentImpl::lost() const {
+// The loss may have been found when the thread was opened, before anybody observed.
+Result<RunResult> AgentImpl::lost() {
+  CAY_TRY(const auto events, harness_.log->events(harness_.recorder->thread()));
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    if (event->type != "sandbox_lost") continue;
+    harness_.recorder->observer().on_event(harness_.recorder->thread(), *event);
+    break;
+  }
   auto out = result_of(harness_);
   out.state = RunState::kSandboxLost;
   out.reason = "sandbox_lost";

@@ -555,6 +555,28 @@ TEST_F(AgentTest, ALostSandboxEndsTheRunAndIsNeverReplacedSilently) {
   EXPECT_TRUE(last.text().starts_with("Note of the harness: the sandbox was lost"));
 }
 
+TEST_F(AgentTest, ALossThatIsFoundAtTheStartIsShownToo) {
+  answers([](const ModelRequest&) { return reply("hi"); });
+  auto agent = open(options());
+  run(*agent, "hello");
+  auto with = options();
+  with.thread = agent->thread();
+  agent.reset();
+  world_->gone = true;
+  agent = open(with);
+  class Types : public Observer {
+   public:
+    void on_event(const std::string&, const ThreadEvent& event) override {
+      seen.push_back(event.type);
+    }
+    std::vector<std::string> seen;
+  } observer;
+  const auto got = await(agent->run("hello again", &observer));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->state, RunState::kSandboxLost);
+  EXPECT_EQ(observer.seen, std::vector<std::string>{"sandbox_lost"});
+}
+
 TEST_F(AgentTest, ARewindRestoresTheConversationAndTheDisk) {
   tool("write", Repeat::kNo, [this](const auto& arguments, const auto&) {
     world_->files["/work/f"] = std::string(arguments.at("text").as_string());
