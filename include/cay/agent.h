@@ -54,10 +54,10 @@ struct AgentRule {
 };
 
 struct AgentLimits {
-  std::uint64_t steps = 0;   // calls of the model; 0: no limit
-  std::uint64_t tokens = 0;  // 0: no limit
-  double cost = 0;           // US dollars; 0: no limit
-  double time_s = 0;         // 0: no limit
+  std::uint64_t steps = 500;  // calls of the model; 0: no limit
+  std::uint64_t tokens = 0;   // 0: no limit
+  double cost = 0;            // US dollars; 0: no limit
+  double time_s = 0;          // 0: no limit
 };
 
 struct AgentOptions {

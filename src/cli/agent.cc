@@ -142,7 +142,8 @@ Command agent_entry() {
                 to.texts("--approve", args.approve,
                          "allow, ask or deny, for all calls or =TOOL or =TOOL:PATTERN; the first "
                          "that matches decides; repeatable");
-                to.number("--max-steps", args.limits.steps, "At most so many answers of the model");
+                to.number("--max-steps", args.limits.steps,
+                          "At most so many answers of the model (500; 0: no limit)");
                 to.number("--max-tokens", args.limits.tokens, "At most so many tokens");
                 to.text("--max-cost", state->cost, "At most so many US dollars");
                 to.text("--timeout", state->timeout, "End the run after so long, as 90 or 10m");

@@ -9,7 +9,7 @@ namespace cay::cli {
 
 // The limits of one run. 0: none.
 struct AgentLimitArgs {
-  std::uint64_t steps = 0, tokens = 0;
+  std::uint64_t steps = 500, tokens = 0;
   double cost = 0;       // US dollars
   double timeout_s = 0;  // of the whole run
 };

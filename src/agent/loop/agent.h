@@ -24,11 +24,11 @@ namespace cay::agent {
 enum class RunState : std::uint8_t { kDone, kFailed, kCancelled, kLimit, kSandboxLost, kWaiting };
 std::string_view to_string(RunState state);  // "done", "sandbox_lost", as the log spells it
 
-// Bounds of one run. 0: none.
+// Bounds of one run. 0: none. A model that loops costs its user money, so steps have a default.
 struct Limits {
-  std::uint64_t steps = 0;   // calls of the model
-  std::uint64_t tokens = 0;  // input and output, subagents included
-  double cost = 0;           // US dollars, where the model's prices are known
+  std::uint64_t steps = 500;  // calls of the model
+  std::uint64_t tokens = 0;   // input and output, subagents included
+  double cost = 0;            // US dollars, where the model's prices are known
   Millis time{0};
 };
 
