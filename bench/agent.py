@@ -120,7 +120,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("target", nargs="?", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--agents", type=int, default=100)
+    parser.add_argument("--agents", type=int, default=40)
     args = parser.parse_args()
     idle = os.getloadavg()[0] <= (os.cpu_count() or 1) / 4
     lines, kept = [f"cay agent; {machine()}"], True
