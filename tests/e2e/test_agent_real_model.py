@@ -42,7 +42,7 @@ def test_a_real_model_answers_in_pieces_and_calls_a_tool(daemon, tmp_path):
         user = AgentUser(tmp_path, daemon, model)
         process = user.start(
             *("--stream", "--calls-by-schema", "--max-steps", 4, "--timeout", 1500),
-            "List the files in the directory /etc with the tool ls.",
+            "Run this command with the tool execute: uname -a",
         )
         run = process.end(1800)
     print(run.out[-6000:])
