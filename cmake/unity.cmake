@@ -26,23 +26,6 @@ set(CAY_UNITY_ALONE
   src/api/native/watches.cc
   src/api/outbound/webhooks.cc
   src/cli/agent_acp.cc
-  src/cli/agent_approvals.cc
-  src/cli/agent_calls.cc
-  src/cli/agent_diff.cc
-  src/cli/agent_chat.cc
-  src/cli/agent_json_face.cc
-  src/cli/agent_results.cc
-  src/cli/agent_run.cc
-  src/cli/agent_session.cc
-  src/cli/agent_settings.cc
-  src/cli/agent_task_runner.cc
-  src/cli/agent_tasks.cc
-  src/cli/agent_tasks_file.cc
-  src/cli/agent_text.cc
-  src/cli/agent_text_face.cc
-  src/cli/agent_threads.cc
-  src/cli/agent.cc
-  src/cli/agent_mcp.cc
   src/cli/agent_parse_test.cc
   src/cli/secret.cc
   src/client/tar_unpack.cc

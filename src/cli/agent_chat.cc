@@ -15,7 +15,7 @@ namespace {
 
 namespace json = codec::json;
 
-constexpr const char* kHelp =
+constexpr const char* kChatHelp =
     "  /cost         tokens and cost of this conversation\n"
     "  /rewind       lists your messages with their numbers\n"
     "  /rewind SEQ   forgets that message and all after it\n"
@@ -89,7 +89,7 @@ bool command(AgentSession& session, const std::string& line, const Totals& total
     constexpr std::size_t kWord = 8;
     rewind(session, line.size() > kWord ? line.substr(kWord) : std::string());
   } else {
-    write_all(STDERR_FILENO, kHelp);
+    write_all(STDERR_FILENO, kChatHelp);
   }
   return true;
 }

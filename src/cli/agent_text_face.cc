@@ -10,7 +10,7 @@ namespace {
 
 namespace json = codec::json;
 
-std::string text_in(const json::object& from, std::string_view name) {
+std::string text_member(const json::object& from, std::string_view name) {
   const json::value* found = from.if_contains(name);
   return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
 }
@@ -40,9 +40,9 @@ agent::Message message_in(const json::object& data) {
 }  // namespace
 
 std::string run_summary(const json::object& data) {
-  std::string out = text_in(data, "state");
+  std::string out = text_member(data, "state");
   const std::string state = out;
-  if (const std::string why = text_in(data, "reason"); !why.empty() && why != state)
+  if (const std::string why = text_member(data, "reason"); !why.empty() && why != state)
     out += " (" + why + ")";
   const std::uint64_t steps = count_in(data, "steps");
   out += ": " + grouped(steps) + (steps == 1 ? " step" : " steps");
@@ -80,12 +80,12 @@ void TextFace::on_event(const std::string& thread, const agent::ThreadEvent& eve
     on_tool_ended(data);
   } else if (event.type == "sandbox_bound" || event.type == "sandbox_lost") {
     on_sandbox(data);
-  } else if (event.type == "compacted" && text_in(data, "kind") == "summary") {
+  } else if (event.type == "compacted" && text_member(data, "kind") == "summary") {
     note("the conversation was long: the model sees a summary of its beginning");
   } else if (event.type == "sandbox_restored") {
-    note("the disk is that of checkpoint " + text_in(data, "checkpoint"));
+    note("the disk is that of checkpoint " + text_member(data, "checkpoint"));
   } else if (event.type == "checkpoint") {
-    note("checkpoint " + text_in(data, "name"));
+    note("checkpoint " + text_member(data, "name"));
   } else if (event.type == "run_ended") {
     on_run_ended(data);
   }
@@ -109,7 +109,7 @@ void TextFace::on_tool_output(const std::string& thread, const std::string& call
 }
 
 void TextFace::on_subagent(const std::string& thread, const agent::ThreadEvent& event) {
-  if (event.type == "thread_created") subagents_[thread] = text_in(event.data, "parent_call");
+  if (event.type == "thread_created") subagents_[thread] = text_member(event.data, "parent_call");
   if (event.type != "assistant_message") return;
   const auto known = subagents_.find(thread);
   if (known == subagents_.end()) return;
@@ -125,19 +125,20 @@ void TextFace::on_assistant(const json::object& data) {
   if (!std::exchange(streamed_, false)) answer(shown_lines(message.text()));
   end_line();
   for (const agent::ToolCall& call : message.calls) asked_[call.id] = {call.name, call.arguments};
-  if (text_in(data, "stop") == "refused") note("the model's vendor refused to go on", Paint::kBad);
+  if (text_member(data, "stop") == "refused")
+    note("the model's vendor refused to go on", Paint::kBad);
 }
 
 void TextFace::on_tool_started(const json::object& data) {
-  const std::string id = text_in(data, "call_id");
+  const std::string id = text_member(data, "call_id");
   end_line();
   const auto known = asked_.find(id);
-  blocks_.begin(id, text_in(data, "name"), known == asked_.end() ? "" : known->second.second);
+  blocks_.begin(id, text_member(data, "name"), known == asked_.end() ? "" : known->second.second);
 }
 
 void TextFace::on_tool_ended(const json::object& data) {
   const agent::Message message = message_in(data);
-  const std::string id = text_in(data, "call_id");
+  const std::string id = text_member(data, "call_id");
   CallEnd end{.failed = message.failed, .text = message.text()};
   const json::object* artifact = object_in(data, "artifact");
   if (artifact != nullptr && artifact->contains("exit_code"))
@@ -148,20 +149,20 @@ void TextFace::on_tool_ended(const json::object& data) {
 }
 
 void TextFace::on_sandbox(const json::object& data) {
-  const std::string provider = text_in(data, "provider"), id = text_in(data, "id");
+  const std::string provider = text_member(data, "provider"), id = text_member(data, "id");
   if (provider == "local") {
     note("no sandbox: commands run on this machine, and nothing is isolated", Paint::kBad);
   } else if (!provider.empty()) {
     note("sandbox " + id + (provider == "cay" ? "" : " of " + provider));
   } else {
-    note("sandbox " + id + " is lost: " + text_in(data, "reason"), Paint::kBad);
+    note("sandbox " + id + " is lost: " + text_member(data, "reason"), Paint::kBad);
   }
 }
 
 void TextFace::on_run_ended(const json::object& data) {
   answer(text_.finish());
   end_line();
-  const bool fine = text_in(data, "state") == "done";
+  const bool fine = text_member(data, "state") == "done";
   note(run_summary(data), fine ? Paint::kDim : Paint::kBad);
 }
 

@@ -7,7 +7,7 @@ namespace cay::core {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr CreateOptions kNoWait{.wait_for_ready = false};
+constexpr CreateOptions kAtOnce{.wait_for_ready = false};
 
 class ClaimsTest : public CoreTest {
  protected:
@@ -108,7 +108,7 @@ TEST_F(ClaimsTest, ACallerWaitsNoLongerThanItsOwnTime) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kDeadlineExceeded);
   EXPECT_EQ(second.error().reason, "boot_timeout");
-  EXPECT_FALSE(ensure("thread:1", {}, kNoWait)->created);
+  EXPECT_FALSE(ensure("thread:1", {}, kAtOnce)->created);
   runtime.release_boots();
   EXPECT_TRUE(finish(first)->created);
 }
@@ -129,7 +129,7 @@ TEST_F(ClaimsTest, AStoppedOneIsStartedAndAPausedOneIsNot) {
   EXPECT_EQ(started->sandbox.id, id);
   EXPECT_EQ(started->sandbox.state, SandboxState::kReady);
   ASSERT_TRUE(run(core->sandboxes().stop(alice, id.get())));
-  EXPECT_EQ(ensure("thread:1", {}, kNoWait)->sandbox.id, id);
+  EXPECT_EQ(ensure("thread:1", {}, kAtOnce)->sandbox.id, id);
   drain();
   EXPECT_EQ(row_of(id).state, SandboxState::kReady);
   ASSERT_TRUE(run(core->sandboxes().pause(alice, id.get())));
@@ -214,7 +214,7 @@ TEST_F(ClaimsTest, ItCountsOnceForTheQuota) {
   ASSERT_TRUE(finish(first));
   ASSERT_TRUE(finish(second));
   EXPECT_TRUE(ensure("thread:1"));
-  EXPECT_EQ(ensure("thread:2", {}, kNoWait).error().code, Code::kExhausted);
+  EXPECT_EQ(ensure("thread:2", {}, kAtOnce).error().code, Code::kExhausted);
 }
 
 TEST_F(ClaimsTest, OneThatWasBeingMadeIsMadeByTheNextDaemon) {
