@@ -12,7 +12,7 @@ namespace {
 
 using cay::testing::run;
 
-asio::awaitable<void> serve(std::shared_ptr<http::Exchange> exchange) {
+asio::awaitable<void> serve_pages(std::shared_ptr<http::Exchange> exchange) {
   const std::string path = exchange->head().segments.empty() ? "" : exchange->head().segments[0];
   http::Response response;
   response.headers.add("Content-Type", path == "data" ? "image/png" : "text/html; charset=utf-8");
@@ -35,7 +35,7 @@ asio::awaitable<void> serve(std::shared_ptr<http::Exchange> exchange) {
 
 class WebFetchTest : public ::testing::Test {
  protected:
-  WebFetchTest() : server(loop.get_executor(), {}, serve) {
+  WebFetchTest() : server(loop.get_executor(), {}, serve_pages) {
     auto port = server.start();
     EXPECT_TRUE(port);
     origin = "http://127.0.0.1:" + std::to_string(*port);
