@@ -55,7 +55,7 @@ TEST(ParseTest, RunTakesAnImageBeforeTheDashes) {
   EXPECT_EQ(named.exec.argv, std::vector<std::string>{"ls"});
   EXPECT_TRUE(args_of<RunArgs>({"run", "--image", "redis:7"}).exec.argv.empty());
   EXPECT_TRUE(args_of<RunArgs>({"run", "--snapshot", "tools"}).exec.argv.empty());
-  EXPECT_EQ(args_of<CreateArgs>({"create", "--image", "redis:7"}).image, "redis:7");
+  EXPECT_EQ(args_of<CreateCommandArgs>({"create", "--image", "redis:7"}).image, "redis:7");
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"run", "--"},
                                                 {"run", "redis:7", "ls", "--", "ls"},
                                                 {"run", "", "--", "ls"},
@@ -132,19 +132,20 @@ TEST(ParseTest, ForkNamesItsCopies) {
 }
 
 TEST(ParseTest, AProfileIsAskedForByName) {
-  EXPECT_EQ(args_of<CreateArgs>({"create", "--profile", "strict"}).sandbox.profile, "strict");
+  EXPECT_EQ(args_of<CreateCommandArgs>({"create", "--profile", "strict"}).sandbox.profile,
+            "strict");
   EXPECT_EQ(args_of<RunArgs>({"run", "--profile", "nested", "--", "true"}).sandbox.profile,
             "nested");
-  EXPECT_EQ(args_of<CreateArgs>({"create"}).sandbox.profile, "");
+  EXPECT_EQ(args_of<CreateCommandArgs>({"create"}).sandbox.profile, "");
   EXPECT_NE(parsed({"create", "--profile", ""}).err.find("--profile"), std::string::npos);
 }
 
 // 0 is "never" and "the default" on the wire: what is little must not become it on the way there.
 TEST(ParseTest, LittleIsNotNothing) {
-  const auto got = args_of<CreateArgs>({"create", "--ttl", "500ms", "--lifetime", "1.2s"});
+  const auto got = args_of<CreateCommandArgs>({"create", "--ttl", "500ms", "--lifetime", "1.2s"});
   EXPECT_EQ(got.sandbox.idle_ttl_s, 1);
   EXPECT_EQ(got.sandbox.lifetime_s, 2);
-  EXPECT_EQ(args_of<CreateArgs>({"create", "--ttl", "0"}).sandbox.idle_ttl_s, 0);
+  EXPECT_EQ(args_of<CreateCommandArgs>({"create", "--ttl", "0"}).sandbox.idle_ttl_s, 0);
   EXPECT_EQ(args_of<UrlArgs>({"url", "box", "80", "--expires", "0.5"}).expires_s, 1);
   EXPECT_EQ(args_of<UrlArgs>({"url", "box", "--file", "/f", "--expires", "never"}).expires_s, 0);
   for (const char* option : {"--memory", "--disk", "--cpus", "--pids"}) {
@@ -158,7 +159,7 @@ TEST(ParseTest, LittleIsNotNothing) {
 
 TEST(ParseTest, TimersAreGivenAndChanged) {
   const auto made =
-      args_of<CreateArgs>({"create", "--ttl", "-1", "--delete-after-stop", "7d"}).sandbox;
+      args_of<CreateCommandArgs>({"create", "--ttl", "-1", "--delete-after-stop", "7d"}).sandbox;
   EXPECT_EQ(made.idle_ttl_s, 0);
   EXPECT_EQ(made.delete_after_stop_s, 7 * 86'400);
   EXPECT_EQ(made.lifetime_s, std::nullopt);
@@ -338,7 +339,7 @@ TEST(ParseTest, NumbersThatAreNoneAreExplained) {
               std::string::npos)
         << got.err;
   }
-  EXPECT_EQ(args_of<CreateArgs>({"create", "--pids", "200"}).sandbox.limits.pids, 200u);
+  EXPECT_EQ(args_of<CreateCommandArgs>({"create", "--pids", "200"}).sandbox.limits.pids, 200u);
   const auto got = parsed({"logs", "--offset", "x", "box", "id"});
   EXPECT_EQ(got.err.find("cay: --offset: must be a whole number"), 0u) << got.err;
 }

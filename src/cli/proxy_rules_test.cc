@@ -102,7 +102,7 @@ TEST(ProxyRulesTest, CreateAndRunTakeThem) {
                            "GET,POST", "--path", "/v1/**"},
                           {});
   ASSERT_TRUE(made.invocation) << made.err;
-  const auto& create = std::any_cast<const CreateArgs&>(made.invocation->args);
+  const auto& create = std::any_cast<const CreateCommandArgs&>(made.invocation->args);
   EXPECT_EQ(create.rules.uses, std::vector<std::string>{"openai"});
   EXPECT_EQ(create.rules.methods, (std::vector<std::string>{"GET", "POST"}));
   EXPECT_EQ(with_rules(create.sandbox, create.rules).proxy, written(create.rules));
