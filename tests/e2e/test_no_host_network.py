@@ -279,6 +279,8 @@ PLACES = {
     "src/launcher/host.cc": "the launcher's own mount namespace",
     "src/launcher/keeper_process.cc": "init: all namespaces, in one clone3(2)",
     "src/launcher/probe.cc": "tries what the host can, runs nothing",
+    "src/providers/child_process.cc": "the harness's `--sandbox local` and the user's own MCP "
+    "servers, in `cay agent` outside: no program of a sandbox",
 }
 MAKES = re.compile(
     r"\bsetns\(|\bunshare\(|::f?exec[lv]p?e?\(|posix_spawnp?\(|::system\(|\bpopen\(|CLONE_NEWUSER"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from harness import slow
 from model_server import model_server
-from test_agent import CALLS, hello, script
+from test_deep_agent import CALLS, hello, script
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
