@@ -3,21 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/lines.h"
+
 namespace cay::cli {
 namespace {
 
 using Lines = std::vector<std::string_view>;
-
-Lines split(std::string_view text) {
-  Lines out;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    out.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return out;
-}
 
 // The middle of two texts, by their longest common subsequence.
 void add_middle(const Lines& from, const Lines& to, std::vector<DiffLine>& out) {
@@ -55,7 +46,7 @@ void add_middle(const Lines& from, const Lines& to, std::vector<DiffLine>& out) 
 }  // namespace
 
 std::vector<DiffLine> line_diff(std::string_view before, std::string_view after) {
-  Lines from = split(before), to = split(after);
+  Lines from = lines_of(before), to = lines_of(after);
   const auto [from_end, to_end] = std::ranges::mismatch(from, to);
   std::vector<DiffLine> out;
   for (auto line = from.begin(); line != from_end; ++line) out.push_back({' ', *line});

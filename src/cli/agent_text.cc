@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/render.h"
+#include "base/lines.h"
 
 namespace cay::cli {
 namespace {
@@ -47,17 +48,6 @@ std::string with_tabs(std::string_view text) {
     out += '\t';
     text.remove_prefix(tab + 1);
   }
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> out;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    out.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return out;
 }
 
 std::string text_in(const json::object& from, std::string_view name) {

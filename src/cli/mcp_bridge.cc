@@ -2,10 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
-#include <cerrno>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -14,6 +11,7 @@
 
 #include "async/until_set.h"
 #include "cli/output.h"
+#include "cli/read_lines.h"
 
 namespace cay::cli {
 namespace {
@@ -82,22 +80,9 @@ McpBridge::McpBridge(asio::any_io_executor loop, std::unique_ptr<http::Client> c
 McpBridge::~McpBridge() = default;
 
 void McpBridge::read_lines(int fd) {
-  std::string line;
-  std::array<char, 64 * 1024> buffer{};
-  for (;;) {
-    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    std::string_view rest(buffer.data(), static_cast<std::size_t>(got));
-    for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-      line.append(
-          rest.substr(0, std::min(end, kMostLine + 1 - std::min(line.size(), kMostLine + 1))));
-      rest.remove_prefix(end + 1);
-      input_->push(loop_, std::exchange(line, {}));
-    }
-    // A line that is too long is cut, and refused for its length.
-    line.append(rest.substr(0, kMostLine + 1 - std::min(line.size(), kMostLine + 1)));
-  }
+  // A line that is too long is cut, and refused for its length.
+  cli::read_lines(fd, kMostLine + 1,
+                  [this](std::string line) { input_->push(loop_, std::move(line)); });
   asio::post(loop_, [input = input_] { input->lines.close(); });
 }
 

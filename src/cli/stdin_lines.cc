@@ -1,14 +1,10 @@
 #include "cli/stdin_lines.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
-#include <cerrno>
-#include <string_view>
 #include <thread>
 #include <utility>
+
+#include "cli/read_lines.h"
 
 namespace cay::cli {
 namespace {
@@ -26,21 +22,7 @@ struct StdinLines::State : std::enable_shared_from_this<State> {
   }
 
   void read(int fd, std::size_t longest) {
-    std::string line;
-    std::array<char, 64 * 1024> buffer{};
-    for (;;) {
-      const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      std::string_view rest(buffer.data(), static_cast<std::size_t>(got));
-      const auto room = [&] { return longest - std::min(longest, line.size()); };
-      for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-        line.append(rest.substr(0, std::min(end, room())));
-        rest.remove_prefix(end + 1);
-        push(std::exchange(line, {}));
-      }
-      line.append(rest.substr(0, room()));
-    }
+    read_lines(fd, longest, [this](std::string line) { push(std::move(line)); });
     asio::post(loop, [self = shared_from_this()] { self->lines.close(); });
   }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codec/utf8.h"
+#include "base/lines.h"
 
 namespace cay::agent {
 namespace {
@@ -83,17 +84,6 @@ Message seen(const ThreadState& state, const Entry& entry, const ModelProfile& p
 
 std::uint64_t first_visible(const ThreadState& state) {
   return state.compaction ? state.compaction->before_seq : 0;
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> out;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    out.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return out;
 }
 
 std::string numbered(std::size_t number, std::string_view line) {
