@@ -4,7 +4,7 @@
 option(CAY_PCH "Precompile the headers that many files share" OFF)
 
 set(CAY_PCH_ROOMS
-  async api/common api/gateway api/langsmith api/native api/outbound api/testing client core core/testing
+  async api/common api/gateway api/langsmith api/daytona api/native api/outbound api/testing client core core/testing
   agent/acp agent/llm agent/loop agent/threads agent/tools gate http providers runtime/keeper runtime/native server vault apps/cay tests/fuzz)
 set(CAY_PCH_ASIO
   <algorithm> <chrono> <deque> <filesystem> <fstream> <functional> <map> <memory> <optional> <set> <string> <string_view>

@@ -5,6 +5,7 @@ errors, the layout, promises, the form of decisions, and the plain words of what
     tools/lint.py            check the tree; exit 1 and name each place on trouble
     tools/lint.py --self     check that the checks can fail (run by the tests)
 """
+
 import pathlib
 import re
 import shutil
@@ -51,6 +52,7 @@ ARROWS = {
     "api/common": "archive core codec http model async base",
     "api/gateway": "api/common core codec http model async base",
     "api/langsmith": "api/common core codec http model async base policy",
+    "api/daytona": "api/common code core codec http model async base policy",
     "api/mcp": "api/common code core codec http model async base",
     "api/native": "api/common code core codec http model async base policy",
     "api/outbound": "core codec http model async base",

@@ -20,6 +20,7 @@
 #include <tuple>
 #include <utility>
 
+#include "api/daytona/config.h"
 #include "api/gateway/gateway.h"
 #include "api/langsmith/config.h"
 #include "api/mcp/mcp.h"
@@ -312,6 +313,12 @@ class Daemon {
     CAY_CO_TRY(langsmith.forward, forwarder(loop_.get_executor(), config_.langsmith));
     CAY_CO_TRY(langsmith.ingestion, ingestion(loop_.get_executor(), config_.langsmith));
     api::add_langsmith_routes(router_, *core_, std::move(langsmith));
+    api::daytona::DaytonaConfig daytona;
+    daytona.version = CAY_VERSION;
+    daytona.names = gateway.names;
+    daytona.maximum = config_.core.defaults.maximum;
+    daytona.input = native.input;
+    api::add_daytona_routes(router_, *core_, std::move(daytona));
     api::add_mcp_routes(router_, *core_, {.version = CAY_VERSION, .names = gateway.names});
     gateway_ = std::make_unique<api::Gateway>(loop_.get_executor(), *core_, std::move(gateway));
     gateway_->add_routes(router_);
