@@ -56,8 +56,10 @@ struct CreateOptions {
   std::map<std::string, std::uint64_t>
       tmpfs;  // in memory: a directory, bytes (0: half of the memory)
   std::vector<VolumeMount> volumes{};
-  bool wait = true;       // come back when it is ready
-  double timeout_s = 30;  // with wait: fail, and leave nothing
+  std::vector<std::string> read_only_paths{};  // nothing inside may change what is there
+  std::vector<std::string> hidden_paths{};     // nothing inside may see what is there
+  bool wait = true;                            // come back when it is ready
+  double timeout_s = 30;                       // with wait: fail, and leave nothing
 };
 
 struct SandboxInfo {
@@ -81,6 +83,7 @@ struct SandboxInfo {
   std::string profile;
   std::map<std::string, std::uint64_t> tmpfs;
   std::vector<VolumeMount> volumes{};
+  std::vector<std::string> read_only_paths{}, hidden_paths{};
   std::string created_at, updated_at, last_active_at, stopped_at;  // RFC 3339; empty: never
   std::string created_by;
   std::string claim{};  // as ensure() has it; empty: none

@@ -153,11 +153,11 @@ int code_command(Context& at, const CodeArgs& given) {
 
 void check_sandbox(const CodeArgs& args) {
   const sdk::CreateOptions& made = args.create.sandbox;
-  const bool has_words = !args.create.image.empty() || !made.snapshot.empty() ||
-                         !made.policy.empty() || !made.name.empty() || !made.profile.empty() ||
-                         !made.labels.empty() || made.limits.cpu_millicores != 0 ||
-                         made.limits.memory_bytes != 0 || !made.volumes.empty() ||
-                         !args.create.rules.empty();
+  const bool has_words =
+      !args.create.image.empty() || !made.snapshot.empty() || !made.policy.empty() ||
+      !made.name.empty() || !made.profile.empty() || !made.labels.empty() ||
+      made.limits.cpu_millicores != 0 || made.limits.memory_bytes != 0 || !made.volumes.empty() ||
+      !made.read_only_paths.empty() || !made.hidden_paths.empty() || !args.create.rules.empty();
   if (!args.sandbox.empty() && has_words)
     wrong("--sandbox", "names one that is there: options of a new sandbox do not go with it");
 }

@@ -69,6 +69,7 @@ void CreateWords::declare(Options& to, sdk::CreateOptions& sandbox, std::string&
   to.texts("--volume", volumes_,
            "Mount this volume (`cay volume`), as NAME:/PATH; NAME:/PATH:ro only reads, "
            "NAME:/PATH:shared writes beside others; repeatable");
+  declare_paths(to, sandbox.read_only_paths, sandbox.hidden_paths);
   declare_rules(to, rules);
   timers_.declare(to);
 }
@@ -149,6 +150,14 @@ void declare_rules(Options& to, RuleArgs& rules) {
   to.texts("--proxy", rules.rules,
            "A rule as JSON (docs/api.md), a list of them, or a file with one ('-' for stdin); "
            "repeatable");
+}
+
+void declare_paths(Options& to, std::vector<std::string>& read_only,
+                   std::vector<std::string>& hidden) {
+  to.texts("--read-only", read_only,
+           "Nothing inside changes what is at this absolute path, not even root; repeatable");
+  to.texts("--hide", hidden,
+           "Nothing inside reads what is at this absolute path, not even root; repeatable");
 }
 
 void check(const RuleArgs& rules) {

@@ -65,6 +65,9 @@ class ExecWords {
 
 // --use, --fence, --method, --path and --proxy, of every command that takes rules.
 void declare_rules(Options& to, RuleArgs& rules);
+// --read-only and --hide, of a new sandbox and of an agent.
+void declare_paths(Options& to, std::vector<std::string>& read_only,
+                   std::vector<std::string>& hidden);
 // Ends parsing where they do not go together.
 void check(const RuleArgs& rules);
 

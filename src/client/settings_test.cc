@@ -34,10 +34,13 @@ TEST(SettingsTest, ACreateHoldsWhatWasGiven) {
   options.profile = "strict";
   options.tmpfs = {{"/cache", 4096}};
   options.volumes = {{.volume = "data", .path = "/data"}};
+  options.read_only_paths = {"/repo"};
+  options.hidden_paths = {"/secrets", "/.env"};
   EXPECT_EQ(codec::write(create_body(options)),
             R"({"idle_ttl_s":0,"commands_keep_awake":false,"record_programs":true,)"
             R"("profile":"strict","tmpfs":{"/cache":4096},"volumes":[{"volume":"data",)"
-            R"("path":"/data","read_only":false,"shared":false}],"wait":false})");
+            R"("path":"/data","read_only":false,"shared":false}],"read_only_paths":["/repo"],)"
+            R"("hidden_paths":["/secrets","/.env"],"wait":false})");
   options.profile = "\xff";
   EXPECT_ANY_THROW(create_body(options)) << "JSON carries text";
 }
@@ -60,6 +63,9 @@ TEST(SettingsTest, AnAnswerIsReadTolerantly) {
   EXPECT_EQ(info.volumes,
             (std::vector<sdk::VolumeMount>{{.volume = "v", .path = "/v", .shared = true}}));
   EXPECT_EQ(info.idle_ttl_s, 0);
+  EXPECT_TRUE(info.hidden_paths.empty()) << "a daemon of before there were rules";
+  EXPECT_EQ(sandbox_from({{"hidden_paths", {"/a", 1}}}).hidden_paths,
+            (std::vector<std::string>{"/a"}));
 }
 
 }  // namespace

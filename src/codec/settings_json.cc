@@ -33,6 +33,12 @@ json::value setting_json(const Setting& setting, const VolumeMounts& value, Text
   return out;
 }
 
+json::value setting_json(const Setting& setting, const PathList& value, TextOf text_of) {
+  json::array out;
+  for (const std::string& path : value) out.push_back(text_of(setting.name, path));
+  return out;
+}
+
 bool read_setting(Fields& fields, const Setting& setting, bool& out) {
   return fields.read(setting.name, out);
 }
@@ -86,6 +92,11 @@ bool read_setting(Fields& fields, const Setting& setting, VolumeMounts& out) {
   return true;
 }
 
+bool read_setting(Fields& fields, const Setting& setting, PathList& out) {
+  constexpr std::size_t kMostPaths = 1000;  // the core allows fewer, with a reason
+  return fields.read(setting.name, out, kMostPaths);
+}
+
 void setting_at(const json::object& in, const Setting& setting, bool& out) {
   out = bool_at(in, setting.name);
 }
@@ -114,6 +125,15 @@ void setting_at(const json::object& in, const Setting& setting, VolumeMounts& ou
     const json::object& mount = one.get_object();
     out.push_back({string_at(mount, "volume"), string_at(mount, "path"),
                    bool_at(mount, "read_only"), bool_at(mount, "shared")});
+  }
+}
+
+void setting_at(const json::object& in, const Setting& setting, PathList& out) {
+  out.clear();
+  const json::value* list = in.if_contains(setting.name);
+  if (list == nullptr || !list->is_array()) return;
+  for (const json::value& one : list->get_array()) {
+    if (one.is_string()) out.emplace_back(one.get_string());
   }
 }
 

@@ -29,6 +29,7 @@ json::value setting_json(const Setting& setting, const std::string& value, TextO
 json::value setting_json(const Setting& setting, Profile value, TextOf text_of);
 json::value setting_json(const Setting& setting, const TmpfsMounts& value, TextOf text_of);
 json::value setting_json(const Setting& setting, const VolumeMounts& value, TextOf text_of);
+json::value setting_json(const Setting& setting, const PathList& value, TextOf text_of);
 
 // Return whether a request gave the member, and complain where it is wrong.
 bool read_setting(Fields& fields, const Setting& setting, bool& out);
@@ -36,6 +37,7 @@ bool read_setting(Fields& fields, const Setting& setting, std::int64_t& out);
 bool read_setting(Fields& fields, const Setting& setting, std::string& out);
 bool read_setting(Fields& fields, const Setting& setting, TmpfsMounts& out);
 bool read_setting(Fields& fields, const Setting& setting, VolumeMounts& out);
+bool read_setting(Fields& fields, const Setting& setting, PathList& out);
 template <class T>
 bool read_setting(Fields& fields, const Setting& setting, std::optional<T>& out) {
   T value{};
@@ -50,6 +52,7 @@ void setting_at(const json::object& in, const Setting& setting, std::string& out
 void setting_at(const json::object& in, const Setting& setting, Profile& out);
 void setting_at(const json::object& in, const Setting& setting, TmpfsMounts& out);
 void setting_at(const json::object& in, const Setting& setting, VolumeMounts& out);
+void setting_at(const json::object& in, const Setting& setting, PathList& out);
 
 // The SDK has a type of its own for a VolumeMount, with the same members.
 template <class T>

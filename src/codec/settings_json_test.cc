@@ -16,6 +16,7 @@ struct Box {
   Profile profile = Profile::kDefault;
   TmpfsMounts rooms{};
   VolumeMounts drawers{};
+  PathList notes{};
   bool operator==(const Box&) const = default;
 };
 struct BoxRequest {
@@ -24,6 +25,7 @@ struct BoxRequest {
   std::optional<std::int64_t> keep_s;
   TmpfsMounts rooms{};
   VolumeMounts drawers{};
+  PathList notes{};
   bool operator==(const BoxRequest&) const = default;
 };
 template <class T>
@@ -37,6 +39,7 @@ void visit_settings(Object& object, Visit&& visit) {
   if constexpr (requires { object.profile; }) visit(Setting{"profile"}, object.profile);
   visit(Setting{"rooms"}, object.rooms);
   visit(Setting{"drawers"}, object.drawers);
+  visit(Setting{"notes"}, object.notes);
 }
 
 Result<BoxRequest> request_from(const json::object& in) {
@@ -54,13 +57,14 @@ TEST(SettingsJsonTest, AnAnswerThereAndBack) {
                 60,
                 Profile::kNested,
                 {{"/a", 5}, {"/b", 1ull << 40}},
-                {{.volume = "v", .path = "/v", .shared = true}}};
+                {{.volume = "v", .path = "/v", .shared = true}},
+                {"/n", "/m"}};
   json::object out;
   put_settings(out, box);
-  EXPECT_EQ(write(out),
-            R"({"colour":"red","lid":true,"keep_s":60,"profile":"nested",)"
-            R"("rooms":{"/a":5,"/b":1099511627776},)"
-            R"("drawers":[{"volume":"v","path":"/v","read_only":false,"shared":true}]})");
+  EXPECT_EQ(write(out), R"({"colour":"red","lid":true,"keep_s":60,"profile":"nested",)"
+                        R"("rooms":{"/a":5,"/b":1099511627776},)"
+                        R"("drawers":[{"volume":"v","path":"/v","read_only":false,"shared":true}],)"
+                        R"("notes":["/n","/m"]})");
   Box got;
   settings_at(out, got);
   EXPECT_EQ(got, box);
@@ -91,9 +95,10 @@ TEST(SettingsJsonTest, WrongRequestsAreRefusedByName) {
     return got ? std::string() : got.error().message;
   };
   EXPECT_EQ(complaint({{"colour", ""}}), "colour: must not be empty: boxes have one");
-  for (const json::object& bad : {json::object{{"lid", 1}}, json::object{{"keep_s", -2}},
-                                  json::object{{"keep_s", kMostSeconds + 1}},
-                                  json::object{{"rooms", {{"/a", -1}}}}, json::object{{"x", 1}}}) {
+  for (const json::object& bad :
+       {json::object{{"lid", 1}}, json::object{{"keep_s", -2}},
+        json::object{{"keep_s", kMostSeconds + 1}}, json::object{{"rooms", {{"/a", -1}}}},
+        json::object{{"notes", {1}}}, json::object{{"x", 1}}}) {
     EXPECT_TRUE(complaint(bad).starts_with(std::string(bad.begin()->key())))
         << write(bad) << complaint(bad);
   }
@@ -109,7 +114,7 @@ std::vector<std::string_view> names_in() {
 
 TEST(SettingsJsonTest, ASandboxHasTheSettingsOfItsSpec) {
   EXPECT_EQ(names_in<Sandbox>(), names_in<SandboxSpec>());
-  EXPECT_EQ(names_in<Sandbox>().size(), 8u);
+  EXPECT_EQ(names_in<Sandbox>().size(), 10u);
 }
 
 }  // namespace

@@ -240,6 +240,8 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   spec.record_programs = entry->row.record_programs;
   spec.profile = entry->row.profile;
   spec.tmpfs = entry->row.tmpfs;
+  spec.read_only_paths = entry->row.read_only_paths;
+  spec.hidden_paths = entry->row.hidden_paths;
   CAY_CO_TRY(spec.mounts, disk_mounts(registry_->store().volumes(), entry->row));
   // A sandbox that ran before still starts, even if its host lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);

@@ -22,6 +22,9 @@ Result<void> check_boot(const Capabilities& can, const SandboxSpec& spec, bool n
   if (!spec.tmpfs.empty()) {
     CAY_CHECK(check_that(can.tmpfs, "tmpfs_unsupported"));
   }
+  if (!spec.read_only_paths.empty() || !spec.hidden_paths.empty()) {
+    CAY_CHECK(check_that(can.path_rules, "paths_unsupported"));
+  }
   if (const auto profile = profile_from(spec.profile)) {
     CAY_CHECK(check_that(can.profile(*profile), "profile_unsupported"));
   }

@@ -31,6 +31,14 @@ TEST_F(CapableTest, CreationsAreRefusedBeforeTheyBoot) {
   runtime.can.tmpfs = missing;
   EXPECT_EQ(refusal(in_memory), "tmpfs_unsupported");
 
+  SandboxSpec guarded = named("guarded");
+  guarded.hidden_paths = {"/secrets"};
+  runtime.can.path_rules = missing;
+  EXPECT_EQ(refusal(guarded), "paths_unsupported");
+  guarded.hidden_paths.clear();
+  guarded.read_only_paths = {"/repo"};
+  EXPECT_EQ(refusal(guarded), "paths_unsupported");
+
   SandboxSpec strict = named("strict");
   strict.profile = "strict";
   runtime.can.profile(Profile::kStrict) = missing;
@@ -45,6 +53,7 @@ TEST_F(CapableTest, CreationsAreRefusedBeforeTheyBoot) {
 // A request that names no policy gets a sandbox without a way out, as on a host that gives none.
 TEST_F(CapableTest, WhatNoRequestNamesIsNoReasonToRefuse) {
   runtime.can.network = runtime.can.programs = runtime.can.tmpfs = missing;
+  runtime.can.path_rules = missing;
   EXPECT_TRUE(create("usual"));
 }
 

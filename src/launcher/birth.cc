@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "keeper/filter_room.h"
 #include "launcher/devices.h"
@@ -150,6 +152,8 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.forked = plan.forked;
   keeper.init.builds_layer = plan.builds_layer;
   keeper.init.mounts = plan.mounts;
+  keeper.init.read_only_paths = plan.read_only_paths;
+  keeper.init.hidden_paths = plan.hidden_paths;
   keeper.init.network = plan.network;
   keeper.init.network_required = plan.network_required;
   keeper.joins_group = !host.groups.clones_into();
@@ -220,12 +224,14 @@ Error Birth::failure() {
   if (blank != std::string::npos && words->bytes.substr(blank + 1).starts_with(kNoNetwork)) {
     return Error{Code::kUnsupported, "network_unsupported", words->bytes.substr(blank + 1), err};
   }
-  // Behind the name of the step.
-  if (const std::size_t unfit = words->bytes.find(kNoTmpfs); unfit != std::string::npos) {
-    return Error{Code::kInvalidArgument, "invalid_tmpfs", words->bytes.substr(unfit), err};
-  }
-  if (const std::size_t unfit = words->bytes.find(kNoMount); unfit != std::string::npos) {
-    return Error{Code::kInvalidArgument, "invalid_mount", words->bytes.substr(unfit), err};
+  constexpr std::pair<std::string_view, const char*> kUnfit[] = {{kNoTmpfs, "invalid_tmpfs"},
+                                                                 {kNoMount, "invalid_mount"},
+                                                                 {kNoSuchPath, "path_missing"},
+                                                                 {kNoPathRule, "invalid_paths"}};
+  for (const auto& [begin, reason] : kUnfit) {
+    const std::size_t at = words->bytes.find(begin);  // behind the name of the step
+    if (at != std::string::npos)
+      return Error{Code::kInvalidArgument, reason, words->bytes.substr(at), err};
   }
   return Error{
       Code::kInternal, "boot_failed",

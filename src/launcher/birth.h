@@ -30,6 +30,7 @@ struct BirthPlan {
   bool forked = false;        // the disk was just copied from another sandbox's
   bool builds_layer = false;  // init_process.h
   std::vector<wire::DiskMountMsg> mounts;
+  std::vector<std::string> read_only_paths, hidden_paths;
   std::string policy;
   Profile profile = Profile::kDefault;
   bool nested_networks = false;

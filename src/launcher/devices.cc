@@ -29,6 +29,7 @@ Result<UniqueFd> make_devices() {
                                           " (the launcher needs CAP_MKNOD)");
     }
   }
+  CAY_TRY(const UniqueFd closed, os::make_file(root.get(), kClosedFile, "", 0));
   return mount;
 }
 

@@ -14,7 +14,11 @@ struct Device {
 inline constexpr Device kDevices[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
                                       {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
 
-// A detached mount with a node of each in its root.
+// A regular file beside the nodes, empty and with no permission for anybody. It is host root's, so
+// not even root inside may open it or change its mode.
+inline constexpr const char* kClosedFile = "closed";
+
+// A detached mount with a node of each in its root, and the closed file.
 Result<UniqueFd> make_devices();
 
 }  // namespace cay::launcher

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/devices.h"
 #include "launcher/guest_groups.h"
 #include "launcher/init_process.h"
 #include "os/file.h"
@@ -32,6 +33,7 @@ bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os
 }  // namespace
 
 Result<void> GuestCovers::make(int staging, const InitPlan& plan) {
+  staging_ = staging;
   constexpr const char* kCovers = "covers";
   if (::mkdirat(staging, kCovers, 0755) != 0) return Error::from_errno(errno, "make covers");
   CAY_TRY(const UniqueFd dir, os::open_dir(staging, kCovers));
@@ -92,6 +94,17 @@ Result<void> GuestCovers::mask(int tree, const char* path) {
   CAY_TRY(const UniqueFd cover,
           os::clone_mount(covers_.get(), S_ISDIR(info.st_mode) ? kVoid : kEmpty));
   return os::attach_mount(cover.get(), tree, path);
+}
+
+Result<void> GuestCovers::hide(int point) {
+  struct stat info{};
+  if (::fstat(point, &info) != 0) return Error::from_errno(errno, "look at what is hidden");
+  const std::string closed = std::string(kDeviceNodes) + "/" + kClosedFile;
+  auto cover = S_ISDIR(info.st_mode) ? os::clone_mount(covers_.get(), kVoid)
+                                     : os::clone_mount(staging_, closed.c_str());
+  if (!cover) return std::move(cover).error();
+  CAY_CHECK(os::set_mount_attributes(cover->get(), kReadOnlyData));
+  return os::attach_mount(cover->get(), point, "");
 }
 
 // After /proc/sys was made read-only: it lies over that.

@@ -9,6 +9,9 @@ namespace cay::launcher {
 
 struct InitPlan;
 
+// The directory of the staging tmpfs that has the mount of make_devices() (devices.h).
+inline constexpr const char* kDeviceNodes = "devices";
+
 class GuestCovers {
  public:
   // Makes the objects in `staging`, which is open and outlives this.
@@ -16,6 +19,9 @@ class GuestCovers {
 
   Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);
+  // Hides what `point` is, opened with O_PATH: a directory is empty then and takes nothing, and
+  // nobody inside may open anything else. Needs the devices in their place.
+  Result<void> hide(int point);
   // Puts Cay's file of that name over the one in `tree`.
   Result<void> show_file(int tree, const char* name);
   Result<void> cover_boot_id(int proc);
@@ -30,6 +36,7 @@ class GuestCovers {
  private:
   Result<void> make_machine_files(int dir, const InitPlan& plan);
 
+  int staging_ = -1;
   UniqueFd covers_;
   UniqueFd meminfo_, stat_, memory_current_;
 };

@@ -79,6 +79,9 @@ Result<void> make_base_layer(int staging, const InitPlan& plan) {
   for (const wire::DiskMountMsg& mount : plan.mounts) {
     CAY_CHECK(make_path(base.get(), mount.path));
   }
+  for (const std::string& path : plan.hidden_paths) {
+    CAY_CHECK(make_path(base.get(), path));
+  }
   return {};
 }
 

@@ -15,6 +15,7 @@
 
 #include "launcher/devices.h"
 #include "launcher/guest_layers.h"
+#include "launcher/guest_mounts.h"
 #include "launcher/init_process.h"
 #include "launcher/kernel_view.h"
 #include "os/file.h"
@@ -43,29 +44,9 @@ Result<void> make_directory(int dir, const char* name, mode_t mode) {
   return {};
 }
 
-// A tmpfs on `point`. Returns its root.
-Result<UniqueFd> put_tmpfs(int point, std::uint64_t bytes, const char* mode,
-                           std::uint64_t attributes) {
-  // An inode costs about a kilobyte of kernel memory, which the memory group pays for.
-  const std::uint64_t inodes = std::clamp<std::uint64_t>(bytes / 4096, 1024, 1 << 20);
-  CAY_TRY(UniqueFd mount, os::new_mount("tmpfs",
-                                        {{"source", "tmpfs"},
-                                         {"size", std::to_string(bytes)},
-                                         {"nr_inodes", std::to_string(inodes)},
-                                         {"mode", mode}},
-                                        attributes));
-  CAY_CHECK(os::attach_mount(mount.get(), point, ""));
-  return mount;
-}
-
 Result<void> attach_devices(int staging, UniqueFd devices) {
-  CAY_CHECK(make_directory(staging, "devices", 0755));
-  return os::attach_mount(devices.get(), staging, "devices");
-}
-
-Error unfit(const char* reason, std::string_view words, const std::string& path, const Error& why) {
-  return Error{Code::kInvalidArgument, reason, std::string(words) + path + ": " + why.message,
-               why.os_errno};
+  CAY_CHECK(make_directory(staging, kDeviceNodes, 0755));
+  return os::attach_mount(devices.get(), staging, kDeviceNodes);
 }
 
 }  // namespace
@@ -84,8 +65,8 @@ Result<void> GuestRoot::build(LentMounts lent) {
       {"mount /dev", &GuestRoot::mount_dev},
       {"mount /run", &GuestRoot::mount_run},
       {"mount /tmp", &GuestRoot::mount_tmp},
+      {"name the host", &GuestRoot::name_fork},  // before /etc may become read-only
       {"mount what was requested", &GuestRoot::mount_wanted},
-      {"name the host", &GuestRoot::name_fork},
       {"pivot root", &GuestRoot::pivot},
   };
   const auto injected = [&](const char* step) { return plan_.fail_step == step; };
@@ -227,7 +208,7 @@ Result<void> GuestRoot::show_kernel_a_whole_proc(int dev) {
 
 Result<void> GuestRoot::mount_dev() {
   CAY_TRY(const UniqueFd point, mount_point("dev"));
-  CAY_TRY(const UniqueFd devices, os::open_dir(staging_.get(), "devices"));
+  CAY_TRY(const UniqueFd devices, os::open_dir(staging_.get(), kDeviceNodes));
   CAY_TRY(const UniqueFd dev,
           put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   for (const Device& device : kDevices) {
@@ -290,55 +271,9 @@ Result<void> GuestRoot::mount_tmp() {
   return os::attach_mount(own.get(), tmp.get(), "");
 }
 
-// In the order of their paths: a parent first.
 Result<void> GuestRoot::mount_wanted() {
-  struct Wanted {
-    const std::string* path;
-    const wire::TmpfsMount* in_memory;
-    int stored;
-  };
-  std::vector<Wanted> all;
-  for (const wire::TmpfsMount& mount : plan_.tmpfs) all.push_back({&mount.path, &mount, -1});
-  for (std::size_t i = 0; i < plan_.mounts.size(); ++i)
-    all.push_back({&plan_.mounts[i].path, nullptr, stored_[i].get()});
-  std::sort(all.begin(), all.end(),
-            [](const Wanted& a, const Wanted& b) { return *a.path < *b.path; });
-  for (const Wanted& one : all) {
-    auto point = open_made(*one.path);
-    if (one.in_memory == nullptr) {
-      auto done = point ? os::attach_mount(one.stored, point->get(), "") : std::move(point).error();
-      if (!done) return unfit("invalid_mount", kNoMount, *one.path, done.error());
-      continue;
-    }
-    if (!point) return unfit("invalid_tmpfs", kNoTmpfs, *one.path, point.error());
-    const std::uint64_t bytes =
-        one.in_memory->bytes != 0 ? one.in_memory->bytes : plan_.memory_bytes / 2;
-    CAY_TRY(const UniqueFd mounted, put_tmpfs(point->get(), bytes, "1777", kPlain));
-  }
-  stored_.clear();
-  return {};
-}
-
-// Part by part and through no link: the host's mounts are still in reach, and the guest may have
-// left links on its disk. A link of the snapshot is an error; one that the guest made since gives
-// way.
-Result<UniqueFd> GuestRoot::open_made(std::string_view path) {
-  CAY_TRY(UniqueFd at, os::open_dir(root_.get(), "."));
-  while (!path.empty()) {
-    path.remove_prefix(1);
-    const std::string name(path.substr(0, path.find('/')));
-    path.remove_prefix(name.size());
-    if (::mkdirat(at.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
-      return failed("make a directory");
-    UniqueFd next(::openat(at.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    if (!next && !plan_.fresh_disk && ::unlinkat(at.get(), name.c_str(), 0) == 0) {
-      CAY_CHECK(make_directory(at.get(), name.c_str(), 0755));
-      CAY_TRY(next, os::open_dir(at.get(), name));
-    }
-    if (!next) return Error::from_errno(errno, "'" + name + "' must be a directory, not a link");
-    at = std::move(next);
-  }
-  return at;
+  GuestMounts wanted(plan_, root_.get(), covers_);
+  return wanted.mount(std::move(stored_));
 }
 
 // Beside the names that lie below the disk (guest_layers.h), the one that the disk was copied from

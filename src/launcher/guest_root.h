@@ -2,8 +2,6 @@
 // pid and network namespaces. Every object used is one we opened; nothing is resolved through what
 // the guest may have left on its disk.
 #pragma once
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -61,8 +59,6 @@ class GuestRoot {
   // Opens directory `name` of the new root, making it, or replacing what is not a directory. A
   // sandbox that builds a layer gets an error instead of a change.
   Result<UniqueFd> mount_point(const char* name);
-  // The directory at `path` of the new root, which is absolute. Makes what is missing.
-  Result<UniqueFd> open_made(std::string_view path);
 
   const InitPlan& plan_;
   UniqueFd staging_;

@@ -37,7 +37,8 @@ struct InitPlan {
   bool forked = false;                     // the first boot of a copy of another sandbox's disk
   bool builds_layer = false;               // nothing of Cay's is put into what will be sealed
   std::vector<wire::DiskMountMsg> mounts;  // parents first
-  const GuestNetwork* network = nullptr;   // null: lo alone
+  std::vector<std::string> read_only_paths, hidden_paths;  // guest_mounts.h
+  const GuestNetwork* network = nullptr;                   // null: lo alone
   bool network_required =
       false;  // else a host without it is no failure, and the keeper gets the reason
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
@@ -75,6 +76,12 @@ inline constexpr std::string_view kNoTmpfs = "no file system in memory at ";
 
 // Begins the error of a mount whose path is unfit.
 inline constexpr std::string_view kNoMount = "nothing can be mounted at ";
+
+// Begins the error of a path that is to be read-only, and does not exist.
+inline constexpr std::string_view kNoSuchPath = "there is nothing to be read-only at ";
+
+// Begins the error of a read-only or hidden path that is unfit.
+inline constexpr std::string_view kNoPathRule = "no path rule can be put on ";
 
 // Overwrites the argv area with `name`, so that it shows nothing of the host.
 void scrub_arguments(char* arguments, std::size_t size, const char* name);

@@ -126,6 +126,48 @@ TEST_F(LauncherTest, NoNamespacesAreMadeInsideByTheKernelsOwnCount) {
   }
 }
 
+// The keeper's double loads no filter of system calls here, either.
+TEST_F(LauncherTest, PathRulesHoldForRootInside) {
+  RunningLauncher launcher;
+  auto client = launcher.connect();
+  ASSERT_TRUE(client);
+  auto request = request_for(test_uuid(75));
+  ASSERT_EQ(type_of(client->ask(Type::kCreate, request)), Type::kCreated);
+  const auto run = [&](std::vector<std::string> words) {
+    return launcher.run(request.sandbox_id, words);
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  ASSERT_TRUE(has(run({"put", "/secret", "canary"}), "put=ok"));
+  ASSERT_TRUE(has(run({"put", "/etc/fixed", "first"}), "put=ok"));
+  EXPECT_TRUE(has(run({"get", "/secret"}), "got=canary")) << "the control";
+  EXPECT_TRUE(has(run({"replace", "/etc/fixed", "second"}), "replaced=ok")) << "the control";
+  const auto boot = [&](std::vector<std::string> read_only, std::vector<std::string> hidden) {
+    EXPECT_EQ(type_of(client->ask(Type::kStop, wire::SandboxRef{request.sandbox_id})), Type::kOk);
+    request.read_only_paths = std::move(read_only);
+    request.hidden_paths = std::move(hidden);
+    const auto made = client->ask(Type::kCreate, request);
+    return type_of(made) == Type::kCreated ? std::string() : error_of(made);
+  };
+  ASSERT_EQ(boot({"/etc/fixed"}, {"/secret", "/not/there"}), "");
+  EXPECT_TRUE(has(run({"get", "/secret"}), "got=!Permission denied"));
+  EXPECT_TRUE(has(run({"unlink", "/secret"}), "unlinked=Device or resource busy"));
+  EXPECT_TRUE(has(run({"put", "/not/there/file", "x"}), "put=Read-only file system"));
+  EXPECT_TRUE(has(run({"put", "/etc/fixed", "third"}), "put=Read-only file system"));
+  EXPECT_TRUE(has(run({"replace", "/etc/fixed", "third"}), "replaced=Device or resource busy"));
+  EXPECT_TRUE(has(run({"get", "/etc/fixed"}), "got=second"));
+  EXPECT_TRUE(has(run({"trap"}), "unlink_dev=Device or resource busy")) << "/etc keeps its name";
+  EXPECT_TRUE(has(boot({"/no/such"}, {}), "path_missing"));
+  EXPECT_TRUE(has(boot({"/secret/below"}, {}), "invalid_paths"));
+  ASSERT_EQ(boot({}, {}), "");
+  EXPECT_TRUE(has(run({"get", "/secret"}), "got=canary")) << "the disk beneath is as it was";
+  EXPECT_TRUE(has(run({"link", "/etc/fixed", "/pointer"}), "linked=ok"));
+  EXPECT_TRUE(has(boot({}, {"/pointer"}), "invalid_paths")) << "no link is followed";
+  request.profile = "nested";
+  EXPECT_NE(boot({}, {"/secret"}), "") << "containers would move it";
+}
+
 TEST_F(LauncherTest, NestedMakesContainersAndTakesOffNoCover) {
   RunningLauncher launcher;
   auto client = launcher.connect();

@@ -68,7 +68,7 @@ TEST_F(LauncherTest, ItsHelloListsWhatItCanDo) {
   EXPECT_EQ(client->theirs.role, "launcher");
   EXPECT_EQ(client->theirs.features,
             (std::vector<std::string>{"programs", "policy", "profile", "nested-networks", "tmpfs",
-                                      "layers", "forks", "mounts"}));
+                                      "layers", "forks", "mounts", "path-rules"}));
   EXPECT_TRUE(client->theirs.has("tmpfs"));
   EXPECT_FALSE(client->theirs.has("tmp"));
 }

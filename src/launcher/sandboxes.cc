@@ -180,6 +180,8 @@ Result<void> Sandboxes::give_birth(Sandbox& sandbox) {
   plan.nested_networks = request.nested_networks;
   plan.tmpfs = request.tmpfs;
   plan.mounts = request.mounts;
+  plan.read_only_paths = request.read_only_paths;
+  plan.hidden_paths = request.hidden_paths;
   plan.network_required = request.network_required;
   if (!request.builds_layer) {
     CAY_TRY(plan.network, networks_.plan_for(request));

@@ -21,6 +21,8 @@ constexpr std::size_t kMostUrl = 1024;
 constexpr std::size_t kMostTmpfs = 16;
 constexpr std::size_t kMostMounts = 16;
 constexpr std::size_t kMostPath = 4095;
+constexpr std::size_t kMostPathRules = 32;
+constexpr std::ptrdiff_t kMostParts = 32;  // each directory above a rule is a mount
 
 // It becomes a line of a file inside, which everybody there may read: no line breaks, no user and
 // password.
@@ -52,6 +54,22 @@ Result<void> check_mounts(const std::vector<wire::DiskMountMsg>& mounts) {
       return invalid("a mount is of a volume or of a layer");
     if (!is_uuid(mount.volume_id.empty() ? mount.layer_id : mount.volume_id))
       return invalid("a mount's id is not a lower-case UUID");
+  }
+  return {};
+}
+
+Result<void> check_path_rules(const wire::CreateSandbox& request) {
+  if (request.read_only_paths.empty() && request.hidden_paths.empty()) return {};
+  if (request.read_only_paths.size() + request.hidden_paths.size() > kMostPathRules)
+    return invalid("more than 32 read-only and hidden paths");
+  if (profile_of(request) == Profile::kNested)
+    return invalid("containers could rename read-only and hidden paths (guest_mounts.h)");
+  for (const auto* list : {&request.read_only_paths, &request.hidden_paths}) {
+    for (const std::string& path : *list) {
+      if (!is_tmpfs_path(path)) return invalid("a rule has no plain absolute path");
+      if (std::count(path.begin(), path.end(), '/') > kMostParts)
+        return invalid("the path of a rule has more than 32 parts");
+    }
   }
   return {};
 }
@@ -126,7 +144,8 @@ Result<void> check(const wire::CreateSandbox& request) {
     if (mount.bytes > request.memory_bytes)
       return invalid("a file system in memory is larger than the memory");
   }
-  return check_mounts(request.mounts);
+  CAY_CHECK(check_mounts(request.mounts));
+  return check_path_rules(request);
 }
 
 Profile profile_of(const wire::CreateSandbox& request) {

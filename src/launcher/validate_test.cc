@@ -92,6 +92,38 @@ TEST(ValidateTest, FileSystemsInMemoryHavePlainPathsOfTheSandboxesOwn) {
   EXPECT_FALSE(check(request));
 }
 
+TEST(ValidateTest, PathRulesHavePlainPathsAndNoContainersBesideThem) {
+  auto request = good();
+  request.read_only_paths = {"/repo/vendor", "/etc"};
+  request.hidden_paths = {"/secrets", "/repo/.env"};
+  EXPECT_TRUE(check(request));
+  request.profile = "strict";
+  EXPECT_TRUE(check(request));
+  request.profile = "nested";
+  EXPECT_FALSE(check(request));
+  for (const char* path :
+       {"", "/", "tmp", "/a/../b", "/a//b", "/a/", "/proc", "/dev/shm", "/run"}) {
+    request = good();
+    request.read_only_paths = {path};
+    EXPECT_FALSE(check(request)) << path;
+    request = good();
+    request.hidden_paths = {path};
+    EXPECT_FALSE(check(request)) << path;
+  }
+  request = good();
+  for (int i = 0; i < 32; ++i) request.hidden_paths.push_back("/h" + std::to_string(i));
+  EXPECT_TRUE(check(request));
+  request.read_only_paths = {"/one-more"};
+  EXPECT_FALSE(check(request));
+  request = good();
+  std::string path;
+  for (int i = 0; i < 32; ++i) path += "/x";
+  request.hidden_paths = {path};
+  EXPECT_TRUE(check(request));
+  request.hidden_paths = {path + "/x"};
+  EXPECT_FALSE(check(request)) << "each directory above is a mount";
+}
+
 TEST(ValidateTest, CgroupParents) {
   for (const char* good : {"", "/cay.slice", "/cay.slice/cay-sandboxes.service"})
     EXPECT_TRUE(is_cgroup_parent(good)) << good;

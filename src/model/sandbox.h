@@ -46,6 +46,9 @@ struct SandboxNetwork {
 // File systems in memory: mount points, and sizes in bytes. 0 is half of the sandbox's memory.
 using TmpfsMounts = std::map<std::string, std::uint64_t>;
 
+// Absolute paths inside.
+using PathList = std::vector<std::string>;
+
 struct SandboxSpec {
   std::string name;      // empty: generated
   std::string snapshot;  // id, name or name:tag; empty: "default"
@@ -66,7 +69,8 @@ struct SandboxSpec {
   std::vector<ProxyRule> proxy;  // secrets that it may use
   TmpfsMounts tmpfs{};
   VolumeMounts volumes{};
-  std::string claim{};  // Sandbox::claim of one that core::Claims makes
+  PathList read_only_paths{}, hidden_paths{};  // nothing inside may change, or see, what is there
+  std::string claim{};                         // Sandbox::claim of one that core::Claims makes
 };
 
 // A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves.
@@ -114,6 +118,7 @@ struct Sandbox {
   std::vector<ProxyRule> proxy;
   TmpfsMounts tmpfs{};
   VolumeMounts volumes{};
+  PathList read_only_paths{}, hidden_paths{};  // nothing inside may change, or see, what is there
   LifeMarks marks;
   UnixMillis created_at = 0;
   UnixMillis updated_at = 0;

@@ -37,6 +37,10 @@ constexpr void visit_settings_of_both(A& a, B& b, Visit&& visit) {
           b.profile);
   if constexpr (requires { a.tmpfs, b.tmpfs; }) visit(Setting{"tmpfs"}, a.tmpfs, b.tmpfs);
   if constexpr (requires { a.volumes, b.volumes; }) visit(Setting{"volumes"}, a.volumes, b.volumes);
+  if constexpr (requires { a.read_only_paths, b.read_only_paths; })
+    visit(Setting{"read_only_paths"}, a.read_only_paths, b.read_only_paths);
+  if constexpr (requires { a.hidden_paths, b.hidden_paths; })
+    visit(Setting{"hidden_paths"}, a.hidden_paths, b.hidden_paths);
 }
 
 // Calls visit(setting, member) for each setting that `object` has.

@@ -8,7 +8,7 @@ namespace {
 // Step i leads from version i to i + 1. Times are milliseconds since 1970, UTC. `labels`
 // and `run_env` are JSON objects of strings. sandbox_label repeats the labels for searching.
 // Tenant '' in snapshot: the host's, for all.
-constexpr std::array<const char*, 20> kSteps = {
+constexpr std::array<const char*, 21> kSteps = {
     R"sql(
 CREATE TABLE sandbox (
   id                  TEXT PRIMARY KEY,
@@ -296,6 +296,11 @@ CREATE UNIQUE INDEX sandbox_claim ON sandbox (tenant, claim) WHERE claim <> '';
     // notes: a JSON object of texts that a facade keeps about a sandbox. No native client sees it.
     R"sql(
 ALTER TABLE sandbox ADD COLUMN notes TEXT NOT NULL DEFAULT '{}';
+)sql",
+    // read_only_paths, hidden_paths: JSON lists of paths.
+    R"sql(
+ALTER TABLE sandbox ADD COLUMN read_only_paths TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE sandbox ADD COLUMN hidden_paths TEXT NOT NULL DEFAULT '[]';
 )sql",
 };
 

@@ -40,6 +40,13 @@ void bind_setting(db::Statement& statement, const VolumeMounts& value) {
   statement.bind(boost::json::serialize(out));
 }
 
+// A JSON array of strings.
+void bind_setting(db::Statement& statement, const PathList& value) {
+  boost::json::array out;
+  for (const std::string& path : value) out.emplace_back(path);
+  statement.bind(boost::json::serialize(out));
+}
+
 Result<void> read_setting(const db::Statement& row, int column, bool& out) {
   out = row.number(column) != 0;
   return {};
@@ -90,6 +97,20 @@ Result<void> read_setting(const db::Statement& row, int column, VolumeMounts& ou
     if (text("volume") == nullptr || text("path") == nullptr) return store_broken("bad volumes");
     out.push_back({std::string(*text("volume")), std::string(*text("path")),
                    mount->contains("read_only"), mount->contains("shared")});
+  }
+  return {};
+}
+
+Result<void> read_setting(const db::Statement& row, int column, PathList& out) {
+  out.clear();
+  boost::json::parse_options options;
+  options.allow_invalid_utf8 = true;  // a path is bytes
+  boost::json::error_code error;
+  const auto list = boost::json::parse(row.text(column), error, {}, options);
+  if (error || !list.is_array()) return store_broken("bad paths");
+  for (const auto& one : list.get_array()) {
+    if (!one.is_string()) return store_broken("bad paths");
+    out.emplace_back(one.get_string());
   }
   return {};
 }

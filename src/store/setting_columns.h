@@ -23,6 +23,7 @@ void bind_setting(db::Statement& statement, const std::string& value);
 void bind_setting(db::Statement& statement, Profile value);
 void bind_setting(db::Statement& statement, const TmpfsMounts& value);
 void bind_setting(db::Statement& statement, const VolumeMounts& value);
+void bind_setting(db::Statement& statement, const PathList& value);
 
 // Fail as store_broken().
 Result<void> read_setting(const db::Statement& row, int column, bool& out);
@@ -31,6 +32,7 @@ Result<void> read_setting(const db::Statement& row, int column, std::string& out
 Result<void> read_setting(const db::Statement& row, int column, Profile& out);
 Result<void> read_setting(const db::Statement& row, int column, TmpfsMounts& out);
 Result<void> read_setting(const db::Statement& row, int column, VolumeMounts& out);
+Result<void> read_setting(const db::Statement& row, int column, PathList& out);
 
 // ---- all settings of an object ----
 

@@ -22,6 +22,7 @@ struct Box {
   Profile profile = Profile::kDefault;
   TmpfsMounts rooms{};
   VolumeMounts drawers{};
+  PathList notes{};
   bool operator==(const Box&) const = default;
 };
 template <class Object, class Visit>
@@ -33,6 +34,7 @@ void visit_settings(Object& box, Visit&& visit) {
   visit(Setting{"profile"}, box.profile);
   visit(Setting{"rooms"}, box.rooms);
   visit(Setting{"drawers"}, box.drawers);
+  visit(Setting{"notes"}, box.notes);
 }
 
 class SettingColumnsTest : public ::testing::Test {
@@ -45,7 +47,7 @@ class SettingColumnsTest : public ::testing::Test {
     EXPECT_TRUE(db_->execute("CREATE TABLE box (" + names + ")"));
   }
   void put(const Box& box) {
-    auto row = db_->prepare_once("INSERT INTO box VALUES (?, ?, ?, ?, ?, ?)");
+    auto row = db_->prepare_once("INSERT INTO box VALUES (?, ?, ?, ?, ?, ?, ?)");
     bind_settings(*row, box);
     EXPECT_TRUE(row->run());
   }
@@ -64,15 +66,16 @@ class SettingColumnsTest : public ::testing::Test {
 };
 
 TEST_F(SettingColumnsTest, ValuesThereAndBack) {
-  EXPECT_EQ(setting_columns<Box>(),
-            (std::vector<std::string>{"colour", "lid", "keep_s", "profile", "rooms", "drawers"}));
+  EXPECT_EQ(setting_columns<Box>(), (std::vector<std::string>{"colour", "lid", "keep_s", "profile",
+                                                              "rooms", "drawers", "notes"}));
   const Box box{"red",
                 true,
                 60,
                 Profile::kNested,
                 {{"/a", 5}, {"/b", 1ull << 40}},
                 {{.volume = "v", .path = "/v", .read_only = true},
-                 {.volume = "w", .path = "/\xff", .shared = true}}};
+                 {.volume = "w", .path = "/\xff", .shared = true}},
+                {"/\xff", "/b"}};
   put(box);
   const auto read = got();
   ASSERT_TRUE(read) << read.error().message;
@@ -81,10 +84,12 @@ TEST_F(SettingColumnsTest, ValuesThereAndBack) {
 
 TEST_F(SettingColumnsTest, WhatWasNeverWrittenIsRefused) {
   put({});
-  for (const char* sql : {"UPDATE box SET rooms = '{\"/a\":\"5x\"}'", "UPDATE box SET rooms = '[]'",
-                          "UPDATE box SET rooms = '{}', profile = 'loose'",
-                          "UPDATE box SET profile = 'strict', drawers = '{}'",
-                          "UPDATE box SET drawers = '[{\"path\":\"/a\"}]'"}) {
+  for (const char* sql :
+       {"UPDATE box SET rooms = '{\"/a\":\"5x\"}'", "UPDATE box SET rooms = '[]'",
+        "UPDATE box SET rooms = '{}', profile = 'loose'",
+        "UPDATE box SET profile = 'strict', drawers = '{}'",
+        "UPDATE box SET drawers = '[{\"path\":\"/a\"}]'",
+        "UPDATE box SET drawers = '[]', notes = '{}'", "UPDATE box SET notes = '[1]'"}) {
     ASSERT_TRUE(db_->execute(sql));
     const auto read = got();
     ASSERT_FALSE(read) << sql;

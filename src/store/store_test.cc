@@ -39,6 +39,7 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.last_active_at == b.last_active_at && a.stopped_at == b.stopped_at &&
          a.lifetime_s == b.lifetime_s && a.commands_keep_awake == b.commands_keep_awake &&
          a.record_programs == b.record_programs && a.profile == b.profile && a.tmpfs == b.tmpfs &&
+         a.read_only_paths == b.read_only_paths && a.hidden_paths == b.hidden_paths &&
          a.runtime == b.runtime && a.layer == b.layer && a.marks == b.marks &&
          a.created_by == b.created_by && a.claim == b.claim;
 }
@@ -68,6 +69,8 @@ Sandbox full() {
   out.record_programs = true;
   out.profile = Profile::kNested;
   out.tmpfs = {{"/tmp", 0}, {"/bu\"ild", 1ull << 62}};
+  out.read_only_paths = {"/repo", "/quote\""};
+  out.hidden_paths = {"/\xff"};
   out.runtime = "other";
   out.layer = LayerId("l");
   out.marks = {.created = 11, .active = 12, .stopped = 13};
@@ -347,7 +350,7 @@ VALUES ('1', 'a', 'box', 'ready', '', 'default', 's', '{"k":"v"}', 1, 2, 3, 4, '
   constexpr int kFirstWithAWayOut = 7;
   EXPECT_EQ(row.policy, GetParam() < kFirstWithAWayOut ? "off" : "open");
   EXPECT_EQ(row.profile, Profile::kDefault);
-  EXPECT_TRUE(row.tmpfs.empty());
+  EXPECT_TRUE(row.tmpfs.empty() && row.read_only_paths.empty() && row.hidden_paths.empty());
   EXPECT_EQ(row.runtime, kNativeRuntime);
   EXPECT_EQ(row.claim, "");
 }

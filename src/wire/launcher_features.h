@@ -17,9 +17,10 @@ inline constexpr std::string_view kTmpfs = "tmpfs";                     // Creat
 inline constexpr std::string_view kLayers = "layers";  // kSealLayer, kListLayers, builds_layer
 inline constexpr std::string_view kForks = "forks";    // CreateSandbox::disk_of
 inline constexpr std::string_view kMounts = "mounts";  // CreateSandbox::mounts, volumes
+inline constexpr std::string_view kPathRules = "path-rules";  // read_only_paths, hidden_paths
 
 // All words of this release's launcher.
-inline constexpr std::array kAll = {kPrograms, kPolicy, kProfile, kNestedNetworks,
-                                    kTmpfs,    kLayers, kForks,   kMounts};
+inline constexpr std::array kAll = {kPrograms, kPolicy, kProfile, kNestedNetworks, kTmpfs,
+                                    kLayers,   kForks,  kMounts,  kPathRules};
 
 }  // namespace cay::wire::launcher_feature

@@ -692,6 +692,8 @@ struct CreateSandbox {
   bool builds_layer = false;  // nothing of Cay's is written to its root, and it has no way out
                               // (feature "layers"). snapshot_id may be empty: no layer below
   std::vector<DiskMountMsg> mounts{};  // parents first (feature "mounts")
+  // Paths that nothing inside may change, or see (feature "path-rules"). Not in profile nested.
+  std::vector<std::string> read_only_paths{}, hidden_paths{};
   template <class V>
   void fields(V& v) {
     v(1, sandbox_id);
@@ -713,6 +715,8 @@ struct CreateSandbox {
     v(17, fresh_disk);
     v(18, builds_layer);
     v(19, mounts);
+    v(20, read_only_paths);
+    v(21, hidden_paths);
   }
 };
 

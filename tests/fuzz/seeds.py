@@ -1,4 +1,5 @@
 """The first inputs of every fuzz target."""
+
 import base64
 import gzip
 import io
@@ -622,6 +623,8 @@ def json_():
         "timeout_s": 5,
     }
     create["tmpfs"] = {"/tmp": 0}
+    create["read_only_paths"] = ["/repo/vendor"]
+    create["hidden_paths"] = ["/secrets", "/repo/.env"]
     command = {
         "id": "make-1",
         "argv": ["sh", "-c", "true"],

@@ -59,5 +59,6 @@ class CaySandboxProvider(SandboxProvider):
 # The members of POST /sandboxes that a configuration may set. dcode passes others of its own.
 OPTIONS = frozenset(
     "name snapshot image labels limits user env policy rules proxy idle_ttl_s delete_after_stop_s "
-    "lifetime_s commands_keep_awake profile tmpfs volumes timeout_s".split()
+    "lifetime_s commands_keep_awake profile tmpfs volumes read_only_paths hidden_paths "
+    "timeout_s".split()
 )

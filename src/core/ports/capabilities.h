@@ -21,11 +21,12 @@ struct Capability {
 
 struct Capabilities {
   // A boot needs these. Each names its member of BootSpec and the reason of the error.
-  Capability programs{};  // record_programs (programs_unsupported)
-  Capability tmpfs{};     // tmpfs (tmpfs_unsupported)
-  Capability network{};   // a policy other than "off" (network_unsupported)
-  Capability rules{};     // the policy "rules", and Runtime::set_policy() (network_unsupported)
-  Capability vault{};     // proxy rules with secrets (vault_unsupported)
+  Capability programs{};    // record_programs (programs_unsupported)
+  Capability tmpfs{};       // tmpfs (tmpfs_unsupported)
+  Capability path_rules{};  // read_only_paths, hidden_paths (paths_unsupported)
+  Capability network{};     // a policy other than "off" (network_unsupported)
+  Capability rules{};       // the policy "rules", and Runtime::set_policy() (network_unsupported)
+  Capability vault{};       // proxy rules with secrets (vault_unsupported)
   std::array<Capability, std::size(kProfiles)> profiles{};  // profile (profile_unsupported)
 
   Capability layers{};  // sealing, forks, images, volumes (no_layers)

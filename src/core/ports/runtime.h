@@ -37,7 +37,10 @@ struct BootSpec {
   bool record_programs = false;         // kUnsupported (programs_unsupported) where the host cannot
   Profile profile = Profile::kDefault;  // kUnsupported (profile_unsupported) where it cannot be
                                         // had: never a weaker one
-  TmpfsMounts tmpfs{};   // kUnsupported (tmpfs_unsupported), kInvalidArgument (invalid_tmpfs)
+  TmpfsMounts tmpfs{};  // kUnsupported (tmpfs_unsupported), kInvalidArgument (invalid_tmpfs)
+  // kUnsupported (paths_unsupported), kInvalidArgument (invalid_paths, path_missing). Not with
+  // Profile::kNested.
+  PathList read_only_paths{}, hidden_paths{};
   std::string policy{};  // off: no way out
   std::string rules{};   // of the policy "rules"
   // kUnsupported (network_unsupported) where the host cannot give what `policy` asks for; false: it

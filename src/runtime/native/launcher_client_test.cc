@@ -189,6 +189,10 @@ TEST_F(LauncherFeatureTest, AListedFeatureNeedsNoEcho) {
   in_memory.tmpfs = {{"/scratch", 1 << 20}};
   EXPECT_EQ(boot(in_memory, {"tmpfs"}), "boots");
   EXPECT_EQ(boot(in_memory, {"nested-networks"}), "tmpfs_unsupported");
+  auto guarded = boot_spec();
+  guarded.hidden_paths = {"/secrets"};
+  EXPECT_EQ(boot(guarded, {"path-rules"}), "boots");
+  EXPECT_EQ(boot(guarded, {"tmpfs"}), "paths_unsupported");
   auto nested = boot_spec();
   nested.profile = Profile::kNested;
   EXPECT_EQ(boot(nested, {"nested-networks"}), "boots");
@@ -202,6 +206,9 @@ TEST_F(LauncherFeatureTest, ALauncherThatListsNoneIsJudgedByItsAnswer) {
   in_memory.tmpfs = {{"/scratch", 1 << 20}};
   EXPECT_EQ(boot(in_memory, {}, echo), "boots");
   EXPECT_EQ(boot(in_memory, {}), "tmpfs_unsupported");
+  auto guarded = boot_spec();
+  guarded.read_only_paths = {"/repo"};
+  EXPECT_EQ(boot(guarded, {}, echo), "paths_unsupported") << "it is older than the feature";
   auto nested = boot_spec();
   nested.profile = Profile::kNested;
   EXPECT_EQ(boot(nested, {}, echo), "boots");

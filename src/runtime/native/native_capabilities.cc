@@ -47,6 +47,7 @@ core::Capabilities NativeCapabilities::now(const wire::Hello& launcher, bool nes
   };
   lacks(all.programs, feature::kPrograms, "records no programs");
   lacks(all.tmpfs, feature::kTmpfs, "makes no file systems in memory");
+  lacks(all.path_rules, feature::kPathRules, "makes no path read-only or hidden");
   lacks(all.layers, feature::kLayers, "seals no layers");
   for (auto* one : {&all.network, &all.rules, &all.vault})
     lacks(*one, feature::kPolicy, "makes no way out");

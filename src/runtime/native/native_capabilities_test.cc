@@ -26,8 +26,8 @@ TEST(NativeCapabilitiesTest, AllIsAvailableUntilALackIsKnown) {
   const NativeCapabilities unprobed;
   for (const wire::Hello& launcher : {wire::Hello{}, of_this_release()}) {
     const auto all = unprobed.now(launcher, false, Time{});
-    for (const auto* one : {&all.programs, &all.tmpfs, &all.network, &all.rules, &all.vault,
-                            &all.pause, &all.tunnels, &all.disk_limit})
+    for (const auto* one : {&all.programs, &all.tmpfs, &all.path_rules, &all.network, &all.rules,
+                            &all.vault, &all.pause, &all.tunnels, &all.disk_limit})
       EXPECT_TRUE(one->available()) << one->missing;
     for (const Profile profile : kProfiles) EXPECT_TRUE(all.profile(profile).available());
   }
@@ -46,6 +46,9 @@ TEST(NativeCapabilitiesTest, ALauncherLacksWhatItsListLacks) {
   EXPECT_EQ(
       some.tmpfs.missing,
       "the launcher is older than this daemon and makes no file systems in memory: restart it");
+  EXPECT_EQ(some.path_rules.missing,
+            "the launcher is older than this daemon and makes no path read-only or hidden: "
+            "restart it");
   EXPECT_EQ(some.layers.missing,
             "the launcher is older than this daemon and seals no layers: restart it");
   EXPECT_TRUE(unprobed.now(listing({feature::kLayers}), true, Time{}).layers.available());

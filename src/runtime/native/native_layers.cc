@@ -32,6 +32,10 @@ constexpr std::string_view kNoLayers = "seals no layers";
 constexpr std::string_view kNoForks = "copies no disks";
 constexpr std::string_view kNoMounts = "has no volumes";
 
+bool has_path_rules(const core::BootSpec& spec) {
+  return !spec.read_only_paths.empty() || !spec.hidden_paths.empty();
+}
+
 // One answer of type `answer`. `begun` counts how often the request was sent.
 template <wire::Message M>
 Task<M> one_of(LauncherClient& launcher, wire::Type request, std::string payload, wire::Type answer,
@@ -91,6 +95,12 @@ Result<void> check_layer_features(const core::BootSpec& spec, const wire::Hello&
   if (!spec.mounts.empty()) {
     CAY_CHECK(need(launcher, feature::kMounts, kNoMounts));
   }
+  if (has_path_rules(spec) && !launcher.role.empty() && !launcher.has(feature::kPathRules)) {
+    return Error{Code::kUnsupported, "paths_unsupported",
+                 "the launcher is older than this daemon and makes no path read-only or hidden: "
+                 "restart it",
+                 0};
+  }
   return {};
 }
 
@@ -99,6 +109,8 @@ void fill_disk(const core::BootSpec& spec, wire::CreateSandbox& request) {
   request.disk_of = spec.disk_of ? spec.disk_of->get() : std::string();
   request.fresh_disk = spec.fresh_disk;
   request.builds_layer = spec.builds_layer;
+  request.read_only_paths = spec.read_only_paths;
+  request.hidden_paths = spec.hidden_paths;
   for (const core::DiskMount& mount : spec.mounts) {
     request.mounts.push_back({.path = mount.path,
                               .volume_id = mount.volume.get(),

@@ -11,11 +11,11 @@
 
 namespace cay::runtime {
 
-// kUnsupported (no_layers) if this launcher lacks a feature that the boot needs. An empty HELLO is
-// of a launcher that was not met yet, and lacks nothing.
+// kUnsupported (no_layers, paths_unsupported) if this launcher lacks a feature that the boot needs.
+// An empty HELLO is of a launcher that was not met yet, and lacks nothing.
 Result<void> check_layer_features(const core::BootSpec& spec, const wire::Hello& launcher);
 
-// Fills the members of the request that concern disks.
+// Fills the members of the request that concern disks and the paths on them.
 void fill_disk(const core::BootSpec& spec, wire::CreateSandbox& request);
 
 class NativeLayers final : public core::Layers, public core::StoreCheck {
