@@ -71,9 +71,12 @@ struct AgentOptions {
   std::optional<double> temperature{};
   std::uint32_t max_retries = 2;
 
-  std::string sandbox{};    // an existing sandbox; empty: one for each thread
-  std::string snapshot{};   // of a new sandbox
-  std::string policy{};     // of a new sandbox's way out
+  std::string sandbox{};   // an existing sandbox; empty: one for each thread
+  std::string snapshot{};  // of a new sandbox
+  std::string policy{};    // of a new sandbox's way out
+  // Absolute paths that neither a tool nor a command changes, or reads. A sandbox has these rules
+  // from its creation.
+  std::vector<std::string> read_only_paths{}, hidden_paths{};
   bool checkpoint = false;  // keeps the disk with the conversation after each run
 
   std::vector<AgentTool> tools{};

@@ -94,6 +94,7 @@ Command agent_entry() {
               "  cay agent                                     a conversation, line by line\n"
               "  cay agent --resume                            goes on with the latest thread\n"
               "  cay agent --approve ask=execute \"…\"           asks before each command\n"
+              "  cay agent --hide /secrets --read-only /repo/vendor \"…\"\n"
               "  cay agent --json \"…\" | jq .type               events, one JSON object a line\n"
               "  cay agent --tasks tasks.jsonl --parallel 8 -o out\n"
               "  cay agent --acp                               serves an editor on stdin and "
@@ -129,6 +130,7 @@ Command agent_entry() {
                 to.text("--snapshot", args.snapshot, "Boot the sandbox from this snapshot");
                 to.text("--image", args.image, "Boot it from this container image");
                 to.text("--policy", args.policy, "What the sandbox may reach", no_empty_policy);
+                declare_paths(to, args.read_only, args.hidden);
                 to.text("--id", args.id, "Work in this sandbox (default: one for each thread)");
                 to.flag("--new-sandbox", args.new_sandbox,
                         "Go on in an empty sandbox if the thread's own is lost");

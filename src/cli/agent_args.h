@@ -22,7 +22,8 @@ struct AgentArgs {
   std::string model, base_url, fallback, system;
   std::string sandbox;  // the provider; empty: the thread's own, or cay
   std::string snapshot, image, policy, id;
-  std::string thread;  // made where it does not exist
+  std::vector<std::string> read_only, hidden;  // paths inside
+  std::string thread;                          // made where it does not exist
   bool resume = false;
   std::string resumed;              // the thread; empty: the latest one
   std::vector<std::string> decide;  // one for each waiting call, or one for all

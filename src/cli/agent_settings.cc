@@ -114,6 +114,7 @@ Result<agent::AgentOptions> options_of(const AgentArgs& args) {
   out.sandbox.id = args.id;
   out.sandbox.snapshot = args.snapshot.empty() ? args.image : args.snapshot;
   out.sandbox.policy = args.policy;
+  out.built_in.permissions = agent::rules_on(args.read_only, args.hidden);
   if (args.id.empty()) out.sandbox.idle_ttl_s = kThreadIdleS;
   out.checkpoint = args.checkpoint;
   CAY_TRY(out.rules, rules_of(args));

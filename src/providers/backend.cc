@@ -179,6 +179,19 @@ Task<void> FileVerbs::remove(std::string path) {
   co_return Result<void>();
 }
 
+const PathRules& Backend::path_rules() const {
+  static const PathRules kNone;
+  return kNone;
+}
+
+Result<void> refuse_paths(const SandboxRequest& request, std::string_view provider) {
+  if (request.paths.empty()) return {};
+  return Error{Code::kUnsupported, "permissions_need_mounts",
+               "file rules do not bind the shell of the provider '" + std::string(provider) +
+                   "', so a command could go round them: leave them out, or ask for execute",
+               0};
+}
+
 Task<std::string> Backend::start(std::string, ExecuteOptions) {
   co_return lacks(provider(), "commands in the background");
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "providers/path_rules.h"
 
 namespace cay::providers {
 
@@ -72,7 +73,7 @@ struct Features {
   bool background = false;   // Background is implemented
   bool snapshots = false;    // checkpoint() is implemented
   bool code = false;         // run_code() is implemented
-  bool hides_paths = false;  // file rules can bind the shell, by mounts
+  bool hides_paths = false;  // SandboxRequest::paths and path_rules() are implemented
 };
 
 // A command that runs on while the harness does other things.
@@ -156,6 +157,9 @@ class FileVerbs : public Shell {
 // One sandbox, or what stands for it.
 class Backend : public FileVerbs {
  public:
+  // With Features::hides_paths: the rules that hold in this sandbox.
+  virtual const PathRules& path_rules() const;
+
   // With Features::background. `options.id` names it. poll() waits up to `wait_s` for its end, and
   // returns a part of its output from offset `from` on. Fails kNotFound (unknown_command).
   virtual Task<std::string> start(std::string command, ExecuteOptions options);
@@ -177,14 +181,19 @@ struct SandboxRequest {
   std::string id{};        // use this one, and never remove it
   std::string snapshot{};  // or image; empty: the provider's default
   std::string policy{};    // of the way out; empty: the provider's default
+  PathRules paths{};       // of a new sandbox; one that is there has its own (path_rules())
   std::optional<std::int64_t> idle_ttl_s{};
   std::vector<std::pair<std::string, std::string>> labels{};
 };
 
+// The error of a provider that has no Features::hides_paths, if the request has paths.
+Result<void> refuse_paths(const SandboxRequest& request, std::string_view provider);
+
 class Provider {
  public:
   virtual ~Provider() = default;
-  // Fails kNotFound (sandbox_not_found) for an `id` that does not exist.
+  // Fails kNotFound (sandbox_not_found) for an `id` that does not exist, and kUnsupported
+  // (permissions_need_mounts) for `paths` without Features::hides_paths.
   virtual Task<std::unique_ptr<Backend>> open(SandboxRequest request) = 0;
   // A sandbox that is gone already is removed.
   virtual Task<void> remove(std::string id) = 0;

@@ -80,7 +80,9 @@ std::string cay_command_id(const std::string& id) {
 }
 
 CayBackend::CayBackend(const sdk::AsyncClient& client, const sdk::SandboxInfo& info)
-    : CayFiles(client, info), workdir_(info.workdir) {}
+    : CayFiles(client, info),
+      workdir_(info.workdir),
+      paths_{info.read_only_paths, info.hidden_paths} {}
 
 const std::string& CayBackend::provider() const {
   static const std::string kName = "cay";
@@ -88,7 +90,12 @@ const std::string& CayBackend::provider() const {
 }
 
 Features CayBackend::features() const {
-  return {.streams = true, .attach = true, .background = true, .snapshots = true, .code = true};
+  return {.streams = true,
+          .attach = true,
+          .background = true,
+          .snapshots = true,
+          .code = true,
+          .hides_paths = true};
 }
 
 Task<void> CayBackend::begin() {

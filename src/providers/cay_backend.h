@@ -53,6 +53,7 @@ class CayBackend final : public CayFiles {
   const std::string& provider() const override;
   Features features() const override;
   const std::string& workdir() const override { return workdir_; }
+  const PathRules& path_rules() const override { return paths_; }
 
   Task<Executed> execute(std::string command, ExecuteOptions options) override;
   Task<std::string> start(std::string command, ExecuteOptions options) override;
@@ -65,6 +66,7 @@ class CayBackend final : public CayFiles {
 
  private:
   std::string workdir_;
+  PathRules paths_;
 };
 
 }  // namespace cay::providers

@@ -12,6 +12,8 @@ sdk::CreateOptions create_options(const SandboxRequest& request) {
   sdk::CreateOptions out;
   out.snapshot = request.snapshot;
   out.policy = request.policy;
+  out.read_only_paths = request.paths.read_only;
+  out.hidden_paths = request.paths.hidden;
   out.idle_ttl_s = request.idle_ttl_s;
   for (const auto& [key, value] : request.labels) out.labels[key] = value;
   return out;

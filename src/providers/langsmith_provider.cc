@@ -41,6 +41,8 @@ class LangSmithProvider final : public Provider {
   explicit LangSmithProvider(std::shared_ptr<LangSmithApi> api) : api_(std::move(api)) {}
 
   Task<std::unique_ptr<Backend>> open(SandboxRequest request) override {
+    auto refused = refuse_paths(request, "langsmith");
+    if (!refused) co_return std::move(refused).error();
     if (!request.policy.empty()) {
       co_return Error{Code::kUnsupported, "verb_unsupported",
                       "LangSmith has no policies by name: leave the policy out, and set the "

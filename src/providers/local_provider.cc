@@ -47,6 +47,8 @@ class LocalProvider final : public Provider {
       : executor_(std::move(executor)), state_directory_(std::move(state_directory)) {}
 
   Task<std::unique_ptr<Backend>> open(SandboxRequest request) override {
+    auto refused = refuse_paths(request, "local");
+    if (!refused) co_return std::move(refused).error();
     auto directory = directory_of(request);
     if (!directory) co_return std::move(directory).error();
     co_return std::unique_ptr<Backend>(

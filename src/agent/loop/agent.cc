@@ -14,6 +14,7 @@
 #include "agent/loop/sandbox.h"
 #include "agent/loop/spill.h"
 #include "agent/loop/task.h"
+#include "agent/tools/permission_mounts.h"
 #include "async/event.h"
 #include "async/scope.h"
 #include "codec/utf8.h"
@@ -147,6 +148,7 @@ Task<void> AgentImpl::open_tools() {
 Task<void> AgentImpl::open() {
   CAY_CO_CHECK(open_thread());
   CAY_CO_CHECK(open_model());
+  CAY_CO_TRY(options_.sandbox.paths, mounts_of(options_.built_in.permissions));
   harness_.rules = options_.rules;
   harness_.limits = options_.limits;
   harness_.response_schema = options_.response_schema;

@@ -114,6 +114,7 @@ agent::AgentOptions options_of(const AgentOptions& from) {
   out.sandbox.id = from.sandbox;
   out.sandbox.snapshot = from.snapshot;
   out.sandbox.policy = from.policy;
+  out.built_in.permissions = agent::rules_on(from.read_only_paths, from.hidden_paths);
   out.checkpoint = from.checkpoint;
   for (const auto& tool : from.tools) out.tools.push_back(std::make_shared<ProgramTool>(tool));
   for (const auto& each : from.subagents) out.subagents.push_back(subagent_of(each, out.model));

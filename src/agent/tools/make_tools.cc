@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "agent/tools/kit.h"
+#include "agent/tools/permission_mounts.h"
 #include "base/assert.h"
 
 namespace cay::agent {
@@ -57,13 +58,29 @@ ToolResult refused(std::string_view message) {
   return ToolResult::failure("Error: " + std::string(message));
 }
 
-Result<Tools> checked_tools(std::shared_ptr<providers::Backend> backend, ToolOptions options) {
-  if (!options.permissions.empty() && !backend->features().hides_paths) {
-    return Error{Code::kUnsupported, "permissions_need_mounts",
-                 "file rules do not bind the shell of the provider '" + backend->provider() +
-                     "', so a command could go round them: leave them out, or ask for execute",
-                 0};
+namespace {
+
+// Refuses rules that bind the file tools and not the commands of this backend.
+Result<void> check_mounts(providers::Backend& backend,
+                          const std::vector<FilesystemPermission>& rules) {
+  if (rules.empty()) return {};
+  CAY_TRY(providers::PathRules wanted, mounts_of(rules));
+  if (!backend.features().hides_paths) {
+    return providers::refuse_paths({.paths = std::move(wanted)}, backend.provider());
   }
+  const std::string open = providers::first_not_held(wanted, backend.path_rules());
+  if (open.empty()) return {};
+  return Error{Code::kUnsupported, "permissions_need_mounts",
+               "the sandbox " + backend.id() + " was made without a rule on " + open +
+                   ", so a command could go round it: name the rule where a sandbox is made, or "
+                   "begin another thread",
+               0};
+}
+
+}  // namespace
+
+Result<Tools> checked_tools(std::shared_ptr<providers::Backend> backend, ToolOptions options) {
+  CAY_CHECK(check_mounts(*backend, options.permissions));
   CAY_TRY(auto permissions, FilePermissions::create(options.permissions));
   auto kit = std::make_shared<Kit>();
   // On this host "/" is the host's own root, so a bare name belongs to the working directory.

@@ -27,8 +27,8 @@ struct ToolOptions {
   std::size_t max_output_bytes = 4u << 20;  // of a command: its first and last halves
 };
 
-// The tools share `backend`. Fails kUnsupported (permissions_need_mounts) for file rules on a
-// provider that cannot bind its shell to them.
+// The tools share `backend`. Fails kUnsupported (permissions_need_mounts) for file rules that do
+// not bind its shell: they are no mounts (permission_mounts.h), or its sandbox does not hold them.
 Result<Tools> checked_tools(std::shared_ptr<providers::Backend> backend, ToolOptions options);
 
 // The same for options that are known to be good: without file rules, or checked before.

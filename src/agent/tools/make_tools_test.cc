@@ -279,6 +279,11 @@ TEST_F(ToolsTest, FileRulesNeedASandboxThatBindsItsShell) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().reason, "permissions_need_mounts");
   box->has.hides_paths = true;
+  const auto open = checked_tools(box, options);
+  ASSERT_FALSE(open);
+  EXPECT_EQ(open.error().reason, "permissions_need_mounts");
+  EXPECT_NE(open.error().message.find("without a rule on /secret"), std::string::npos);
+  box->held.hidden = {"/secret"};
   make(options);
   box->files["/secret/key"] = "canary";
   box->files["/open"] = "x";

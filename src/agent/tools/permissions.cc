@@ -66,6 +66,16 @@ Error invalid_permission(const std::string& path, std::string_view why) {
 
 }  // namespace
 
+std::vector<FilesystemPermission> rules_on(const std::vector<std::string>& read_only,
+                                           const std::vector<std::string>& hidden) {
+  using enum FileOperation;
+  std::vector<FilesystemPermission> out;
+  for (const auto& path : hidden)
+    out.push_back({{kRead, kWrite}, {path + "/**"}, FileVerdict::kDeny});
+  for (const auto& path : read_only) out.push_back({{kWrite}, {path + "/**"}, FileVerdict::kDeny});
+  return out;
+}
+
 Result<FilePermissions> FilePermissions::create(std::vector<FilesystemPermission> rules) {
   FilePermissions out;
   for (auto& rule : rules) {

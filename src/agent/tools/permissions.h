@@ -22,6 +22,10 @@ struct FilesystemPermission {
   FileVerdict verdict = FileVerdict::kAllow;
 };
 
+// The rules that keep each path, and all below it, read-only or hidden.
+std::vector<FilesystemPermission> rules_on(const std::vector<std::string>& read_only,
+                                           const std::vector<std::string>& hidden);
+
 class FilePermissions {
  public:
   FilePermissions() = default;

@@ -19,12 +19,14 @@ class FakeBackend : public Backend {
   std::function<Result<Executed>(const std::string& command)> answer;
   std::optional<Error> failure;  // of every call
   Features has{.streams = true, .attach = true, .background = true, .code = true};
+  PathRules held{};
   std::string name = "fake";
   std::string directory = "/work";
 
   const std::string& id() const override { return id_; }
   const std::string& provider() const override { return name; }
   Features features() const override { return has; }
+  const PathRules& path_rules() const override { return held; }
   const std::string& workdir() const override { return directory; }
 
   Task<Executed> execute(std::string command, ExecuteOptions with) override {
