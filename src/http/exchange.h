@@ -58,6 +58,8 @@ class Exchange {
   virtual asio::awaitable<void> respond_stream(int status, Headers headers,
                                                std::optional<std::uint64_t> length,
                                                std::unique_ptr<ByteSource> bytes) = 0;
+  // Names the subprotocol (RFC 6455, 1.9) that upgrade() accepts: one that the client offered.
+  virtual void choose_protocol(std::string /*name*/) {}
   // To a WebSocket, which reads a message above `max_message` as kTooLong. Declines
   // permessage-deflate.
   virtual Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) = 0;

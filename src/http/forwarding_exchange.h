@@ -29,6 +29,7 @@ class ForwardingExchange : public Exchange {
                                        std::unique_ptr<ByteSource> bytes) override {
     return inner_->respond_stream(status, std::move(headers), length, std::move(bytes));
   }
+  void choose_protocol(std::string name) override { inner_->choose_protocol(std::move(name)); }
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override {
     return inner_->upgrade(max_message);
   }

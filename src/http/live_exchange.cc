@@ -99,7 +99,7 @@ Task<std::unique_ptr<WebSocket>> LiveExchange::upgrade(std::size_t max_message) 
   connection_.close_after();
   BeastSocket stream(TolerantTransport(connection_.take()));
   prepare(stream);
-  const ErrorCode error = co_await accept_websocket(stream, request);
+  const ErrorCode error = co_await accept_websocket(stream, request, protocol_);
   if (error)
     co_return Error{Code::kInvalidArgument, "bad_upgrade",
                     "the WebSocket handshake failed: " + error.message(), 0};

@@ -39,6 +39,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   asio::awaitable<void> respond_stream(int status, Headers headers,
                                        std::optional<std::uint64_t> length,
                                        std::unique_ptr<ByteSource> bytes) override;
+  void choose_protocol(std::string name) override { protocol_ = std::move(name); }
   Task<std::unique_ptr<WebSocket>> upgrade(std::size_t max_message) override;
   Task<std::unique_ptr<ByteStream>> upgrade_raw(Headers headers) override;
 
@@ -62,6 +63,7 @@ class LiveExchange final : public Exchange, public std::enable_shared_from_this<
   OnLetIn on_let_in_;
   Principal principal_;
   std::map<std::string, std::string> params_;
+  std::string protocol_;  // of the WebSocket; empty: none
   RequestConnection connection_;
   BodyReader body_;
   ResponseWriter response_;

@@ -299,12 +299,14 @@ asio::awaitable<void> Socket::close_of(std::shared_ptr<SocketCore> core, int cod
 }
 
 asio::awaitable<ErrorCode> accept_websocket(
-    BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request) {
+    BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request,
+    std::string protocol) {
   ErrorCode error;
   // Otherwise Beast sends its own name and version.
   stream.set_option(
-      beast::websocket::stream_base::decorator([](beast::websocket::response_type& answer) {
+      beast::websocket::stream_base::decorator([protocol](beast::websocket::response_type& answer) {
         answer.set(beast::http::field::server, "cay");
+        if (!protocol.empty()) answer.set(beast::http::field::sec_websocket_protocol, protocol);
       }));
   co_await stream.async_accept(request, to(error));
   co_return error;

@@ -120,9 +120,11 @@ class Socket final : public WebSocket, public PipedSocket {
 // Time-outs of ours on a fresh stream: pings keep it alive, a dead peer is noticed in 60 s.
 // SocketCore limits messages itself, for Beast would close without a word.
 void prepare(BeastSocket& stream);
-// The handshakes (RFC 6455, 4): Beast's, compiled once.
+// The handshakes (RFC 6455, 4): Beast's, compiled once. `protocol`: the subprotocol that is
+// accepted, or empty.
 asio::awaitable<ErrorCode> accept_websocket(
-    BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request);
+    BeastSocket& stream, const beast::http::request<beast::http::empty_body>& request,
+    std::string protocol);
 asio::awaitable<ErrorCode> open_websocket(BeastSocket& stream,
                                           beast::websocket::response_type& answer, std::string host,
                                           std::string target);

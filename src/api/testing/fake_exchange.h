@@ -64,6 +64,7 @@ class FakeExchange : public http::Exchange {
   std::optional<std::string> broken_off;
   std::string subject;
   std::size_t max_message = 0;            // of the upgrade
+  std::string protocol;                   // likewise
   std::optional<Error> broken;            // the streamed body failed: the connection broke
   std::shared_ptr<FakeWebSocket> socket;  // the upgraded one, and the test's handle on it
 
@@ -82,6 +83,7 @@ class FakeExchange : public http::Exchange {
   asio::awaitable<void> respond_stream(int code, http::Headers head,
                                        std::optional<std::uint64_t> size,
                                        std::unique_ptr<ByteSource> bytes) override;
+  void choose_protocol(std::string name) override { protocol = std::move(name); }
   Task<std::unique_ptr<http::WebSocket>> upgrade(std::size_t max_message) override;
   Task<std::unique_ptr<ByteStream>> upgrade_raw(http::Headers head) override;
 

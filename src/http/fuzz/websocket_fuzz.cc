@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     BeastSocket stream{TolerantTransport(Channel(std::move(transport)))};
     prepare(stream);
     ErrorCode error;
-    boost::asio::co_spawn(loop, accept_websocket(stream, opening()),
+    boost::asio::co_spawn(loop, accept_websocket(stream, opening(), ""),
                           [&error](const std::exception_ptr& failure, ErrorCode failed) {
                             CAY_ASSERT(failure == nullptr);
                             error = failed;
