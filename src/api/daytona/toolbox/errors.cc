@@ -1,7 +1,42 @@
 #include "api/daytona/toolbox/errors.h"
 
-namespace cay::api::daytona {
+#include <algorithm>
+#include <array>
+#include <utility>
 
-Refusal toolbox_refusal(const Error& error) { return api_refusal(error); }
+namespace cay::api::daytona {
+namespace {
+
+constexpr std::array kWords{
+    kBadRequest,        kInvalidBody,       kUnauthorized,       kForbidden,
+    kFileNotFound,      kFileAccessDenied,  kExecutionTimeout,   kProcessNotFound,
+    kConflict,          kSessionEnded,      kCommandCompleted,   kGone,
+    kUnprocessable,     kNotInitialized,    kGitAuthFailed,      kGitRepoNotFound,
+    kGitBranchNotFound, kGitBranchExists,   kGitPushRejected,    kGitDirtyWorktree,
+    kGitMergeConflict,  kGitRemoteRejected, kGitTransportFailed, kGitFailed,
+    kA11yUnavailable,   kNoFfmpeg,          kNoComputerUse};
+
+// Cay's own reasons that clients know by a word of the vendor's.
+constexpr std::array<std::pair<std::string_view, VendorCode>, 8> kReasons{
+    {{"file_not_found", kFileNotFound},
+     {"permission_denied", kFileAccessDenied},
+     {"read_only", kFileAccessDenied},
+     {"malformed_json", kInvalidBody},
+     {"invalid_field", kInvalidBody},
+     {"invalid_env", kBadRequest},
+     {"toolchain_missing", kUnprocessable},
+     {"upgrade_needed", kBadRequest}}};
+
+}  // namespace
+
+Refusal toolbox_refusal(const Error& error) {
+  for (const VendorCode& one : kWords) {
+    if (error.reason == one.word) return {one.status, one.word};
+  }
+  for (const auto& [reason, word] : kReasons) {
+    if (error.reason == reason) return {word.status, word.word};
+  }
+  return api_refusal(error);
+}
 
 }  // namespace cay::api::daytona
