@@ -220,8 +220,8 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& l
 
 void enter(const ChildPlan& plan) {
   const Scheduling own = own_scheduling();
-  for (int i = 0; i < plan.proc_count; ++i) {
-    if (::write(plan.procs[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
+  for (int i = 0; i < plan.join_count; ++i) {
+    if (::write(plan.joins[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
   }
   // Before entering: whatever guest root can see must hold its own pipes only.
   int keep[] = {plan.status_fd,       plan.init_pidfd,

@@ -25,8 +25,8 @@ struct StartReport {
 
 struct ChildPlan {
   // E
-  const int* procs = nullptr;  // cgroup.procs to write "0" to
-  int proc_count = 0;
+  const int* joins = nullptr;  // files of cgroups to write "0" to
+  int join_count = 0;
   int init_pidfd = -1;
   bool own_clocks = false;  // init has a time namespace of its own
   Profile profile = Profile::kDefault;

@@ -161,7 +161,7 @@ void Command::finish() {
   tape_->mark_ended(pipes_.has_writers());
   save_end();
   events_.on_ended(*this);
-  if (end_tree_) tree_.kill(KillCause::kNone, {});
+  if (end_tree_) tree_.kill_rest();
   tree_.release_when_empty([this] { maybe_settled(); });
 }
 

@@ -68,6 +68,11 @@ void CommandTree::kill(KillCause cause, const std::string& by) {
   chase_ = shop_.loop.after(kChaseMs, [this] { chase_end(); });
 }
 
+void CommandTree::kill_rest() {
+  if (slot_ != nullptr && slot_->can_kill() && !slot_->populated()) return;
+  kill(KillCause::kNone, {});
+}
+
 void CommandTree::chase_end() {
   if (!leader_runs_) return;
   kill_tracer_of_dead(shop_.context.root_fd, guest_pid_);

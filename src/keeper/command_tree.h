@@ -32,6 +32,8 @@ class CommandTree {
 
   // SIGKILL to the whole tree. After the leader's end it reaches what is left of the tree.
   void kill(KillCause cause, const std::string& by);
+  // The same after the leader's end. A slot in which nothing is left stays as it is.
+  void kill_rest();
   // During the start: a leader that comes to run is killed at once, by kill_if_due().
   void kill_at_start(const std::string& by);
   void kill_if_due();

@@ -35,16 +35,20 @@ struct Context {
   std::vector<int> tmpfs_fds;  // its file systems in memory, O_PATH (keeper/stats.h)
 
   // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.
-  // v2: `cgroup_fd` is the sandbox's "cmds" group: one child ("s0", "s1", …) for each command slot,
-  // with cgroup.procs, cgroup.kill, cgroup.events; on a pure v2 host also memory.events.
-  // v1 (hybrid): memory_fd is the sandbox's memory group for commands (slots as
-  // children, memory.oom_control); pids_fd, cpu_fd are flat (attach to cgroup.procs).
+  //
+  // v2: `cgroup_fd` is the sandbox's "cmds" group. It has one child ("s0", "s1", …) for each
+  // command slot, with cgroup.procs, cgroup.kill and cgroup.events. On a pure v2 host it has
+  // memory.events.
+  //
+  // v1 (hybrid): `memory_fd` is the sandbox's memory group for commands, with slots as children and
+  // memory.oom_control. `pids_fd` and `cpu_fd` are flat: a child joins them by `tasks`.
   int cgroup_fd = -1;
   int memory_fd = -1;
   int pids_fd = -1;
   int cpu_fd = -1;
   int cpuacct_fd = -1;
   bool pure_v2 = false;
+  bool clones_into_groups = false;  // the kernel clones a child straight into a v2 group
 
   // The size of the machine as programs inside see it (keeper/machine_files.h).
   // Files for writing: those over /proc/meminfo and /proc/stat inside (-1: none), and

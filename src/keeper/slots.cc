@@ -46,6 +46,14 @@ UniqueFd procs_of(int dir) {
   return UniqueFd(dir < 0 ? -1 : ::openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC));
 }
 
+// The file by which a process with one thread joins a v1 group. Through `cgroup.procs` the kernel
+// moves all threads of a process, under a lock of the whole host. The lock waits for a grace period
+// of RCU, which takes some milliseconds. A thread that moves itself through `tasks` does without.
+UniqueFd tasks_of(int dir) {
+  UniqueFd tasks(dir < 0 ? -1 : ::openat(dir, "tasks", O_WRONLY | O_CLOEXEC));
+  return tasks ? std::move(tasks) : procs_of(dir);
+}
+
 }  // namespace
 
 std::uint64_t counter_in(std::string_view text, std::string_view key) {
@@ -73,8 +81,9 @@ std::uint64_t read_counter(int dir, const char* file, std::string_view key) {
 }
 
 void Slot::kill_all() {
-  if (kill_) [[maybe_unused]]
-    const ssize_t done = ::pwrite(kill_.get(), "1", 1, 0);
+  if (!kill_) return;
+  killed_ = true;
+  [[maybe_unused]] const ssize_t done = ::pwrite(kill_.get(), "1", 1, 0);
 }
 
 bool Slot::populated() const {
@@ -130,27 +139,45 @@ std::vector<pid_t> Slot::pids() const {
 Slots::Slots(Loop& loop, const Context& context)
     : loop_(loop),
       context_(context),
-      pids_procs_(procs_of(context.pids_fd)),
-      cpu_procs_(procs_of(context.cpu_fd)),
-      cpuacct_procs_(procs_of(context.cpuacct_fd)) {
+      pids_tasks_(tasks_of(context.pids_fd)),
+      cpu_tasks_(tasks_of(context.cpu_fd)),
+      cpuacct_tasks_(tasks_of(context.cpuacct_fd)) {
   int ignored = 0;
   grow(ignored);
 }
 
+bool Slots::open_v2(Slot& slot, int& error) {
+  slot.v2_ = child_group(context_.cgroup_fd, slot.name_, error);
+  if (!slot.v2_) return false;
+  slot.kill_.reset(::openat(slot.v2_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+  slot.events_.reset(::openat(slot.v2_.get(), "cgroup.events", O_RDONLY | O_CLOEXEC));
+  slot.v2_procs_ = procs_of(slot.v2_.get());
+  if (slot.kill_ && slot.events_ && slot.v2_procs_) return true;
+  error = errno;
+  return false;
+}
+
+// A group that was killed is made anew, so that a child can be cloned into it. On a pure v2 host it
+// stays: it counts memory, and the kernel would keep the removed one for a long time.
+bool Slots::renew(Slot& slot, int& error) {
+  if (!slot.killed_ || !slot.clones_ || context_.pure_v2) return true;
+  const bool gone =
+      ::unlinkat(context_.cgroup_fd, slot.name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
+  if (!gone) return true;
+  if (!open_v2(slot, error)) return false;
+  slot.joins_.front() = slot.v2_procs_.get();
+  slot.killed_ = false;
+  return true;
+}
+
 bool Slots::grow(int& error) {
   auto slot = std::make_unique<Slot>();
-  const std::string name = "s" + std::to_string(slots_.size());
+  slot->name_ = "s" + std::to_string(slots_.size());
+  const std::string& name = slot->name_;
   if (context_.cgroup_fd >= 0) {
-    slot->v2_ = child_group(context_.cgroup_fd, name, error);
-    if (!slot->v2_) return false;
-    slot->kill_.reset(::openat(slot->v2_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
-    slot->events_.reset(::openat(slot->v2_.get(), "cgroup.events", O_RDONLY | O_CLOEXEC));
-    slot->v2_procs_ = procs_of(slot->v2_.get());
-    if (!slot->kill_ || !slot->events_ || !slot->v2_procs_) {
-      error = errno;
-      return false;
-    }
-    slot->procs_.push_back(slot->v2_procs_.get());
+    if (!open_v2(*slot, error)) return false;
+    slot->clones_ = context_.clones_into_groups;
+    slot->joins_.push_back(slot->v2_procs_.get());
     if (context_.pure_v2) {
       slot->oom_dir_ = slot->v2_.get();
       slot->oom_file_ = "memory.events";
@@ -167,17 +194,17 @@ bool Slots::grow(int& error) {
       error = errno;
       return false;
     }
-    slot->memory_procs_ = procs_of(slot->memory_.get());
-    if (!slot->memory_procs_) {
+    slot->memory_tasks_ = tasks_of(slot->memory_.get());
+    if (!slot->memory_tasks_) {
       error = errno;
       return false;
     }
-    slot->procs_.push_back(slot->memory_procs_.get());
+    slot->joins_.push_back(slot->memory_tasks_.get());
     slot->oom_dir_ = slot->memory_.get();
     slot->oom_file_ = "memory.oom_control";
   }
-  for (const UniqueFd* flat : {&pids_procs_, &cpu_procs_, &cpuacct_procs_}) {
-    if (*flat) slot->procs_.push_back(flat->get());
+  for (const UniqueFd* flat : {&pids_tasks_, &cpu_tasks_, &cpuacct_tasks_}) {
+    if (*flat) slot->joins_.push_back(flat->get());
   }
   free_.push_back(slot.get());
   slots_.push_back(std::move(slot));
@@ -187,6 +214,7 @@ bool Slots::grow(int& error) {
 Slot* Slots::take(int& error) {
   if (free_.empty() && !grow(error)) return nullptr;
   Slot* slot = free_.back();
+  if (!renew(*slot, error)) return nullptr;
   free_.pop_back();
   ++taken_;
   if (on_taken_) on_taken_();
@@ -228,7 +256,8 @@ void Slots::check(Slot* slot) {
 }
 
 void Slots::give_back(Slot* slot) {
-  free_.push_back(slot);
+  // Those that a child can be cloned into are taken first.
+  free_.insert(slot->clone_into() < 0 ? free_.begin() : free_.end(), slot);
   if (--taken_ == 0) quiet_since_ = boottime_ms();
 }
 

@@ -24,8 +24,13 @@ std::uint64_t counter_in(std::string_view text, std::string_view key);
 
 class Slot {
  public:
-  // Descriptors of cgroup.procs files that a child writes "0" to.
-  const std::vector<int>& procs() const { return procs_; }
+  // The cgroup v2 directory to clone a child into; -1: the child has to join it as the others.
+  // Kernels (6.18) kill every child that is cloned into a group which cgroup.kill was ever used
+  // on: they compare the kill counters of two different groups.
+  int clone_into() const { return clones_ && !killed_ ? v2_.get() : -1; }
+  // Descriptors of files that a child writes "0" to, so that it joins the groups. The first is that
+  // of clone_into(), where there is one.
+  const std::vector<int>& joins() const { return joins_; }
   // Whether there is anything to kill by (false: no cgroups here, use process groups).
   bool can_kill() const { return static_cast<bool>(kill_); }
   // SIGKILL to everything in it.
@@ -49,11 +54,14 @@ class Slot {
 
  private:
   friend class Slots;
+  std::string name_;
   UniqueFd v2_, memory_, kill_, events_;
-  UniqueFd v2_procs_, memory_procs_;
+  UniqueFd v2_procs_, memory_tasks_;
   int oom_dir_ = -1;
   const char* oom_file_ = nullptr;
-  std::vector<int> procs_;
+  std::vector<int> joins_;
+  bool clones_ = false;
+  bool killed_ = false;  // its v2 group, by kill_all()
   bool for_keeper_ = false;
   std::uint64_t oom_at_take_ = 0;
   Watch watch_;
@@ -85,12 +93,14 @@ class Slots {
 
  private:
   bool grow(int& error);
+  bool open_v2(Slot& slot, int& error);
+  bool renew(Slot& slot, int& error);
   void check(Slot* slot);
   void give_back(Slot* slot);
 
   Loop& loop_;
   const Context& context_;
-  UniqueFd pids_procs_, cpu_procs_, cpuacct_procs_;
+  UniqueFd pids_tasks_, cpu_tasks_, cpuacct_tasks_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   std::function<void()> on_taken_;

@@ -1,9 +1,11 @@
 #include "keeper/spawner.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +31,27 @@ std::vector<char*> pointers(std::vector<std::string>& strings, std::size_t spare
   for (auto& text : strings) out.push_back(text.data());
   out.resize(strings.size() + spare + 1, nullptr);
   return out;
+}
+
+// Forks into the slot's v2 group where that is possible, and gives the child the other groups to
+// join. A join of a v2 group waits for a grace period of RCU, some milliseconds (slots.cc). A
+// second try joins it all the same: it may have been the kernel that killed the first.
+pid_t fork_into(const Slot& slot, int tries, ChildPlan& plan) {
+  const std::vector<int>& joins = slot.joins();
+  plan.joins = joins.data();
+  plan.join_count = static_cast<int>(joins.size());
+  if (slot.clone_into() < 0 || tries > 0) return ::fork();
+  ++plan.joins;
+  --plan.join_count;
+  clone_args args{};
+  args.flags = CLONE_INTO_CGROUP;
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(slot.clone_into());
+  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  if (pid >= 0 || errno == EAGAIN || errno == ENOMEM) return static_cast<pid_t>(pid);
+  --plan.joins;
+  ++plan.join_count;
+  return ::fork();
 }
 
 }  // namespace
@@ -128,13 +151,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.task_fd = program.task_fd;
   plan.layer_root_fd = program.layer_root_fd;
 
-  const std::vector<int>& procs = attempt.slot->procs();
-  plan.procs = procs.data();
-  plan.proc_count = static_cast<int>(procs.size());
-  // A plain fork, and the child joins its groups by writing: with CLONE_INTO_CGROUP, kernels (6.18)
-  // kill every child that is cloned into a group that was ever killed by cgroup.kill (they
-  // compare the kill counters of two different groups), and slots are reused.
-  const pid_t pid = ::fork();
+  const pid_t pid = fork_into(*attempt.slot, attempt.tries, plan);
   if (pid == 0) enter(plan);
   if (pid < 0) {
     return Error::from_errno(errno, "fork the child that enters the sandbox", "start_failed");

@@ -209,8 +209,10 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   const auto make_v1 = [&](const Tree& tree, UniqueFd& group) -> Result<void> {
     if (tree.mount.empty()) return {};
     CAY_TRY(group, make_group(tree.top.get(), id));
-    CAY_CHECK(give(group.get(), "", keeper_uid));
-    return give(group.get(), "cgroup.procs", keeper_uid);
+    for (const char* file : {"", "cgroup.procs", "tasks"}) {
+      CAY_CHECK(give(group.get(), file, keeper_uid));
+    }
+    return {};
   };
   CAY_CHECK(make_v1(memory_, made.memory));
   CAY_CHECK(make_v1(pids_, made.pids));

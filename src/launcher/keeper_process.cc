@@ -223,6 +223,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.cpu_fd = plan.groups->cpu.get();
   context.cpuacct_fd = plan.groups->cpuacct.get();
   context.pure_v2 = host.groups.pure_v2();
+  context.clones_into_groups = host.groups.clones_into();
   context.oom_victims_fd = host.oom.victims();
   if (plan.tap != nullptr) {
     context.program_ring_fd = plan.tap->ring.get();

@@ -1,5 +1,6 @@
 """Other processes: the host's cannot be seen, Cay's own inside cannot be read, stopped, limited or
 killed."""
+
 import collections
 import json
 import os
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from harness import slow, wait_until
+from harness import processes_of, slow, wait_until
 from inside import HERE, sandbox  # noqa: F401 (a fixture)
 
 HAUNT = (HERE / "payloads" / "haunt.py").read_text()
@@ -208,3 +209,32 @@ def test_a_tracer_cannot_hide_the_end_of_a_command(sandbox):
     assert got.code in (0, 124), got  # its own end, or the timeout's
     assert time.monotonic() - begun < slow(10)
     sandbox.daemon.cli("kill", sandbox.name, tracer)
+
+
+def test_commands_are_in_all_groups_of_their_sandbox_also_after_kills(sandbox, http):
+    """A child is cloned into the v2 group, and a group that was killed is made anew."""
+    box = http.get(f"/api/v1/sandboxes/{sandbox.name}").json()["id"]
+    commands = f"/api/v1/sandboxes/{box}/commands"
+    seen = set()
+    for number in range(6):
+        body = {"id": f"g{number}", "argv": ["sleep", "1000"], "wait": False}
+        assert http.post(commands, json=body).status_code == 201
+        running = {
+            pid: cgroup
+            for pid, cgroup in processes_of(box).items()
+            if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"sleep")
+        }
+        assert len(running) == 1, running
+        (cgroup,) = running.values()
+        lines = [line.split(":", 2) for line in cgroup.splitlines()]
+        ours = {name: path for _, name, path in lines if box in path}
+        assert "/cmds/s" in ours[""]
+        on_v1 = {one for name in ours for one in name.split(",")} - {""}
+        named = {one for _, name, _ in lines for one in name.split(",")}
+        assert {"memory", "pids", "cpu"} & named <= on_v1, cgroup
+        seen.add(ours[""])
+        assert http.post(f"{commands}/g{number}/kill").status_code == 204
+        end = http.get(f"{commands}/g{number}/output", params={"follow": True})
+        assert end.status_code == 200
+        assert http.get(f"{commands}/g{number}").json()["state"] == "killed"
+    assert len(seen) <= 3, "slots are used again"

@@ -105,6 +105,7 @@ LocalSandbox::LocalSandbox(std::uint64_t memory_bytes) {
     if (dir.empty()) continue;
     own(dir, kKeeperUid);
     own(dir + "/cgroup.procs", kKeeperUid);
+    if (fs::exists(dir + "/tasks")) own(dir + "/tasks", kKeeperUid);
   }
   own(top + "/cgroup.procs", kKeeperUid);  // a move needs it on the common ancestor
 }
@@ -194,6 +195,7 @@ void LocalSandbox::enter(Context& context) {
   context.memory_fd = memory.release();
   context.pids_fd = pids.release();
   context.pure_v2 = pure_v2_;
+  context.clones_into_groups = true;
 }
 
 }  // namespace cay::keeper::testing
