@@ -97,6 +97,8 @@ struct UpdateOptions {
   std::optional<std::int64_t> delete_after_stop_s;
   std::optional<std::int64_t> lifetime_s;
   std::optional<bool> commands_keep_awake;
+  // Each replaces all. The sandbox must be stopped.
+  std::optional<std::vector<std::string>> read_only_paths{}, hidden_paths{};
   std::optional<std::string>
       policy;  // a name, or rules in words; at once, unless it was started without a way out
   std::optional<Limits> limits;  // from the next start; zeros stay as they are

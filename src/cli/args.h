@@ -107,7 +107,7 @@ struct LabelArgs {
 };
 struct SetArgs {
   std::string sandbox;
-  sdk::UpdateOptions timers;
+  sdk::UpdateOptions changes;
 };
 struct StatsArgs {
   std::vector<std::string> refs;  // empty: all that are ready

@@ -169,9 +169,16 @@ TEST(ParseTest, TimersAreGivenAndChanged) {
   const auto changed =
       args_of<SetArgs>({"set", "box", "--delete-after-stop", "never", "--lifetime", "-1"});
   EXPECT_EQ(changed.sandbox, "box");
-  EXPECT_EQ(changed.timers.delete_after_stop_s, 0);
-  EXPECT_EQ(changed.timers.lifetime_s, 0);
-  EXPECT_EQ(changed.timers.idle_ttl_s, std::nullopt) << "what is not named stays";
+  EXPECT_EQ(changed.changes.delete_after_stop_s, 0);
+  EXPECT_EQ(changed.changes.lifetime_s, 0);
+  EXPECT_EQ(changed.changes.idle_ttl_s, std::nullopt) << "what is not named stays";
+  EXPECT_EQ(changed.changes.hidden_paths, std::nullopt);
+  const auto paths = args_of<SetArgs>({"set", "box", "--hide", "/a", "--hide", "/b"}).changes;
+  EXPECT_EQ(paths.hidden_paths, (std::vector<std::string>{"/a", "/b"}));
+  EXPECT_EQ(paths.read_only_paths, std::nullopt);
+  EXPECT_EQ(args_of<SetArgs>({"set", "box", "--read-only", "none"}).changes.read_only_paths,
+            std::vector<std::string>());
+  EXPECT_FALSE(parsed({"set", "box", "--hide", "none", "--hide", "/a"}).invocation);
   EXPECT_NE(parsed({"set", "box"}).err.find("--delete-after-stop"), std::string::npos);
   EXPECT_FALSE(parsed({"set", "--ttl", "1h"}).invocation);
   EXPECT_FALSE(parsed({"set", "box", "--ttl", "-2"}).invocation);

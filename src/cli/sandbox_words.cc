@@ -1,5 +1,6 @@
 #include "cli/sandbox_words.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/known_api.h"
@@ -158,6 +159,14 @@ void declare_paths(Options& to, std::vector<std::string>& read_only,
            "Nothing inside changes what is at this absolute path, not even root; repeatable");
   to.texts("--hide", hidden,
            "Nothing inside reads what is at this absolute path, not even root; repeatable");
+}
+
+std::optional<std::vector<std::string>> replaced_paths(const std::vector<std::string>& paths,
+                                                       std::string_view option) {
+  if (paths.empty()) return std::nullopt;
+  if (std::ranges::find(paths, "none") == paths.end()) return paths;
+  if (paths.size() > 1) wrong(option, "takes none alone, or paths");
+  return std::vector<std::string>();
 }
 
 void check(const RuleArgs& rules) {

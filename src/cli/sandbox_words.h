@@ -1,7 +1,9 @@
 // Options that several commands have: of a new sandbox, of its timers and of a command in it.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/args.h"
@@ -68,6 +70,9 @@ void declare_rules(Options& to, RuleArgs& rules);
 // --read-only and --hide, of a new sandbox and of an agent.
 void declare_paths(Options& to, std::vector<std::string>& read_only,
                    std::vector<std::string>& hidden);
+// The paths that take the place of those of before. "none" alone is none. Absent: they stay.
+std::optional<std::vector<std::string>> replaced_paths(const std::vector<std::string>& paths,
+                                                       std::string_view option);
 // Ends parsing where they do not go together.
 void check(const RuleArgs& rules);
 

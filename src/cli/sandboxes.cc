@@ -132,7 +132,7 @@ int label_command(Context& at, const LabelArgs& args) {
 }
 
 int set_command(Context& at, const SetArgs& args) {
-  show(at, at.client.sandbox(args.sandbox).update(args.timers));
+  show(at, at.client.sandbox(args.sandbox).update(args.changes));
   return kOk;
 }
 
@@ -289,22 +289,31 @@ Command set_entry() {
   struct State {
     SetArgs args;
     TimerWords timers;
+    std::vector<std::string> read_only, hidden;
   };
   const auto state = std::make_shared<State>();
   return {.name = "set",
-          .help = "Change when a sandbox stops and goes by itself",
+          .help = "Change a sandbox's timers, and the paths that it keeps",
           .examples =
               "  cay set box --ttl 2h\n"
-              "  cay set box --ttl never --delete-after-stop 7d --lifetime never\n\n"
-              "What is not named stays. `cay ls --json` shows the timers.\n",
+              "  cay set box --ttl never --delete-after-stop 7d --lifetime never\n"
+              "  cay stop box && cay set box --read-only /repo/vendor --hide /repo/.env\n"
+              "  cay stop box && cay set box --hide none\n\n"
+              "What is not named stays. `cay ls --json` shows the timers and paths. Paths replace "
+              "those of before, and none means that there are\nno more. The sandbox must be "
+              "stopped for them.\n",
           .options =
               [state](Options& to) {
                 to.needed("SANDBOX", state->args.sandbox, "Id or name");
                 state->timers.declare(to);
+                declare_paths(to, state->read_only, state->hidden);
               },
           .args = [state](const Line&) -> std::any {
-            if (!state->timers.fill(state->args.timers))
-              missing("--ttl, --delete-after-stop or --lifetime");
+            sdk::UpdateOptions& to = state->args.changes;
+            to.read_only_paths = replaced_paths(state->read_only, "--read-only");
+            to.hidden_paths = replaced_paths(state->hidden, "--hide");
+            if (!state->timers.fill(to) && !to.read_only_paths && !to.hidden_paths)
+              missing("--ttl, --delete-after-stop, --lifetime, --read-only or --hide");
             return state->args;
           },
           .run = runs(set_command)};

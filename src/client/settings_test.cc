@@ -45,6 +45,14 @@ TEST(SettingsTest, ACreateHoldsWhatWasGiven) {
   EXPECT_ANY_THROW(create_body(options)) << "JSON carries text";
 }
 
+TEST(SettingsTest, APatchMayTakeAllPathsAway) {
+  sdk::UpdateOptions options;
+  options.hidden_paths.emplace();
+  options.read_only_paths = {"/repo"};
+  EXPECT_EQ(codec::write(update_body(options)),
+            R"({"read_only_paths":["/repo"],"hidden_paths":[]})");
+}
+
 TEST(SettingsTest, AClaimIsABodyOfItsOwn) {
   sdk::CreateOptions options;
   options.wait = false;

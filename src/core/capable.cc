@@ -45,6 +45,10 @@ Result<void> check_pause(const Entry& entry) {
   return check_that(entry.host->runtime.capabilities().pause, "pause_unsupported");
 }
 
+Result<void> check_paths(const Entry& entry) {
+  return check_that(entry.host->runtime.capabilities().path_rules, "paths_unsupported");
+}
+
 Result<void> check_tunnels(const Entry& entry) {
   return check_that(entry.host->runtime.capabilities().tunnels, "tunnels_unsupported");
 }

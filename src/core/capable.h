@@ -14,5 +14,6 @@ Result<void> check_boot(const Capabilities& can, const SandboxSpec& spec, bool n
 // The sandbox has a runtime that is configured.
 Result<void> check_pause(const Entry& entry);    // pause_unsupported
 Result<void> check_tunnels(const Entry& entry);  // tunnels_unsupported
+Result<void> check_paths(const Entry& entry);    // paths_unsupported
 
 }  // namespace cay::core

@@ -80,6 +80,31 @@ TEST_F(PathRulesTest, WhatIsMountedLiesBelowAReadOnlyPathAlone) {
   EXPECT_EQ(refusal(spec), "invalid_paths");
 }
 
+TEST_F(PathRulesTest, TheyChangeWhileItIsStopped) {
+  ASSERT_TRUE(create("box"));
+  SandboxPatch patch;
+  patch.hidden_paths = {"/secrets"};
+  const auto change = [&] {
+    const auto got = run(core->sandboxes().update(alice, "box", patch));
+    return got ? "changed" : got.error().reason;
+  };
+  EXPECT_EQ(change(), "paths_need_a_stop") << "a row has the rules that hold";
+  ASSERT_TRUE(run(core->sandboxes().stop(alice, "box")));
+  EXPECT_EQ(change(), "changed");
+  patch.read_only_paths = {"/secrets/below"};
+  EXPECT_EQ(change(), "invalid_paths") << "beside those that stay";
+  patch.read_only_paths = {"/repo"};
+  patch.hidden_paths.reset();
+  runtime.can.path_rules = {"not here"};
+  EXPECT_EQ(change(), "paths_unsupported");
+  runtime.can.path_rules = {};
+  EXPECT_EQ(change(), "changed");
+  ASSERT_TRUE(run(core->sandboxes().start(alice, "box")));
+  drain();
+  EXPECT_EQ(runtime.boots.back().hidden_paths, PathList{"/secrets"});
+  EXPECT_EQ(runtime.boots.back().read_only_paths, PathList{"/repo"});
+}
+
 TEST_F(PathRulesTest, ContainersWouldMoveThem) {
   auto spec = with({}, {"/secrets"});
   spec.profile = "nested";

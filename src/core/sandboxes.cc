@@ -1,6 +1,8 @@
 #include "core/sandboxes.h"
 
+#include "core/capable.h"
 #include "core/errors.h"
+#include "core/guest_paths.h"
 #include "core/validate.h"
 #include "core/workdir.h"
 #include "model/sandbox_settings.h"
@@ -19,6 +21,25 @@ Task<SandboxPage> SandboxVerbs::list(Principal who, SandboxQuery query) {
   }
   co_return page;
 }
+
+namespace {
+
+// The rules of a row are those that its sandbox runs with.
+Result<void> may_change_paths(const Entry& entry, const Sandbox& next) {
+  if (!entry.rests() || entry.boot || entry.stopping) {
+    return Error{Code::kConflict, "paths_need_a_stop",
+                 "sandbox '" + entry.row.name +
+                     "' runs, and its read-only and hidden paths are mounted at a start: stop it "
+                     "first",
+                 0};
+  }
+  CAY_CHECK(entry.check_runtime());
+  CAY_CHECK(check_paths(entry));
+  return check_path_rules(
+      {next.read_only_paths, next.hidden_paths, next.tmpfs, next.volumes, next.profile});
+}
+
+}  // namespace
 
 Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch patch) {
   CAY_CO_CHECK(check(patch, defaults_));
@@ -50,6 +71,9 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   if (patch.cpu_millicores) next.limits.cpu_millicores = *patch.cpu_millicores;
   if (patch.memory_bytes) next.limits.memory_bytes = *patch.memory_bytes;
   if (patch.disk_bytes) next.limits.disk_bytes = *patch.disk_bytes;
+  if (patch.read_only_paths || patch.hidden_paths) {
+    CAY_CO_CHECK(may_change_paths(*entry, next));
+  }
   CAY_CO_CHECK(boots_.keep_in_force(*entry, next.limits));
   CAY_CO_CHECK(registry_->save(*entry, std::move(next), who.key_name));
   if (rules_change) {

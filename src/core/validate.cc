@@ -1,10 +1,9 @@
 #include "core/validate.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "core/errors.h"
+#include "core/guest_paths.h"
 
 namespace cay::core {
 namespace {
@@ -145,29 +144,13 @@ namespace {
 constexpr std::size_t kMaxTmpfs = 16;
 constexpr std::uint64_t kLeastTmpfs = 4096;
 
-// An absolute path as realpath(3) would write it, and none that the sandbox's own file systems
-// take.
-bool is_tmpfs_path(const std::string& path) {
-  if (path.size() < 2 || path.size() > kMaxPath || path.front() != '/' || path.back() == '/' ||
-      has_control(path))
-    return false;
-  const std::string within = path + "/";
-  if (within.find("//") != std::string::npos || within.find("/./") != std::string::npos ||
-      within.find("/../") != std::string::npos) {
-    return false;
-  }
-  return std::ranges::none_of(
-      std::to_array<std::string_view>({"/proc/", "/sys/", "/dev/", "/run/"}),
-      [&within](std::string_view own) { return within.starts_with(own); });
-}
-
 Result<void> check_tmpfs(const TmpfsMounts& mounts, std::uint64_t memory_bytes) {
   if (mounts.size() > kMaxTmpfs) {
     return invalid("invalid_tmpfs",
                    std::to_string(mounts.size()) + " file systems in memory: at most 16 are made");
   }
   for (const auto& [path, bytes] : mounts) {
-    if (!is_tmpfs_path(path)) {
+    if (!is_guest_place(path)) {
       return invalid(
           "invalid_tmpfs",
           "'" + path +
@@ -186,13 +169,9 @@ Result<void> check_tmpfs(const TmpfsMounts& mounts, std::uint64_t memory_bytes) 
 
 constexpr std::size_t kMaxVolumes = 16;
 
-// As is_tmpfs_path(), and outside /tmp, which is the sandbox's own.
+// As is_guest_place(), and outside /tmp, which is the sandbox's own.
 bool is_volume_path(const std::string& path) {
-  return is_tmpfs_path(path) && !(path + "/").starts_with("/tmp/");
-}
-
-bool is_within(const std::string& path, const std::string& outer) {
-  return (path + "/").starts_with(outer + "/");
+  return is_guest_place(path) && !(path + "/").starts_with("/tmp/");
 }
 
 Result<void> check_volumes(const VolumeMounts& mounts, const TmpfsMounts& tmpfs) {
@@ -223,51 +202,6 @@ Result<void> check_volumes(const VolumeMounts& mounts, const TmpfsMounts& tmpfs)
   return {};
 }
 
-constexpr std::size_t kMaxPathRules = 32;
-constexpr std::ptrdiff_t kMaxPathParts = 32;
-
-Error bad_path(const std::string& message) { return invalid("invalid_paths", message); }
-
-Result<void> check_rule_path(const std::string& path) {
-  if (is_tmpfs_path(path) && std::ranges::count(path, '/') <= kMaxPathParts) return {};
-  return bad_path("'" + path +
-                  "' cannot be made read-only or hidden: name an absolute path without '.' and "
-                  "'..', with at most 32 parts, outside /proc, /sys, /dev and /run");
-}
-
-// A rule does not hold in what is mounted there. Nothing lies below a hidden path.
-Result<void> check_paths(const SandboxSpec& spec) {
-  if (spec.read_only_paths.size() + spec.hidden_paths.size() > kMaxPathRules)
-    return bad_path("more than 32 read-only and hidden paths: name directories above them");
-  PathList mounted;
-  for (const auto& [path, bytes] : spec.tmpfs) mounted.push_back(path);
-  for (const VolumeMount& mount : spec.volumes) mounted.push_back(mount.path);
-  std::set<std::string> seen;
-  for (const PathList* list : {&spec.read_only_paths, &spec.hidden_paths}) {
-    for (const std::string& path : *list) {
-      CAY_CHECK(check_rule_path(path));
-      if (!seen.insert(path).second) return bad_path(path + " has two rules: name it once");
-      for (const std::string& mount : mounted) {
-        if (is_within(path, mount)) {
-          return bad_path(path + " lies in the file system mounted at " + mount +
-                          ": a volume of its own can be read-only");
-        }
-      }
-    }
-  }
-  for (const std::string& hidden : spec.hidden_paths) {
-    const auto below = [&hidden](const std::string& path) {
-      return path != hidden && is_within(path, hidden);
-    };
-    for (const PathList& list : {mounted, spec.read_only_paths, spec.hidden_paths}) {
-      const auto found = std::ranges::find_if(list, below);
-      if (found != list.end())
-        return bad_path(*found + " lies below " + hidden + ", which is hidden: leave one out");
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
@@ -291,18 +225,14 @@ Result<SandboxSpec> checked(SandboxSpec spec, const Defaults& defaults) {
   CAY_CHECK(check_limit("pids", limits.pids, kLeastLimits.pids, most.pids));
   CAY_CHECK(check_tmpfs(spec.tmpfs, limits.memory_bytes));
   CAY_CHECK(check_volumes(spec.volumes, spec.tmpfs));
-  CAY_CHECK(check_paths(spec));
   if (spec.policy.empty()) spec.policy = defaults.policy;
   CAY_TRY(policy::Choice choice, chosen_policy(spec.policy, defaults));
   spec.policy = std::move(choice.policy);
   spec.rules = std::move(choice.rules);
   CAY_TRY(const Profile profile, defaults.profiles.choose(spec.profile));
   spec.profile = to_string(profile);
-  if (profile == Profile::kNested && !(spec.read_only_paths.empty() && spec.hidden_paths.empty())) {
-    return bad_path(
-        "a sandbox of profile nested has no read-only and hidden paths: a container in it could "
-        "move them. Use the profile default or strict");
-  }
+  CAY_CHECK(check_path_rules(
+      {spec.read_only_paths, spec.hidden_paths, spec.tmpfs, spec.volumes, profile}));
   if (!spec.idle_ttl_s) spec.idle_ttl_s = defaults.idle_ttl_s;
   if (!spec.delete_after_stop_s) spec.delete_after_stop_s = defaults.delete_after_stop_s;
   CAY_CHECK(check_ttl("idle_ttl_s", *spec.idle_ttl_s));

@@ -21,7 +21,7 @@ bool edited(const Sandbox& before, const Sandbox& after) {
   const auto settings = [](const Sandbox& one) {
     return std::tie(one.name, one.labels, one.limits, one.run, one.policy, one.rules,
                     one.idle_ttl_s, one.delete_after_stop_s, one.lifetime_s,
-                    one.commands_keep_awake);
+                    one.commands_keep_awake, one.read_only_paths, one.hidden_paths);
   };
   return settings(before) != settings(after) ||
          (before.proxy != after.proxy && as_given(before.proxy) != as_given(after.proxy));

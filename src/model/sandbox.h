@@ -142,7 +142,9 @@ struct SandboxPatch {
   std::optional<std::int64_t> delete_after_stop_s;
   std::optional<std::int64_t> lifetime_s;  // still from the creation
   std::optional<bool> commands_keep_awake;
-  std::optional<RunConfig> run;       // merged: see layered()
+  std::optional<PathList> read_only_paths, hidden_paths;  // each replaces all; of one that is
+                                                          // stopped
+  std::optional<RunConfig> run;                           // merged: see layered()
   std::optional<std::string> policy;  // as SandboxSpec has it; takes effect at once, unless the
                                       // sandbox was started without a way out
   std::optional<std::vector<ProxyRule>> proxy;  // replaces all; at once

@@ -84,7 +84,7 @@ def test_a_thread_keeps_its_mounts_and_takes_no_new_ones(user, snapshot):
         again = someone.run("--thread", first.thread, "Look again")
         assert again.text == "two" and CANARY not in again.out, again
         refused = someone.run("--thread", first.thread, "--hide", "/repo", "Look")
-        assert refused.code == 125 and "without a rule on /repo" in refused.err, refused
+        assert refused.code == 125 and "has no rule on /repo" in refused.err, refused
 
 
 @pytest.mark.parametrize("provider", ["local", "langsmith"])

@@ -184,6 +184,46 @@ def test_root_inside_cannot_take_them_off(http, make):
     assert "original" in shown(http, box, CHANGE)
 
 
+def test_rules_are_given_to_a_sandbox_that_is_stopped(daemon, http):
+    """What is on its own disk could be moved, unlike what lies in a snapshot."""
+
+    def create():
+        box = http.post("/api/v1/sandboxes", json={}).json()["id"]
+        line = TREE.format(canary=CANARY) + "echo x > /etc/os-release-of-the-test"
+        assert run(http, box, line)["exit_code"] == 0
+        return box
+
+    free, box = create(), create()
+    try:
+        said = attack(http, free)
+        assert "rename (b'/secrets', b'/moved') ok" in said, "control: the moves work"
+        assert CANARY in shown(http, free, PATHS), "control: what was moved is read"
+        refused = http.patch(f"/api/v1/sandboxes/{box}", json=RULES)
+        assert (refused.status_code, reason(refused)) == (409, "paths_need_a_stop")
+        assert CANARY in shown(http, box, LOOK)
+        assert http.post(f"/api/v1/sandboxes/{box}/stop", json={}).status_code == 200
+        changed = http.patch(f"/api/v1/sandboxes/{box}", json=RULES)
+        assert changed.status_code == 200, changed.text
+        assert {name: changed.json()[name] for name in RULES} == RULES
+        for line in attack(http, box).splitlines():
+            assert line.startswith("symlink (") or not line.endswith(" ok"), line
+        # The next boot finds the same paths.
+        assert "canary" not in shown(http, box, PATHS + LOOK)
+        assert http.post(f"/api/v1/sandboxes/{box}/stop", json={}).status_code == 200
+        assert "canary" not in shown(http, box, PATHS + LOOK)
+        assert daemon.cli("stop", box).code == 0
+        assert daemon.cli("set", box, "--hide", "none", "--read-only", "/no/such").code == 0
+        missing = http.post(f"/api/v1/sandboxes/{box}/commands", json={"argv": ["true"]})
+        assert missing.status_code == 409 and "/no/such" in missing.text, missing.text
+        assert http.get(f"/api/v1/sandboxes/{box}").json()["state"] == "failed"
+        assert daemon.cli("set", box, "--read-only", "none").code == 0
+        assert http.post(f"/api/v1/sandboxes/{box}/start", json={}).status_code in (200, 202)
+        assert CANARY in shown(http, box, LOOK), "the disk beneath is as it was"
+    finally:
+        for one in (free, box):
+            http.delete(f"/api/v1/sandboxes/{one}")
+
+
 def test_the_file_verbs_are_held_too(http, make):
     box = make(**RULES)
     files = f"/api/v1/sandboxes/{box}/files"

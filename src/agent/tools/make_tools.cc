@@ -71,8 +71,8 @@ Result<void> check_mounts(providers::Backend& backend,
   const std::string open = providers::first_not_held(wanted, backend.path_rules());
   if (open.empty()) return {};
   return Error{Code::kUnsupported, "permissions_need_mounts",
-               "the sandbox " + backend.id() + " was made without a rule on " + open +
-                   ", so a command could go round it: name the rule where a sandbox is made, or "
+               "the sandbox " + backend.id() + " has no rule on " + open +
+                   ", so a command could go round it: stop it and give it the rule (cay set), or "
                    "begin another thread",
                0};
 }

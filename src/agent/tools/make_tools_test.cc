@@ -282,7 +282,7 @@ TEST_F(ToolsTest, FileRulesNeedASandboxThatBindsItsShell) {
   const auto open = checked_tools(box, options);
   ASSERT_FALSE(open);
   EXPECT_EQ(open.error().reason, "permissions_need_mounts");
-  EXPECT_NE(open.error().message.find("without a rule on /secret"), std::string::npos);
+  EXPECT_NE(open.error().message.find("has no rule on /secret"), std::string::npos);
   box->held.hidden = {"/secret"};
   make(options);
   box->files["/secret/key"] = "canary";

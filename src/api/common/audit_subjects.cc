@@ -48,6 +48,11 @@ class Parts {
     for (const auto& [name, value] : in) names.add(word(name));
     add(names.text());
   }
+  void add_paths(const char* member, const PathList& paths) {
+    Subjects names(member, kMostNames);
+    for (const std::string& path : paths) names.add(word(path));
+    add(names.text());
+  }
   // A name, or rules: one a line, or with commas between.
   void add_policy(std::string_view policy) {
     while (policy.ends_with('\n')) policy.remove_suffix(1);
@@ -85,6 +90,8 @@ std::string changes_subject(const SandboxPatch& patch) {
   if (patch.lifetime_s) out.add_time("lifetime_s", *patch.lifetime_s);
   if (patch.commands_keep_awake)
     out.add("commands_keep_awake", *patch.commands_keep_awake ? "true" : "false");
+  if (patch.read_only_paths) out.add_paths("read_only_paths", *patch.read_only_paths);
+  if (patch.hidden_paths) out.add_paths("hidden_paths", *patch.hidden_paths);
   if (patch.run && patch.run->user) out.add("user", *patch.run->user);
   if (patch.run && patch.run->workdir) out.add("workdir", *patch.run->workdir);
   if (patch.run && !patch.run->env.empty()) out.add_names("env", patch.run->env);
