@@ -124,9 +124,9 @@ Command agent_entry() {
                 to.flag("--calls-by-schema", args.calls_by_schema,
                         "For a model without tool calls of its own: it answers in JSON");
                 to.text("--system", args.system, "Instructions before the conversation");
-                to.choice("--sandbox", args.sandbox, {"cay", "langsmith", "local"},
-                          "Where tools act: cay (default), langsmith, or local, where nothing is "
-                          "isolated");
+                to.choice("--sandbox", args.sandbox, {"cay", "langsmith", "daytona", "local"},
+                          "Where tools act: cay (default), langsmith, daytona, or local, where "
+                          "nothing is isolated");
                 to.text("--snapshot", args.snapshot, "Boot the sandbox from this snapshot");
                 to.text("--image", args.image, "Boot it from this container image");
                 to.text("--policy", args.policy, "What the sandbox may reach", no_empty_policy);

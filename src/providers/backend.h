@@ -121,7 +121,7 @@ class Shell {
  public:
   virtual ~Shell() = default;
   virtual const std::string& id() const = 0;
-  virtual const std::string& provider() const = 0;  // "cay", "langsmith", "local"
+  virtual const std::string& provider() const = 0;  // "cay", "langsmith", "daytona", "local"
   virtual Features features() const = 0;
   virtual const std::string& workdir() const = 0;  // absolute
 
@@ -201,8 +201,8 @@ class Provider {
   virtual Task<std::unique_ptr<Backend>> fork(std::string id);
 };
 
-// `name`: cay, langsmith or local. Settings come from the environment, as each vendor's own clients
-// read it. Fails kInvalidArgument (unknown_provider).
+// `name`: cay, langsmith, daytona or local. Settings come from the environment, as each vendor's
+// own clients read it. Fails kInvalidArgument (unknown_provider).
 Result<std::unique_ptr<Provider>> make_provider(asio::any_io_executor executor,
                                                 std::string_view name);
 

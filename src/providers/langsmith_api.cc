@@ -5,7 +5,6 @@
 
 #include "async/deadline.h"
 #include "async/event.h"
-#include "base/sha256.h"
 #include "client/json_read.h"
 
 namespace cay::providers {
@@ -41,20 +40,6 @@ LangSmithSettings LangSmithSettings::from_environment() {
   out.api_key = variable({"LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"});
   out.ca_file = variable({"CAY_CA_FILE"});
   return out;
-}
-
-std::string langsmith_name(const std::string& claim) {
-  constexpr std::size_t kMostName = 48;
-  std::string out;
-  for (const char c : claim) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (plain || !(out.empty() || out.ends_with('-'))) out += plain ? c : '-';
-  }
-  if (out == claim && out.size() <= kMostName && !out.ends_with('-')) return out;
-  out.resize(std::min(out.size(), kMostName));
-  while (out.ends_with('-')) out.pop_back();
-  if (out.empty() || out.front() < 'a') out.insert(0, "c");
-  return out + "-" + sha256_hex(claim).substr(0, 8);
 }
 
 LangSmithFault langsmith_fault(std::string_view body) {

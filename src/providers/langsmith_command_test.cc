@@ -5,6 +5,7 @@
 
 #include "async/testing.h"
 #include "client/testing/fake_http.h"
+#include "providers/claim_name.h"
 #include "providers/langsmith_api.h"
 
 namespace cay::providers {
@@ -65,12 +66,12 @@ TEST_F(LangSmithCommandTest, RepeatsTheStartUnderItsIdUntilItIsAcknowledged) {
 }
 
 TEST(LangSmithTest, AClaimHasAPlainNameOfItsOwn) {
-  EXPECT_EQ(langsmith_name("thread-ab"), "thread-ab");
-  const auto name = langsmith_name("thread:AB c");
+  EXPECT_EQ(claim_name("thread-ab"), "thread-ab");
+  const auto name = claim_name("thread:AB c");
   EXPECT_TRUE(name.starts_with("thread-c-")) << name;
-  EXPECT_NE(name, langsmith_name("thread:AB-c"));
-  EXPECT_LE(langsmith_name(std::string(300, 'x')).size(), 63U);
-  EXPECT_TRUE(langsmith_name(":::").starts_with("c-"));
+  EXPECT_NE(name, claim_name("thread:AB-c"));
+  EXPECT_LE(claim_name(std::string(300, 'x')).size(), 63U);
+  EXPECT_TRUE(claim_name(":::").starts_with("c-"));
 }
 
 TEST(LangSmithTest, ErrorsHaveACodeAndTheServersWords) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/json_read.h"
+#include "providers/claim_name.h"
 #include "providers/langsmith_api.h"
 #include "providers/langsmith_backend.h"
 
@@ -20,7 +21,7 @@ bool is_uuid(std::string_view text) {
 json::object create_body(const SandboxRequest& request) {
   constexpr std::int64_t kMinute = 60;
   json::object body{{"wait_for_ready", true}, {"timeout", 60}};
-  if (!request.claim.empty()) body["name"] = langsmith_name(request.claim);
+  if (!request.claim.empty()) body["name"] = claim_name(request.claim);
   if (!request.snapshot.empty()) {
     body[is_uuid(request.snapshot) ? "snapshot_id" : "snapshot_name"] =
         codec::text(request.snapshot);
@@ -67,7 +68,7 @@ class LangSmithProvider final : public Provider {
       auto box = co_await api_->ready(request.id);
       co_return box;
     }
-    const std::string name = request.claim.empty() ? "" : langsmith_name(request.claim);
+    const std::string name = request.claim.empty() ? "" : claim_name(request.claim);
     if (!name.empty()) {
       auto box = co_await api_->ready(name);
       if (box || box.error().code != Code::kNotFound) co_return box;

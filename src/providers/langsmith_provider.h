@@ -23,7 +23,4 @@ struct LangSmithSettings {
 Result<std::unique_ptr<Provider>> make_langsmith_provider(asio::any_io_executor executor,
                                                           LangSmithSettings settings);
 
-// A name of the characters that LangSmith takes. The same claim has the same name.
-std::string langsmith_name(const std::string& claim);
-
 }  // namespace cay::providers

@@ -88,7 +88,7 @@ struct AgentOptions {
   std::optional<ModelSettings> fallback;
   std::string system_prompt;
 
-  std::string provider = "cay";  // cay, langsmith, local
+  std::string provider = "cay";  // cay, langsmith, daytona, local
   // An empty claim and id: the claim is "thread:" and the thread's id.
   providers::SandboxRequest sandbox;
   bool checkpoint = false;  // keeps the disk with the conversation after each run

@@ -72,6 +72,7 @@ class FakeHttp : public http::Client {
     if (!whole) co_return std::move(whole).error();
     http::ClientResponse out;
     out.status = whole->status;
+    out.headers = std::move(whole->headers);
     out.body = source_of(std::move(whole->body));
     co_return out;
   }

@@ -1,4 +1,4 @@
-#include "api/common/multipart.h"
+#include "http/multipart.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "http/target.h"
 #include "http/text.h"
 
-namespace cay::api {
+namespace cay::http {
 namespace {
 
 constexpr std::size_t kMaxBoundary = 70;  // RFC 2046, section 5.1.1
@@ -48,7 +48,7 @@ std::optional<Parameters> parameters_of(std::string_view text) {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos) return std::nullopt;
     const std::string name = lowered(trimmed(text.substr(0, equals)));
-    if (!http::is_token(name)) return std::nullopt;
+    if (!is_token(name)) return std::nullopt;
     for (const auto& known : out) {
       if (known.first == name) return std::nullopt;
     }
@@ -81,7 +81,7 @@ std::optional<std::string> decode_extended(std::string_view text) {
   const auto language = charset == std::string_view::npos ? charset : text.find('\'', charset + 1);
   if (language == std::string_view::npos) return std::nullopt;
   if (!equals_ignoring_case(text.substr(0, charset), "utf-8")) return std::nullopt;
-  return http::percent_decode(text.substr(language + 1), http::Plus::kLiteral);
+  return percent_decode(text.substr(language + 1), Plus::kLiteral);
 }
 
 // The value of `name` or, if there is one, of `name*`. `malformed` is set where it cannot be read.
@@ -108,8 +108,7 @@ std::optional<Part> parse_part_head(std::string_view head) {
     const std::string_view line = head.substr(0, end);
     head.remove_prefix(std::min(end + kLineEnd.size(), head.size()));
     const auto colon = line.find(':');
-    if (colon == std::string_view::npos || !http::is_token(line.substr(0, colon)))
-      return std::nullopt;
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return std::nullopt;
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trimmed(line.substr(colon + 1));
     if (equals_ignoring_case(name, "Content-Type")) part.content_type = value;
@@ -251,4 +250,4 @@ std::optional<std::string> boundary_of(std::string_view content_type) {
   return boundary;
 }
 
-}  // namespace cay::api
+}  // namespace cay::http
