@@ -16,7 +16,7 @@ MODELS = {
     "anthropic": "anthropic:scripted",
 }
 # Settings of whoever runs the tests are not those of the user of the tests.
-FOREIGN = re.compile(r"^(OPENAI|ANTHROPIC|LANGSMITH|CAY)_(?!BUILD|SLOW)")
+FOREIGN = re.compile(r"^(OPENAI|ANTHROPIC|LANGSMITH|DAYTONA|CAY)_(?!BUILD|SLOW)")
 STATUS = re.compile(r"\n?\[Command (?:succeeded|failed) with exit code (\d+)\]\s*$")
 
 

@@ -16,7 +16,6 @@ import pytest
 
 import documented
 
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("CAY_BUILD", "build/release")
 CAY = BUILD / "cay"
@@ -145,6 +144,8 @@ class Daemon:
             "CAY_API_KEY": self.key,
             "LANGSMITH_ENDPOINT": self.url,
             "LANGSMITH_API_KEY": self.key,
+            "DAYTONA_API_URL": self.url + "/daytona",
+            "DAYTONA_API_KEY": self.key,
         }
 
     def http(self, **kwargs):

@@ -130,6 +130,8 @@ int env_command(Context& at, const EnvArgs& /*args*/) {
   if (!found.ca_file.empty()) set.emplace_back("CAY_CA_FILE", found.ca_file);
   set.emplace_back("LANGSMITH_ENDPOINT", found.url);
   set.emplace_back("LANGSMITH_API_KEY", found.api_key);
+  set.emplace_back("DAYTONA_API_URL", found.url + "/daytona");
+  set.emplace_back("DAYTONA_API_KEY", found.api_key);
   if (at.json) {
     print(json_object(set));
     return kOk;
@@ -183,15 +185,16 @@ Command version_entry() {
 }
 
 Command env_entry() {
-  return {.name = "env",
-          .help = "Print where the daemon is and the key, for a shell and for LangSmith's clients",
-          .examples =
-              "  eval \"$(cay env)\" && python3 agent.py\n\n"
-              "Sets CAY_URL, CAY_API_KEY, LANGSMITH_ENDPOINT and LANGSMITH_API_KEY to what this "
-              "command line uses itself.\n",
-          .group = kHostGroup,
-          .args = [](const Line&) -> std::any { return EnvArgs{}; },
-          .run = runs(env_command)};
+  return {
+      .name = "env",
+      .help = "Print where the daemon is and the key, for a shell and other clouds' clients",
+      .examples =
+          "  eval \"$(cay env)\" && python3 agent.py\n\n"
+          "Sets CAY_URL, CAY_API_KEY, LANGSMITH_ENDPOINT, LANGSMITH_API_KEY, DAYTONA_API_URL and "
+          "DAYTONA_API_KEY to what this command line uses itself.\n",
+      .group = kHostGroup,
+      .args = [](const Line&) -> std::any { return EnvArgs{}; },
+      .run = runs(env_command)};
 }
 
 }  // namespace cay::cli

@@ -741,7 +741,7 @@ def test_env_sets_what_shells_and_clients_need(daemon, tmp_path):
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CAY_URL": daemon.url}
     show = (
         f'eval "$({CAY} env)" && echo "$CAY_URL $CAY_API_KEY $LANGSMITH_ENDPOINT '
-        '$LANGSMITH_API_KEY"'
+        '$LANGSMITH_API_KEY $DAYTONA_API_URL $DAYTONA_API_KEY"'
     )
 
     def shell(**more):
@@ -749,7 +749,10 @@ def test_env_sets_what_shells_and_clients_need(daemon, tmp_path):
             ["sh", "-c", show], env={**env, **more}, capture_output=True, text=True
         )
 
-    wanted = f"{daemon.url} {daemon.key} {daemon.url} {daemon.key}\n"
+    wanted = " ".join(
+        f"{at} {daemon.key}" for at in (daemon.url, daemon.url, f"{daemon.url}/daytona")
+    )
+    wanted += "\n"
     assert shell(CAY_DATA=str(daemon.data)).stdout == wanted  # from the data directory
     assert shell(CAY_API_KEY=daemon.key).stdout == wanted
     assert (
@@ -765,6 +768,8 @@ def test_env_sets_what_shells_and_clients_need(daemon, tmp_path):
         "CAY_API_KEY": "k",
         "LANGSMITH_ENDPOINT": daemon.url,
         "LANGSMITH_API_KEY": "k",
+        "DAYTONA_API_URL": f"{daemon.url}/daytona",
+        "DAYTONA_API_KEY": "k",
     }
     none = subprocess.run(
         [CAY, "env"], env={**env, "CAY_DATA": str(tmp_path)}, capture_output=True, text=True
