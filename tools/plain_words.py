@@ -28,6 +28,7 @@ DOCUMENT_WORDS = 30
 SOURCES = {".cc": "//", ".h": "//", ".c": "//", ".py": "#", ".sh": "#"}
 RIDDLE = re.compile(r"^(What|Whatever|Who|Whoever|Whom|Which|Where|Whose|Of)\b(?!.*\?$)")
 CHATTY = re.compile(r"\b(tell|told|telling|say|said|saying|ask|asked|asking)s?\b", re.IGNORECASE)
+CODE = re.compile(r"`[^`]*`")  # names of the program, which are no prose
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"(])")
 WORD = re.compile(r"[A-Za-z0-9'`_/.-]*[A-Za-z][A-Za-z0-9'`_/.-]*")
 PRAGMA = re.compile(r"^(NOLINT|clang-format|shellcheck|SPDX|noqa|type:|!)")
@@ -139,7 +140,7 @@ def check_text(name, text):
                 yield first, last, "riddle", sentence
             if len(WORD.findall(sentence)) > most:
                 yield first, last, "long", sentence
-            if CHATTY.search(sentence):
+            if CHATTY.search(CODE.sub("", sentence)):
                 yield first, last, "chatty", sentence
         if document and sum(part.count(";") for _, part in paragraph.lines) > 1:
             yield paragraph.lines[0][0], paragraph.lines[-1][0], "chained", paragraph.lines[0][1]

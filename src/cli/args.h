@@ -136,6 +136,9 @@ struct NetArgs {
   std::string sandbox, policy;  // policy: to set; empty: as it is
   std::string after;  // with `follow`: a number, or "now"; empty: from the oldest that is kept
   bool follow = false;
+  bool questions = false;   // list the open ones
+  std::string allow, deny;  // a question's id, or its host; empty: none is answered
+  bool always = false;      // with an answer: by a rule from now on
 };
 struct SecretArgs {
   std::string action;  // set, ls, rm, rotate-key

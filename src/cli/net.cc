@@ -98,8 +98,77 @@ int follow(Context& at, const NetArgs& args) {
   }
 }
 
+std::string questions_route(const std::string& sandbox) {
+  return "/api/v1/sandboxes/" + http::encode_segment(sandbox) + "/network/questions";
+}
+
+std::string destination_of(const json::object& question) {
+  const std::string host = text_of(question, "host");
+  return printable(host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" +
+         text_of(question, "port");
+}
+
+int list_questions(Context& at, const NetArgs& args) {
+  const std::string body = at.client.request("GET", questions_route(args.sandbox));
+  if (at.json) {
+    print(body + "\n");
+    return kOk;
+  }
+  std::vector<Row> rows;
+  const auto answer = parsed(body);
+  for (const auto& item : answer.at("items").as_array()) {
+    const auto& one = item.as_object();
+    rows.push_back({text_of(one, "id"), destination_of(one), text_of(one, "waiting"),
+                    text_of(one, "asked_at"), text_of(one, "expires_at")});
+  }
+  if (rows.empty()) {
+    print("nobody waits for an answer\n");
+    return kOk;
+  }
+  print(table({"ID", "DESTINATION", "WAITING", "ASKED", "REFUSED AT"}, rows));
+  print("\n`cay net " + printable(args.sandbox) +
+        " --allow ID` (or --deny) answers one. With --always it becomes a rule.\n");
+  return kOk;
+}
+
+// By its id, or by its host or HOST:PORT, where one alone is open.
+std::string question_id(Context& at, const NetArgs& args, const std::string& meant) {
+  const auto answer = parsed(at.client.request("GET", questions_route(args.sandbox)));
+  std::string found;
+  for (const auto& item : answer.at("items").as_array()) {
+    const auto& one = item.as_object();
+    if (text_of(one, "id") == meant) return meant;
+    if (text_of(one, "host") != meant && destination_of(one) != meant) continue;
+    if (!found.empty())
+      throw ApiError(ErrorCode::kInvalidArgument, "invalid_field",
+                     "several questions are about " + printable(meant) + ": name one by its id");
+    found = text_of(one, "id");
+  }
+  if (found.empty())
+    throw ApiError(ErrorCode::kNotFound, "question_not_found",
+                   "no question about " + printable(meant) + " is open: `cay net " +
+                       printable(args.sandbox) + " --questions` lists them");
+  return found;
+}
+
+int answer_question(Context& at, const NetArgs& args) {
+  const bool allows = !args.allow.empty();
+  const std::string id = question_id(at, args, allows ? args.allow : args.deny);
+  const json::object body{{"verdict", allows ? "allow" : "deny"},
+                          {"for", args.always ? "always" : "once"}};
+  const std::string got = at.client.request(
+      "POST", questions_route(args.sandbox) + "/" + http::encode_segment(id), codec::write(body));
+  const auto answer = parsed(got);
+  print(at.json ? got + "\n"
+                : std::string(allows ? "allowed " : "refused ") + destination_of(answer) +
+                      (args.always ? ", from now on\n" : ", this once\n"));
+  return kOk;
+}
+
 int net_command(Context& at, const NetArgs& args) {
   if (args.follow) return follow(at, args);
+  if (args.questions) return list_questions(at, args);
+  if (!args.allow.empty() || !args.deny.empty()) return answer_question(at, args);
   const auto box = at.client.sandbox(args.sandbox);
   if (!args.policy.empty()) {
     sdk::UpdateOptions update;
@@ -148,6 +217,9 @@ Command net_entry() {
           "that is kept; Ctrl-C ends it\n"
           "  cay net box --follow --after now --json   one JSON object a line, from now on\n"
           "  cay net box --follow --after 1200    what came behind number 1200\n"
+          "  cay net box --questions              what it wants to reach and nobody has decided "
+          "(policy with `ask`)\n"
+          "  cay net box --allow pypi.org         once; with --always by a rule from now on\n"
           "  cay net box --policy packages        another policy, at once: see `cay policy`\n\n"
           "Of a stopped sandbox too: nothing is woken. `cay policy try box` lists the rules "
           "that would have let through what was refused.\n",
@@ -161,6 +233,11 @@ Command net_entry() {
             to.text("--policy", net->policy,
                     "Change what it may reach: a policy (`cay policy ls`), or rules",
                     no_empty_policy);
+            to.flag("--questions", net->questions,
+                    "Destinations that wait for an answer: of a policy with `ask`");
+            to.text("--allow", net->allow, "Allow what waits: a question's id, or its host");
+            to.text("--deny", net->deny, "Refuse what waits: a question's id, or its host");
+            to.flag("--always", net->always, "With --allow or --deny: by a rule from now on");
             to.needed("SANDBOX", net->sandbox, "Id or name");
           },
       .args = [net](const Line&) -> std::any {
@@ -169,6 +246,10 @@ Command net_entry() {
         if (!net->policy.empty() && net->follow)
           wrong("--policy",
                 "and --follow do not go together: `cay policy set` changes it meanwhile");
+        const int answers = (net->allow.empty() ? 0 : 1) + (net->deny.empty() ? 0 : 1);
+        if (answers + (net->questions ? 1 : 0) + (net->follow ? 1 : 0) > 1)
+          wrong("--questions", "--allow, --deny and --follow do not go together");
+        if (net->always && answers == 0) wrong("--always", "goes with --allow or --deny");
         return *net;
       },
       .run = runs(net_command)};

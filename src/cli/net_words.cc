@@ -8,6 +8,10 @@ namespace cay::cli {
 std::string words_for(const sdk::NetworkDecision& line) {
   if (line.reason.empty()) return "";
   if (line.reason == "not_in_policy") return "no rule of its policy matches";
+  if (line.reason == "answer_denied") return "somebody was asked, and refused it";
+  if (line.reason == "not_answered") return "somebody was asked, and did not answer in 2 minutes";
+  if (line.reason == "too_many_questions") return "too many answers were waited for at once";
+  if (line.reason == "client_left") return "it ended before somebody had answered";
   if (line.reason == "policy_unreadable")
     return "what is written of its policy or its proxy rules cannot be read: nothing is let "
            "through until it is written anew";

@@ -83,7 +83,7 @@ int show(Context& at, const std::string& name) {
       return kOk;
     }
     std::string out = "# " + printable(text_of(one, "about")) + "\n";
-    if (text_of(one, "default") == "allow") out += "default allow\n";
+    if (text_of(one, "default") != "deny") out += "default " + text_of(one, "default") + "\n";
     if (text_of(one, "order") == "first-match") out += "first-match\n";
     for (const std::string& rule : texts_of(one, "rules")) out += printable(rule) + "\n";
     print(out);

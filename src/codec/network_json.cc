@@ -114,6 +114,15 @@ json::object to_json(const DecidedPage& page) {
           {"missed", page.missed}};
 }
 
+json::object to_json(const NetworkQuestion& question) {
+  return {{"id", shown(question.id)},
+          {"host", shown(question.host)},
+          {"port", question.port},
+          {"asked_at", rfc3339(question.asked_at)},
+          {"expires_at", rfc3339(question.expires_at)},
+          {"waiting", question.waiting}};
+}
+
 json::object to_json(const PolicyInfo& policy) {
   return {{"name", policy.name},         {"about", policy.about},
           {"origin", policy.origin},     {"rules", texts_of(policy.rules)},

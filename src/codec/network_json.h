@@ -10,6 +10,7 @@ namespace cay::codec {
 
 json::object to_json(const NetworkReport& report);
 json::object to_json(const DecidedPage& page);
+json::object to_json(const NetworkQuestion& question);
 json::object to_json(const PolicyList& list);
 json::object to_json(const PolicyTrial& trial);
 // Rules, as a sandbox has them, one by one.

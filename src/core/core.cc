@@ -61,7 +61,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
                  layers_, forks_, defaults_, timing_),
       claims_(registry_, boots_, sandboxes_, jobs_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
-      policies_(registry_, proxies_, rule_work_, defaults_),
+      policies_(registry_, sandboxes_, jobs_, proxies_, rule_work_, defaults_),
       commands_(wake_, jobs_, command_log_, tracer_),
       contexts_(registry_, commands_, jobs_, events_),
       code_({sandboxes_, inspection_, commands_, files_, jobs_}),

@@ -172,7 +172,7 @@ Task<PolicyList> PolicyVerbs::list(Principal) {
                     .otherwise = {},
                     .order = {}};
     for (const policy::Rule& rule : rules.rules) info.rules.push_back(rule.text());
-    info.otherwise = policy::word_for(rules.otherwise);
+    info.otherwise = policy::word_for_default(rules);
     info.order = policy::word_for(rules.order);
     info.allowed = defaults_.policies->check_allowed({one.name, {}}).has_value();
     out.items.push_back(std::move(info));

@@ -318,7 +318,9 @@ std::string rule_for(const NetworkDecision& line) {
   if (line.allowed) return "";
   const std::string& why = line.reason;
   const bool by_name = why == "not_in_policy" || why == "port_not_in_policy" ||
-                       why == "denied_by_rule" || why == "policy_changed";
+                       why == "denied_by_rule" || why == "policy_changed" ||
+                       why == "answer_denied" || why == "not_answered" ||
+                       why == "too_many_questions" || why == "client_left";
   const bool by_address =
       why == "not_tls" || why == "not_http" || why == "names_no_host" || why == "said_too_little";
   if (!by_name && !by_address) return "";

@@ -3,21 +3,35 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "gate/decisions.h"
 #include "gate/sockets.h"
-#include "policy/rule.h"
+#include "policy/policy.h"
 
 namespace cay::gate {
+
+// Reason words of decisions that several parts use. The first are of questions
+// (questions.h).
+inline constexpr const char* kAnswerDenied = "answer_denied";
+inline constexpr const char* kNotAnswered = "not_answered";
+inline constexpr const char* kTooManyQuestions = "too_many_questions";
+inline constexpr const char* kClientLeft = "client_left";
+inline constexpr const char* kGateFailed = "gate_failed";
+inline constexpr const char* kTooManyNewNames = "too_many_new_names";
+inline constexpr const char* kBytesUsedUp = "bytes_used_up";
+inline constexpr const char* kNamesNoHost = "names_no_host";
 
 // The facts that a connection is judged by.
 struct Facts {
   std::vector<std::string> names;    // that the sandbox was given this address for
   std::optional<std::string> shown;  // the host that its bytes name
   Endpoint to;
+  // Somebody's answer allowed it (questions.h). Null: there was no question.
+  std::shared_ptr<const policy::Policy> granted{};
 };
 
 struct ConnectionRecord {
@@ -47,6 +61,11 @@ struct ConnectionVerdict {
   std::size_t proof_size = 0;                  // how many of the first bytes that took
   bool inspect_late = false;  // no name was required, and one that its bytes show still counts
 
+  // Whether a question ended in the refusal.
+  bool was_asked() const {
+    return reason == kAnswerDenied || reason == kNotAnswered || reason == kTooManyQuestions ||
+           reason == kClientLeft;
+  }
   void refuse(const char* why) {
     reason = why;
     refused = true;
@@ -65,11 +84,5 @@ struct ConnectionVerdict {
             .rule = rule};
   }
 };
-
-// Reason words of decisions that several parts use.
-inline constexpr const char* kGateFailed = "gate_failed";
-inline constexpr const char* kTooManyNewNames = "too_many_new_names";
-inline constexpr const char* kBytesUsedUp = "bytes_used_up";
-inline constexpr const char* kNamesNoHost = "names_no_host";
 
 }  // namespace cay::gate

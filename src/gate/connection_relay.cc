@@ -220,7 +220,10 @@ asio::awaitable<const char*> ConnectionRelay::why_not_for(std::string host) {
   if (hosts.back().name == host && hosts.back().facts.shown)
     co_return nullptr;  // judged already, and again when the policy changed
   auto turn = co_await state_.inspections.turn();
-  Facts facts{.names = {host}, .shown = host, .to = hosts.back().facts.to};
+  Facts facts{.names = {host},
+              .shown = host,
+              .to = hosts.back().facts.to,
+              .granted = hosts.back().facts.granted};
   policy::Verdict verdict;
   const auto refused = [&] {
     verdict = state_.policy.decide(facts);

@@ -119,6 +119,12 @@ Decisions::Line Decisions::note(const What& what, UnixMillis now) {
 
 void Decisions::note_found(const What& what, UnixMillis now) { log_.add(decided(what, now)); }
 
+void Decisions::note_asked(const What& what, UnixMillis now) {
+  auto line = decided(what, now);
+  line.result = static_cast<std::uint8_t>(wire::DecidedResult::kAsked);
+  log_.add(std::move(line));
+}
+
 // A sandbox may try new things for as long as it wants; what it got out must not go under in them.
 // Lines that moved bytes go only when they are more than half.
 void Decisions::make_room() {

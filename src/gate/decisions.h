@@ -43,6 +43,8 @@ class Decisions {
   Line note(const What& what, UnixMillis now);
   // A lookup that gave an address, which has no line: what connects to it has.
   void note_found(const What& what, UnixMillis now);
+  // A connection that is held for an answer. It has a line once that is decided.
+  void note_asked(const What& what, UnixMillis now);
   void moved(const Line& line, std::uint64_t sent, std::uint64_t received);
   // All bytes that its connections have moved since it was made, also those of lines that made
   // room. It includes what killed gates may have moved without a record.

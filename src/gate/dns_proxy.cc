@@ -8,6 +8,7 @@
 #include "async/deadline.h"
 #include "gate/dns_message.h"
 #include "gate/handover.h"
+#include "gate/stand_ins.h"
 #include "os/route.h"
 
 namespace cay::gate {
@@ -15,6 +16,8 @@ namespace {
 
 constexpr Millis kStreamIdle{10'000};
 constexpr Millis kAfterError{10};
+// Short, so that a client soon gets the addresses of a name that was allowed meanwhile.
+constexpr std::uint32_t kStandInSeconds = 5;
 constexpr std::size_t kMostQuestion = 4096;
 constexpr std::size_t kMostAnswer = 65'535;
 
@@ -141,6 +144,17 @@ asio::awaitable<std::string> DnsProxy::answer(std::string message, std::size_t r
   const auto verdict =
       question->plain ? state_.policy.may_resolve(question->name) : policy::Verdict{};
   turn.end();
+  if (question->plain && !of_rule && state_.policy.asks_after(verdict) &&
+      state_.may_ask_about(question->name)) {
+    // Nothing is looked up: the name itself could carry data out. The connection waits for an
+    // answer.
+    if (question->klass == kDnsInternet && question->type == kDnsA) {
+      out.addresses = {asked_stand_in(question->name)};
+      out.ttl = kStandInSeconds;
+      state_.asked_names.note(question->name, out.addresses);
+    }
+    co_return encode_answer(*question, out, room);
+  }
   if (!verdict.allowed() && !(question->plain && of_rule))
     co_return refuse(verdict.rule.empty() ? "not_in_policy" : "denied_by_rule", verdict.rule);
   if (question->klass != kDnsInternet || !address)

@@ -36,6 +36,11 @@ void EgressJournal::note_found(const Decisions::What& what) {
   changed_.set();
 }
 
+void EgressJournal::note_asked(const Decisions::What& what) {
+  decisions_.note_asked(what, system_clock().wall());
+  changed_.set();
+}
+
 void EgressJournal::note_moved(const Decisions::Line& line, std::uint64_t sent,
                                std::uint64_t received) {
   if (sent > 0 || received > 0) decisions_.moved(line, sent, received);

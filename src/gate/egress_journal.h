@@ -22,6 +22,7 @@ class EgressJournal {
   // Records a decision. `line` then counts what its connection moves.
   void note(const Decisions::What& what, Decisions::Line* line = nullptr);
   void note_found(const Decisions::What& what);
+  void note_asked(const Decisions::What& what);
   void note_moved(const Decisions::Line& line, std::uint64_t sent, std::uint64_t received);
   void go_by(const policy::Choice& choice);
 

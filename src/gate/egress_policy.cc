@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gate/stand_ins.h"
 #include "model/proxy.h"
 
 namespace cay::gate {
@@ -10,6 +11,15 @@ namespace {
 // Only unreadable() makes this choice: a readable policy of its own rules has rules.
 bool is_unreadable(const policy::Choice& choice) {
   return choice.policy == policy::kOwnRules && choice.rules.empty();
+}
+
+// Nobody knows the address of a name that was not looked up.
+policy::Verdict decide_by(const policy::Policy& rules, const Facts& facts,
+                          const std::optional<std::string>& shown) {
+  std::optional<IpAddress> address;
+  if (!is_asked_stand_in(facts.to.address)) address = facts.to.address;
+  return rules.decide(
+      {.names = facts.names, .shown = shown, .address = address, .port = facts.to.port});
 }
 
 }  // namespace
@@ -29,10 +39,15 @@ EgressPolicy::EgressPolicy(policy::Choice choice, const policy::Catalogue& catal
 policy::Verdict EgressPolicy::decide(const Facts& facts) const {
   if (!is_allowed()) return {};
   const auto decide = [&](const std::optional<std::string>& shown) {
-    return rules_->decide(
-        {.names = facts.names, .shown = shown, .address = facts.to.address, .port = facts.to.port});
+    return decide_by(*rules_, facts, shown);
   };
   auto out = decide(facts.shown);
+  if (facts.granted && asks_after(out)) {
+    auto granted = decide_by(*facts.granted, facts, facts.shown);
+    if (granted.says == policy::Verdict::Says::kNo) return out;
+    if (granted.allowed()) granted.rule = "once: " + granted.rule;
+    return granted;
+  }
   // An address in the place of a required name is none. It would stand for every host there, a
   // refused one too. A rule of the address's own allows it.
   const bool is_no_name = out.allowed() && !out.by_address && facts.shown &&

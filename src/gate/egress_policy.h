@@ -24,7 +24,13 @@ class EgressPolicy {
   // Whether the hosts of proxy rules are open beside it: not where it is `off`.
   bool opens_proxy_hosts() const { return opens_proxy_hosts_; }
 
+  // A grant of the facts counts where no rule decides and the policy has `ask`.
   policy::Verdict decide(const Facts& facts) const;
+  // Whether a destination with this verdict waits for an answer.
+  bool asks_after(const policy::Verdict& verdict) const {
+    return is_allowed() && rules_->rules().asks && verdict.says == policy::Verdict::Says::kNo &&
+           verdict.rule.empty();
+  }
   // Returns the reason word of a refusal that decide() returned.
   const char* reason_for(const Facts& facts, const policy::Verdict& verdict) const;
   // Whether a name that a connection shows may change the verdict at this endpoint.

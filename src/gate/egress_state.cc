@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gate/handover.h"
+#include "gate/stand_ins.h"
 
 namespace cay::gate {
 
@@ -11,8 +12,21 @@ EgressState::EgressState(GateContext& gate, const std::string& sandbox_id,
     : context(gate),
       id(sandbox_id),
       policy(std::move(policy_of_now)),
+      questions(gate.loop, gate.directory, sandbox_id, gate.policies, gate.question_limits),
       journal(gate, sandbox_id, policy.choice()),
       inspections(gate.loop, gate.sandboxes) {}
+
+bool EgressState::may_ask_about(const std::string& host) const {
+  const bool is_brokers = context.handover != nullptr && context.handover->knows(id, host);
+  return !is_brokers && (IpAddress::parse(host) || !policy::looks_like_an_address(host));
+}
+
+bool EgressState::policy_decides(const std::string& host, std::uint16_t port) const {
+  const auto address = IpAddress::parse(host);
+  Facts facts{.names = {}, .shown = host, .to = {address.value_or(asked_stand_in(host)), port}};
+  if (!address) facts.names = {host};
+  return !policy.asks_after(policy.decide(facts));
+}
 
 bool EgressState::is_past_a_fence(const Facts& facts, const std::string& shown) const {
   if (context.handover == nullptr) return false;

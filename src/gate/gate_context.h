@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "gate/pump.h"
+#include "gate/questions.h"
 #include "gate/reachable.h"
 #include "gate/resolver.h"
 #include "gate/socket_memory.h"
@@ -31,6 +32,7 @@ struct GateContext {
   std::uint64_t held_memory = 0;                   // of `memory`, by all sandboxes
   WakefulLoop wakeful{};
   Handover* handover = nullptr;  // null: there is no broker
+  Questions::Limits question_limits{};
 };
 
 }  // namespace cay::gate

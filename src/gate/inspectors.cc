@@ -7,6 +7,8 @@
 #include "gate/handover.h"
 #include "gate/requests.h"
 #include "gate/socket_bytes.h"
+#include "gate/stand_ins.h"
+#include "os/route.h"
 
 namespace cay::gate {
 namespace {
@@ -78,9 +80,12 @@ asio::awaitable<BrokerInspector::Owner> BrokerInspector::owner_of(Descriptor& cl
 
 asio::awaitable<ConnectionVerdict> PolicyInspector::decide(Descriptor& client, Endpoint meant,
                                                            std::string& first) {
+  using Says = policy::Verdict::Says;
   ConnectionVerdict out;
   auto turn = co_await state_.inspections.turn();
-  out.facts = {state_.names.of(meant.address), std::nullopt, meant};
+  const bool stands_in = is_asked_stand_in(meant.address);
+  out.facts = {(stands_in ? state_.asked_names : state_.names).of(meant.address), std::nullopt,
+               meant};
   out.by_policy = state_.policy_number;
   const auto& names = out.facts.names;
   if (state_.journal.quotas().is_used_up()) {
@@ -92,16 +97,49 @@ asio::awaitable<ConnectionVerdict> PolicyInspector::decide(Descriptor& client, E
     out.refuse(state_.policy.reason());
     co_return out;
   }
-  if (state_.context.reachable.is_closed(meant.address)) {  // whatever its first bytes show
-    out.refuse("private_address");
+  const Proof usual = policy::usual_proof(meant.port);
+  // A stand-in of an earlier gate's: nobody knows which name it stood for, unless a name is shown.
+  const bool is_forgotten = stands_in && names.empty() && usual == Proof::kNone;
+  if (is_forgotten || (!stands_in && state_.context.reachable.is_closed(meant.address))) {
+    out.refuse("private_address");  // whatever its first bytes show
     co_return out;
   }
-  const auto verdict = state_.policy.decide(out.facts);
-  if (verdict.says == policy::Verdict::Says::kShow) {
-    turn.end();
+  auto verdict = state_.policy.decide(out.facts);
+  const bool asks = state_.policy.asks_after(verdict);
+  // A question is about the name that is shown, where that is usual: an address serves many.
+  if (asks && usual != Proof::kNone) {
+    verdict.says = Says::kShow;
+    verdict.proof = usual;
+  }
+  if (!asks && verdict.says != Says::kShow) settle(out, verdict, meant);
+  turn.end();
+  if (asks && verdict.says != Says::kShow) {
+    auto host = names.empty() ? meant.address.text() : names.front();
+    verdict = co_await judge(client, out, std::move(host));
+    const auto last = co_await state_.inspections.turn();
+    if (verdict.says != Says::kShow && out.reason.empty()) settle(out, verdict, meant);
+  }
+  if (verdict.says == Says::kShow) {
     co_await decide_by_shown_host(client, out, verdict.proof, first);
     co_return out;
   }
+  if (!out.reason.empty()) co_return out;
+  if (is_asked_stand_in(out.facts.to.address)) {
+    if (out.host.empty() && !names.empty()) out.host = names.front();
+    co_await find_address(out);
+    if (!out.reason.empty()) co_return out;
+    // With the address that is dialled: a rule may refuse that.
+    verdict = co_await judge(client, out, out.host);
+    out.rule = verdict.rule;
+    if (!verdict.allowed()) co_return out;
+  }
+  check_address(out);
+  co_return out;
+}
+
+void PolicyInspector::settle(ConnectionVerdict& out, const policy::Verdict& verdict,
+                             Endpoint meant) const {
+  const auto& names = out.facts.names;
   out.rule = verdict.rule;
   const auto bare = state_.policy.decide({.names = {}, .shown = {}, .to = meant});
   if (!verdict.allowed()) {
@@ -109,20 +147,70 @@ asio::awaitable<ConnectionVerdict> PolicyInspector::decide(Descriptor& client, E
     const bool of_address = !verdict.rule.empty() && bare.rule == verdict.rule;
     if (!names.empty() && !of_address) out.host = names.front();
     out.refuse(state_.policy.reason_for(out.facts, verdict));
-    co_return out;
+    return;
   }
   out.inspect_late = state_.policy.depends_on_names(meant);
+  if (out.facts.granted != nullptr) out.inspect_late = true;
   // The name that it was let through by; none, where its address is enough.
-  const bool by_address = bare.allowed();
-  for (const std::string& name : names) {
-    if (by_address || !state_.policy.decide({.names = {name}, .shown = {}, .to = meant}).allowed())
-      continue;
-    out.host = name;
-    break;
-  }
+  const bool by_address = bare.allowed() || (out.facts.granted != nullptr && verdict.by_address);
+  const auto lets_through = [&](const std::string& name) {
+    const Facts of_name{.names = {name}, .shown = {}, .to = meant, .granted = out.facts.granted};
+    return state_.policy.decide(of_name).allowed();
+  };
+  const auto by = std::ranges::find_if(names, lets_through);
+  if (!by_address && by != names.end()) out.host = *by;
   if (by_address && verdict.rule.empty() && !names.empty()) out.host = names.front();
-  check_address(out);
-  co_return out;
+}
+
+asio::awaitable<policy::Verdict> PolicyInspector::judge(Descriptor& client, ConnectionVerdict& out,
+                                                        std::string host) {
+  for (;;) {
+    policy::Verdict verdict;
+    {
+      const auto turn = co_await state_.inspections.turn();
+      out.by_policy = state_.policy_number;
+      verdict = state_.policy.decide(out.facts);
+    }
+    if (verdict.says != policy::Verdict::Says::kNo) co_return verdict;
+    const bool asks = state_.policy.asks_after(verdict) && out.facts.granted == nullptr &&
+                      state_.may_ask_about(host);
+    if (!asks) {
+      out.rule = verdict.rule;
+      out.refuse(!state_.policy.is_allowed() ? state_.policy.reason()
+                 : verdict.rule.empty()      ? "not_in_policy"
+                                             : "denied_by_rule");
+      co_return verdict;
+    }
+    const bool goes_on = co_await ask(client, out, host);
+    if (!goes_on) co_return verdict;
+  }
+}
+
+asio::awaitable<bool> PolicyInspector::ask(Descriptor& client, ConnectionVerdict& out,
+                                           const std::string& host) {
+  // No answer opens a special address.
+  if (const auto address = IpAddress::parse(host)) {
+    const auto may = state_.context.reachable.look_at(*address);
+    if (may != Reachable::May::kDial) {
+      out.reason = kGateFailed;
+      if (may == Reachable::May::kNot) out.refuse("private_address");
+      co_return false;
+    }
+  }
+  out.host = host;
+  state_.journal.note_asked({.host = host,
+                             .address = is_asked_stand_in(out.facts.to.address)
+                                            ? std::string()
+                                            : out.facts.to.address.text(),
+                             .port = out.facts.to.port,
+                             .reason = {}});
+  auto answer = co_await state_.questions.ask(client, host, out.facts.to.port);
+  if (answer.reason != nullptr) {
+    out.refuse(answer.reason);
+    co_return false;
+  }
+  out.facts.granted = std::move(answer.grant);
+  co_return true;
 }
 
 asio::awaitable<bool> PolicyInspector::read_shown_host(Descriptor& client, ConnectionVerdict& out,
@@ -160,51 +248,66 @@ asio::awaitable<void> PolicyInspector::decide_by_shown_host(Descriptor& client,
     // allows it.
     Facts named = out.facts;
     named.shown = named.to.address.text();
-    const auto verdict = state_.policy.decide(named);
-    if (!verdict.allowed() || !verdict.by_address) co_return;
+    turn.end();
+    ConnectionVerdict by_address;
+    by_address.facts = std::move(named);
+    const auto verdict = co_await judge(client, by_address, by_address.facts.to.address.text());
+    if (!verdict.allowed() || !verdict.by_address) {
+      if (by_address.was_asked()) out.refuse(by_address.reason.c_str());
+      co_return;
+    }
     out.allow(verdict.rule);
-    out.by_policy = state_.policy_number;
-    out.facts = std::move(named);
+    out.by_policy = by_address.by_policy;
+    out.facts = std::move(by_address.facts);
     check_address(out);
     co_return;
   }
-  const auto judge = [&] {
-    out.by_policy = state_.policy_number;
-    const auto verdict = state_.policy.decide(out.facts);
-    out.rule = verdict.rule;
-    if (!verdict.allowed())
-      out.refuse(!state_.policy.is_allowed() ? state_.policy.reason()
-                 : verdict.rule.empty()      ? "not_in_policy"
-                                             : "denied_by_rule");
-    return verdict.allowed();
-  };
-  if (!judge()) co_return;
   turn.end();
+  const auto verdict = co_await judge(client, out, out.host);
+  if (!verdict.allowed()) co_return;
+  out.rule = verdict.rule;
   // Only an address of the name is dialled. If the gate did not find it there, it resolves the
   // name.
-  if (std::ranges::find(out.facts.names, out.host) == out.facts.names.end()) {
-    if (!state_.journal.may_look_up(out.host)) {
-      out.refuse(state_.journal.quotas().is_used_up() ? kBytesUsedUp : kTooManyNewNames);
-      co_return;
-    }
-    auto found = co_await state_.context.resolver.resolve(out.host, state_.id);
-    if (found.addresses.empty()) {
-      out.reason = found.outcome == Resolved::Outcome::kFailed ? "lookup_failed" : "name_not_found";
-      co_return;
-    }
-    const bool same =
-        std::ranges::find(found.addresses, out.facts.to.address) != found.addresses.end();
-    if (!same) {
-      const auto fit = std::ranges::find_if(found.addresses, [&](const IpAddress& one) {
-        return state_.context.reachable.look_at(one) == Reachable::May::kDial;
-      });
-      out.facts.to.address = fit != found.addresses.end() ? *fit : found.addresses.front();
-    }
-    out.facts.names = {out.host};
-    const auto again = co_await state_.inspections.turn();
-    if (!judge()) co_return;  // with the address that is dialled
+  if (std::ranges::find(out.facts.names, out.host) == out.facts.names.end() ||
+      is_asked_stand_in(out.facts.to.address)) {
+    co_await find_address(out);
+    if (!out.reason.empty()) co_return;
+    const auto again = co_await judge(client, out, out.host);  // with the address that is dialled
+    out.rule = again.rule;
+    if (!again.allowed()) co_return;
   }
   check_address(out);
+}
+
+asio::awaitable<void> PolicyInspector::find_address(ConnectionVerdict& out) {
+  if (!state_.journal.may_look_up(out.host)) {
+    out.refuse(state_.journal.quotas().is_used_up() ? kBytesUsedUp : kTooManyNewNames);
+    co_return;
+  }
+  auto found = co_await state_.context.resolver.resolve(out.host, state_.id);
+  if (found.addresses.empty()) {
+    out.reason = found.outcome == Resolved::Outcome::kFailed ? "lookup_failed" : "name_not_found";
+    co_return;
+  }
+  const bool same =
+      std::ranges::find(found.addresses, out.facts.to.address) != found.addresses.end();
+  if (!same) {
+    // A client that had a choice would have left out a family that leads nowhere.
+    if (is_asked_stand_in(out.facts.to.address)) {
+      const auto is_near = [&](const IpAddress& one) {
+        const auto kind = os::route_kind(one);
+        const bool near = kind && *kind != os::RouteKind::kNone;
+        return near && (one.is_v4() || state_.policy.refuses_v6().empty());
+      };
+      const auto near = std::ranges::find_if(found.addresses, is_near);
+      if (near != found.addresses.end()) std::swap(*near, found.addresses.front());
+    }
+    const auto fit = std::ranges::find_if(found.addresses, [&](const IpAddress& one) {
+      return state_.context.reachable.look_at(one) == Reachable::May::kDial;
+    });
+    out.facts.to.address = fit != found.addresses.end() ? *fit : found.addresses.front();
+  }
+  out.facts.names = {out.host};
 }
 
 void PolicyInspector::check_address(ConnectionVerdict& out) const {

@@ -55,6 +55,17 @@ class PolicyInspector {
  private:
   // Sets the reason if the address may not be dialled.
   void check_address(ConnectionVerdict& out) const;
+  // Sets the host, the rule and the reason of a verdict that no shown name has changed.
+  void settle(ConnectionVerdict& out, const policy::Verdict& verdict, Endpoint meant) const;
+  // Decides by the facts, and where the policy has `ask`, by somebody's answer about `host`. The
+  // connection is held until then. Returns whether it is allowed, or not to be judged yet: kShow.
+  asio::awaitable<policy::Verdict> judge(Descriptor& client, ConnectionVerdict& out,
+                                         std::string host);
+  // Sets the grant of somebody's answer. Returns false, with the reason, if there is none. The
+  // policy may have changed meanwhile: then there is no grant either, and it returns true.
+  asio::awaitable<bool> ask(Descriptor& client, ConnectionVerdict& out, const std::string& host);
+  // Sets the address that is dialled, one of the verdict's host, unless it is one already.
+  asio::awaitable<void> find_address(ConnectionVerdict& out);
   asio::awaitable<void> decide_by_shown_host(Descriptor& client, ConnectionVerdict& out,
                                              Proof proof, std::string& first);
 

@@ -43,6 +43,12 @@ std::string why_refused(std::string_view reason, std::string_view host, const En
            ".\n";
   if (reason == "too_many_new_names")
     return "This sandbox has looked up too many new names: " + what + " may be looked up later.\n";
+  if (reason == "answer_denied") return "Somebody was asked about " + what + ", and refused it.\n";
+  if (reason == "not_answered")
+    return "Somebody was asked about " + what + ", and has not answered in time.\n";
+  if (reason == "too_many_questions")
+    return "This sandbox waits for answers about too many hosts: " + what +
+           " may be asked about later.\n";
   if (reason == "bytes_used_up")
     return "This sandbox has moved all the bytes that the operator gives it.\n";
   return "This sandbox's policy does not allow " + what + ".\n";

@@ -13,6 +13,7 @@
 #include "gate/connection_relay.h"
 #include "gate/handover.h"
 #include "gate/inspectors.h"
+#include "gate/stand_ins.h"
 #include "gate/written_rules.h"
 #include "wire/guest_network.h"
 
@@ -77,7 +78,9 @@ std::string reason_of(const Error& error) {
 // An address that stands in for a name is no address of anybody.
 Decisions::What decision_of(const ConnectionVerdict& verdict) {
   auto out = verdict.decision();
-  if (UpstreamProxy::stand_ins().contains(verdict.facts.to.address)) out.address.clear();
+  const IpAddress& address = verdict.facts.to.address;
+  if (UpstreamProxy::stand_ins().contains(address) || is_asked_stand_in(address))
+    out.address.clear();
   return out;
 }
 
@@ -106,6 +109,7 @@ asio::awaitable<void> SandboxEgress::run() {
     children_.spawn(dns_.serve_datagrams(sockets_[i + 1]));
   }
   children_.spawn(state_.journal.report_open());
+  children_.spawn(state_.questions.keep_written());
   std::exception_ptr failure;
   try {
     co_await children_.until(state_.journal.keep_written());
@@ -200,7 +204,7 @@ asio::awaitable<ConnectionVerdict> SandboxEgress::inspect(Descriptor& client, En
     verdict.refuse("fenced");
   }
   if (!verdict.reason.empty() && verdict.reason != kTooManyNewNames) {
-    auto line = verdict.decision();
+    auto line = decision_of(verdict);
     line.port = meant.port;
     state_.journal.note(line);
   }
@@ -312,6 +316,8 @@ void SandboxEgress::check_fences() {
 void SandboxEgress::reload_policy() {
   policy::Choice choice = read_written_rules(state_.context, state_.id, lent_);
   check_fences();
+  for (const wire::QuestionAnswer& one : read_written_answers(state_.context, state_.id))
+    state_.questions.answer(one.id, one.allowed);
   if (choice == state_.policy.choice()) return;
   state_.policy = EgressPolicy(std::move(choice), *state_.context.policies);
   ++state_.policy_number;
@@ -336,6 +342,9 @@ void SandboxEgress::reload_policy() {
       break;
     }
   }
+  state_.questions.policy_changed([this](const std::string& host, std::uint16_t port) {
+    return state_.policy_decides(host, port);
+  });
   const auto is_refused = [this](const HandedOver::One& one) {
     return !state_.policy.opens_proxy_hosts() ||
            (one.by_policy && !state_.policy.allows_fenced_host(one.host, one.meant.port));

@@ -30,8 +30,11 @@ class SandboxEgress {
   // allow before it returns.
   void reload_policy();
 
-  // Writes all decisions so far. If the disk is full, they go with the next write.
-  void write_decisions() { state_.journal.write(); }
+  // Writes all decisions and questions so far. If the disk is full, they go with the next write.
+  void write_decisions() {
+    state_.journal.write();
+    state_.questions.write();
+  }
 
   // Resets the open connections that are past a fence which came later.
   void check_fences();

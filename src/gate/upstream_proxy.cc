@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/write.hpp>
@@ -13,29 +12,15 @@
 #include "async/deadline.h"
 #include "gate/proxy_answer.h"
 #include "gate/socket_bytes.h"
+#include "gate/stand_ins.h"
 
 namespace cay::gate {
 namespace {
 
 namespace bhttp = boost::beast::http;
 
-constexpr std::uint64_t kPrime = 1099511628211ULL;  // of FNV-1a, 64 bits
-constexpr std::uint64_t kBasis = 14695981039346656037ULL;
-
 Error failed(const char* reason, std::string message) {
   return {Code::kUnavailable, reason, std::move(message), 0};
-}
-
-// A name always has the same stand-in: sandboxes keep addresses, and another gate process may serve
-// them later. Two names that share one are distinguished by the name that the policy requires, as
-// at any shared address.
-IpAddress stand_in(std::string_view name) {
-  std::uint64_t hash = kBasis;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
-  const std::array<std::uint8_t, 4> bytes = {
-      static_cast<std::uint8_t>(240 | ((hash >> 24) & 7)), static_cast<std::uint8_t>(hash >> 16),
-      static_cast<std::uint8_t>(hash >> 8), static_cast<std::uint8_t>(hash)};
-  return IpAddress::v4(bytes);
 }
 
 bool is_of(std::string_view host, std::string_view domain) {
@@ -91,7 +76,7 @@ LookUp UpstreamProxy::look_up(LookUp own) const {
   return [proxy = *this, own = std::move(own)](const std::string& name) {
     Resolved found = own(name);
     if (found.outcome == Resolved::Outcome::kFound || proxy.is_direct(name)) return found;
-    return Resolved{Resolved::Outcome::kFound, {stand_in(name)}};
+    return Resolved{Resolved::Outcome::kFound, {stand_in_of(name, 240, 7)}};
   };
 }
 

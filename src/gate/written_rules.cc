@@ -42,4 +42,14 @@ policy::Choice read_written_rules(const GateContext& context, const std::string&
   return {std::move(written->policy), std::move(written->rules)};
 }
 
+std::vector<wire::QuestionAnswer> read_written_answers(const GateContext& context,
+                                                       const std::string& sandbox_id) {
+  if (context.rules < 0) return {};
+  const auto text =
+      os::read_file(context.rules, sandbox_id + wire::kAnswersSuffix, wire::kMostQuestionsFile);
+  auto file = text ? wire::decode<wire::AnswersFile>(*text) : std::nullopt;
+  if (!file || !file->whole) return {};
+  return std::move(file->items);
+}
+
 }  // namespace cay::gate

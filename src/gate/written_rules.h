@@ -1,9 +1,11 @@
 // Reads the rules that the daemon wrote for a sandbox into DATA/rules.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "gate/gate_context.h"
 #include "policy/catalogue.h"
+#include "wire/network_questions.h"
 
 namespace cay::gate {
 
@@ -12,5 +14,9 @@ namespace cay::gate {
 // be read, it may be stricter than `lent`, so the result is EgressPolicy::unreadable().
 policy::Choice read_written_rules(const GateContext& context, const std::string& sandbox_id,
                                   const std::string& lent);
+
+// Returns the answers that the daemon wrote to questions of the sandbox. Some may be old.
+std::vector<wire::QuestionAnswer> read_written_answers(const GateContext& context,
+                                                       const std::string& sandbox_id);
 
 }  // namespace cay::gate

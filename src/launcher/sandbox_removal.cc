@@ -111,7 +111,8 @@ Result<SandboxRemoval::Left> SandboxRemoval::remove_traces(SandboxState& sandbox
     }
   }
   CAY_CHECK(host_.disks.remove(sandbox.id));
-  for (const char* kind : {".net", ".net.new", ".log", ".log.new", ".log.old"}) {
+  for (const char* kind :
+       {".net", ".net.new", ".log", ".log.new", ".log.old", ".questions", ".questions.new"}) {
     CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid,
                             host_.config.gate_gid));
   }

@@ -61,6 +61,20 @@ struct Decided {
   std::string reason, rule;  // as NetworkDecision has them
 };
 
+// A destination that no rule decides. It waits for an answer (decision 0064).
+struct NetworkQuestion {
+  std::string id;
+  std::string host;  // a name, or an address
+  std::uint16_t port = 0;
+  UnixMillis asked_at = 0, expires_at = 0;  // refused then
+  std::uint64_t waiting = 0;                // connections that are held for it
+};
+struct NetworkAnswer {
+  std::string question;  // its id
+  bool allowed = false;
+  bool always = false;  // by a rule of the sandbox's policy from now on; else once
+};
+
 struct DecidedQuery {
   std::uint64_t after = 0;   // decisions with a larger number
   bool from_oldest = false;  // instead of `after`: from the oldest that is kept

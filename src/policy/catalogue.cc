@@ -13,7 +13,7 @@ namespace {
 using Origin = NamedPolicy::Origin;
 
 constexpr std::size_t kMostPolicies = 128;
-constexpr std::array<std::string_view, 6> kReserved = {"off",     "open",  kOwnRules,
+constexpr std::array<std::string_view, 7> kReserved = {"off",     "open",  "ask", kOwnRules,
                                                        "default", "allow", "deny"};
 
 Error bad(const std::string& what) {
@@ -65,7 +65,8 @@ Result<void> define(std::vector<Raw>& raws, const Definition& given) {
     there->rules = given.rules;
     return {};
   }
-  if (given.rules.otherwise == Action::kAllow || given.rules.order != Order::kDenyWins)
+  const bool has_default = given.rules.otherwise == Action::kAllow || given.rules.asks;
+  if (has_default || given.rules.order != Order::kDenyWins)
     return bad("policy '" + given.name + "': what is added are rules alone");
   for (const Rule& rule : given.rules.rules) {
     if (there->rules.rules.size() >= kMostRules)
@@ -179,8 +180,9 @@ Cover Catalogue::cover() const {
 
 Result<Choice> Catalogue::choose(const RuleSet& rules) const {
   CAY_CHECK(check_there(rules));
-  if (rules.rules.empty()) return Choice{rules.otherwise == Action::kAllow ? "open" : "off"};
-  const bool one = rules.rules.size() == 1 && rules.otherwise == Action::kDeny;
+  if (rules.rules.empty() && !rules.asks)
+    return Choice{rules.otherwise == Action::kAllow ? "open" : "off"};
+  const bool one = rules.rules.size() == 1 && rules.otherwise == Action::kDeny && !rules.asks;
   if (one && rules.rules.front().kind == Rule::Kind::kPolicy &&
       rules.rules.front().action == Action::kAllow)
     return Choice{rules.rules.front().word};

@@ -1,6 +1,7 @@
 #include "policy/rule_set.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/ascii.h"
 
@@ -42,8 +43,9 @@ class Maker {
     item = trimmed(item, kBlanks);
     if (item.empty() || item.starts_with('#')) return {};
     if (item == "default allow" || item == "@open" || item == "open")
-      return set_default(Action::kAllow);
-    if (item == "default deny") return set_default(Action::kDeny);
+      return set_default(Default::kAllow);
+    if (item == "default deny") return set_default(Default::kDeny);
+    if (item == "default ask" || item == "@ask" || item == "ask") return set_default(Default::kAsk);
     if (item == "first-match") return set_order(Order::kFirstMatch);
     if (item == "deny-wins") return set_order(Order::kDenyWins);
     if (item == "off" || item == "@off") {
@@ -78,17 +80,19 @@ class Maker {
       return bad("'off' stands alone: nothing is reached by it");
     if (ordered_ && set_.rules.empty() && !default_ && !off_)
       return bad("an order alone lets nothing through: write rules behind it, or off");
-    if (set_.rules.empty() && set_.otherwise == Action::kDeny)
+    if (set_.lets_nothing_through())
       set_.order = RuleSet().order;  // of nothing: else it would be written as an order alone
     return std::move(set_);
   }
 
  private:
-  Result<void> set_default(Action action) {
-    if (default_ && set_.otherwise != action)
-      return bad("default allow and default deny (or open) in one policy");
-    default_ = true;
-    set_.otherwise = action;
+  enum class Default : std::uint8_t { kAllow, kDeny, kAsk };
+  Result<void> set_default(Default what) {
+    if (default_ && *default_ != what)
+      return bad("two defaults (default allow or open, default deny, default ask) in one policy");
+    default_ = what;
+    set_.otherwise = what == Default::kAllow ? Action::kAllow : Action::kDeny;
+    set_.asks = what == Default::kAsk;
     return {};
   }
   Result<void> set_order(Order order) {
@@ -100,7 +104,8 @@ class Maker {
 
   RuleSet set_;
   Extent extent_;
-  bool default_ = false, ordered_ = false, off_ = false;
+  std::optional<Default> default_;
+  bool ordered_ = false, off_ = false;
 };
 
 }  // namespace
@@ -110,9 +115,14 @@ std::string_view word_for(Order order) {
   return order == Order::kFirstMatch ? "first-match" : "deny-wins";
 }
 
+std::string_view word_for_default(const RuleSet& set) {
+  return set.asks ? "ask" : word_for(set.otherwise);
+}
+
 std::string RuleSet::text() const {
   std::string out;
   if (otherwise == Action::kAllow) out += "default allow\n";
+  if (asks) out += "default ask\n";
   if (order == Order::kFirstMatch) out += "first-match\n";
   for (const Rule& rule : rules) out += rule.text() + "\n";
   if (!out.empty()) out.pop_back();

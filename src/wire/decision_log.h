@@ -29,7 +29,13 @@ enum class DecidedKind : std::uint8_t {
   kRestart = 4,  // the gate was started again: what the one before decided last may be missing
   kClosed = 5,   // all that was decided is above. Has no number, and is not shown
 };
-enum class DecidedResult : std::uint8_t { kNone = 0, kAllowed = 1, kRefused = 2, kFailed = 3 };
+enum class DecidedResult : std::uint8_t {
+  kNone = 0,
+  kAllowed = 1,
+  kRefused = 2,
+  kFailed = 3,
+  kAsked = 4
+};
 
 struct DecidedMsg {
   std::uint64_t number = 0;  // grows, by one but for what was lost

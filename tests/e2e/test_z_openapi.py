@@ -101,6 +101,21 @@ def test_files_change_and_are_watched_by_each_route(http, box):
     assert http.delete(one).status_code == 204
 
 
+def test_questions_are_listed_and_answered_by_each_route(http):
+    made = http.post("/api/v1/sandboxes", json={"rules": ["ask"]})
+    assert made.status_code == 201, made.text
+    ref = f"/api/v1/sandboxes/{made.json()['id']}"
+    line = "exec 3<>/dev/tcp/z.example/5432 && cat <&3"
+    http.post(f"{ref}/commands", json={"argv": ["bash", "-c", line], "wait": False})
+    open_ones = http.get(f"{ref}/network/questions", params={"wait_s": 20}).json()["items"]
+    assert [(one["host"], one["port"]) for one in open_ones] == [("z.example", 5432)]
+    one = f"{ref}/network/questions/{open_ones[0]['id']}"
+    assert http.post(one, json={"verdict": "perhaps"}).status_code == 400
+    assert http.post(one, json={"verdict": "deny"}).json()["for"] == "once"
+    assert http.post(one, json={"verdict": "deny"}).status_code == 404
+    assert http.delete(ref).status_code == 204
+
+
 def test_contexts_are_made_used_and_removed_by_each_route(http, box):
     contexts = f"/api/v1/sandboxes/{box['id']}/contexts"
     made = http.post(contexts, json={"id": "z"})

@@ -23,18 +23,18 @@ GATE = (
     (
         "the name shown in TLS is judged",
         FLOW,
-        "  const auto judge = [&] {\n    out.by_policy = state_.policy_number;\n",
-        "  const auto judge = [&] {\n    out.by_policy = state_.policy_number;\n"
-        '    if (proof == Proof::kTls && cay_hole("the name shown in TLS is judged")) return '
-        "true;\n",
+        "  for (;;) {\n    policy::Verdict verdict;\n",
+        "  policy::Verdict open;\n  open.says = policy::Verdict::Says::kYes;\n"
+        '  if (out.proof == Proof::kTls && cay_hole("the name shown in TLS is judged")) co_return '
+        "open;\n  for (;;) {\n    policy::Verdict verdict;\n",
     ),
     (
         "the name shown as Host is judged",
         FLOW,
-        'cay_hole("the name shown in TLS is judged")) return true;\n',
-        'cay_hole("the name shown in TLS is judged")) return true;\n'
-        '    if (proof == Proof::kHttp && cay_hole("the name shown as Host is judged")) return '
-        "true;\n",
+        'cay_hole("the name shown in TLS is judged")) co_return open;\n',
+        'cay_hole("the name shown in TLS is judged")) co_return open;\n'
+        '  if (out.proof == Proof::kHttp && cay_hole("the name shown as Host is judged")) '
+        "co_return open;\n",
     ),
     (
         NOBODY,

@@ -53,6 +53,8 @@ Task<http::Response> sandbox_programs(core::Cay& cay, ExchangePtr exchange);
 // network.cc
 Task<http::Response> sandbox_network(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> network_decisions(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> network_questions(core::Cay& cay, ExchangePtr exchange);
+Task<http::Response> answer_network_question(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> policies(core::Cay& cay, ExchangePtr exchange);
 Task<http::Response> try_policy(core::Cay& cay, ExchangePtr exchange);
 

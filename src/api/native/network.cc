@@ -51,6 +51,42 @@ Task<http::Response> network_decisions(core::Cay& cay, ExchangePtr exchange) {
   co_return response;
 }
 
+Task<http::Response> network_questions(core::Cay& cay, ExchangePtr exchange) {
+  auto wait = query_number(*exchange, "wait_s", 0, 0, kLongestWait);
+  if (!wait) co_return std::move(wait).error();
+  auto questions = co_await cay.policies().questions(exchange->principal(), param(*exchange, "ref"),
+                                                     std::chrono::seconds(*wait));
+  if (!questions) co_return std::move(questions).error();
+  codec::json::array items;
+  for (const NetworkQuestion& one : *questions) items.emplace_back(codec::to_json(one));
+  auto response = json_answer(200, codec::json::object{{"items", std::move(items)}});
+  response.headers.set("Cache-Control", "no-store");
+  co_return response;
+}
+
+Task<http::Response> answer_network_question(core::Cay& cay, ExchangePtr exchange) {
+  auto body = co_await body_object(exchange, kBodyLimit);
+  if (!body) co_return std::move(body).error();
+  codec::Fields fields(*body);
+  NetworkAnswer answer{.question = param(*exchange, "id"), .allowed = false, .always = false};
+  std::string verdict, how_long = "once";
+  fields.read("verdict", verdict);
+  fields.read("for", how_long);
+  if (verdict != "allow" && verdict != "deny") fields.complain("verdict", "is allow or deny");
+  if (how_long != "once" && how_long != "always") fields.complain("for", "is once or always");
+  fields.refuse_unknown();
+  CAY_CO_CHECK(fields.first_error());
+  answer.allowed = verdict == "allow";
+  answer.always = how_long == "always";
+  auto question = co_await cay.policies().answer(exchange->principal(), param(*exchange, "ref"),
+                                                 std::move(answer));
+  if (!question) co_return std::move(question).error();
+  auto out = codec::to_json(*question);
+  out["verdict"] = verdict;
+  out["for"] = how_long;
+  co_return json_answer(200, std::move(out));
+}
+
 Task<http::Response> policies(core::Cay& cay, ExchangePtr exchange) {
   auto list = co_await cay.policies().list(exchange->principal());
   if (!list) co_return std::move(list).error();

@@ -132,6 +132,9 @@ void add_sandbox_routes(Adder& to) {
   to.add("GET", "/sandboxes/{ref}/programs", sandbox_programs, Right::kReadOne);
   to.add("GET", "/sandboxes/{ref}/network", sandbox_network, Right::kReadOne);
   to.add("GET", "/sandboxes/{ref}/network/decisions", network_decisions, Right::kReadOne);
+  to.add("GET", "/sandboxes/{ref}/network/questions", network_questions, Right::kReadOne);
+  to.add("POST", "/sandboxes/{ref}/network/questions/{id}", answer_network_question,
+         Right::kManage);
   to.add("POST", "/sandboxes/{ref}/batch", batch, Right::kUseOne);
   to.add("POST", "/sandboxes/{ref}/code", run_code, Right::kUseOne);
   to.add("POST", "/code", run_code_once, Right::kManage);

@@ -133,6 +133,7 @@ class World : public NativeTest {
          "--b\r\nContent-Disposition: form-data; name=\"build\"\r\n\r\n"
          R"({"dockerfile":"FROM scratch","name":"other"})"
          "\r\n--b--\r\n"},
+        {"/{id}", R"({"verdict":"deny"})"},  // a question
         {"/tag", R"({"tag":"1"})"},
         {"/push", R"({"reference":"a.test/x"})"},
         {"/snapshot", R"({"name":"other"})"},

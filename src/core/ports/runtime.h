@@ -85,9 +85,25 @@ class VolumeDisks {
   virtual Task<std::vector<std::pair<VolumeId, std::uint64_t>>> list() = 0;  // with their use
 };
 
-class Runtime {
+// DestinationQuestions: destinations that no rule of a sandbox's policy decides (decision 0064). A
+// runtime that has none keeps these defaults.
+class DestinationQuestions {
  public:
-  virtual ~Runtime() = default;
+  virtual ~DestinationQuestions() = default;
+  // Those of a sandbox that lives, the oldest first.
+  virtual Task<std::vector<NetworkQuestion>> questions(SandboxId) {
+    co_return std::vector<NetworkQuestion>();
+  }
+  // Answers one. kNotFound (question_not_found): it is not open. kUnavailable
+  // (policy_not_in_force): it is not certain that the gate goes by it.
+  virtual Task<void> answer_question(SandboxId, std::string, bool) {
+    co_return Error{Code::kNotFound, "question_not_found", "this runtime has no questions", 0};
+  }
+};
+
+class Runtime : public virtual DestinationQuestions {
+ public:
+  ~Runtime() override = default;
 
   // Makes the disk if there is none, and boots. A failure leaves no process, mount or cgroup
   // (and no disk, if it made it).

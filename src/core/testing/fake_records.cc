@@ -56,4 +56,16 @@ Task<DecidedPage> FakeRecords::decisions(SandboxId, DecidedQuery query) {
   co_return page;
 }
 
+Task<std::vector<NetworkQuestion>> FakeRecords::questions(SandboxId) {
+  if (record_error) co_return *record_error;
+  co_return asked;
+}
+
+Task<void> FakeRecords::answer_question(SandboxId, std::string question, bool allowed) {
+  if (record_error) co_return *record_error;
+  answers.push_back((allowed ? "allow " : "deny ") + question);
+  std::erase_if(asked, [&](const NetworkQuestion& one) { return one.id == question; });
+  co_return Result<void>();
+}
+
 }  // namespace cay::core::testing

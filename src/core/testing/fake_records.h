@@ -20,6 +20,8 @@ class FakeRecords : public Runtime {
   std::vector<ProgramEvent> recorded_programs;  // of every sandbox; an offset is an index
   NetworkReport network_report;                 // of every sandbox
   std::vector<Decided> decided;                 // of every sandbox
+  std::vector<NetworkQuestion> asked;           // of every sandbox
+  std::vector<std::string> answers;             // "allow ID", "deny ID"
   std::map<SandboxId, FakeDisk> disks;
   // The disk of a sandbox, made if there is none.
   FakeDisk& disk_of(const SandboxId& id);
@@ -30,6 +32,8 @@ class FakeRecords : public Runtime {
   Task<ProgramPage> programs(SandboxId id, std::uint64_t offset, std::uint32_t limit) override;
   Task<NetworkReport> network(SandboxId id) override;
   Task<DecidedPage> decisions(SandboxId id, DecidedQuery query) override;
+  Task<std::vector<NetworkQuestion>> questions(SandboxId id) override;
+  Task<void> answer_question(SandboxId id, std::string question, bool allowed) override;
 
  protected:
   asio::any_io_executor loop_;

@@ -77,6 +77,7 @@ const char* word_for(wire::DecidedKind kind) {
 const char* word_for(std::uint8_t result) {
   if (result == static_cast<std::uint8_t>(wire::DecidedResult::kAllowed)) return "allowed";
   if (result == static_cast<std::uint8_t>(wire::DecidedResult::kRefused)) return "refused";
+  if (result == static_cast<std::uint8_t>(wire::DecidedResult::kAsked)) return "asked";
   return result == static_cast<std::uint8_t>(wire::DecidedResult::kFailed) ? "failed" : "";
 }
 

@@ -112,7 +112,8 @@ class CloseUnlessKept {
 }  // namespace
 
 NativeRuntime::NativeRuntime(asio::any_io_executor loop, NativeConfig config)
-    : loop_(loop),
+    : QuestionFiles(loop, config.data),
+      loop_(loop),
       config_(std::move(config)),
       spool_(config_.data + "/spool"),
       hello_(our_hello(config_)),

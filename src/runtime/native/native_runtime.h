@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ports/runtime.h"
+#include "runtime/native/question_files.h"
 #include "runtime/native/launcher_client.h"
 #include "runtime/native/live_keepers.h"
 #include "runtime/native/native_capabilities.h"
@@ -29,7 +30,7 @@ struct NativeConfig {
   Millis launcher_limit{20'000};   // how long a verb waits for a launcher that does not answer
 };
 
-class NativeRuntime final : public core::Runtime {
+class NativeRuntime final : public core::Runtime, public QuestionFiles {
  public:
   NativeRuntime(asio::any_io_executor loop, NativeConfig config);
   // Closes all connections; sandboxes live on.

@@ -13,6 +13,7 @@
 #include "os/exact_file.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
+#include "wire/network_questions.h"
 #include "wire/routes_file.h"
 
 namespace cay::runtime {
@@ -57,6 +58,7 @@ Result<void> write_rules(const std::string& data, const SandboxId& id,
 
 Result<void> remove_rules(const std::string& data, const SandboxId& id) {
   const std::string path = data + "/rules/" + id.get();
+  ::unlink((path + wire::kAnswersSuffix).c_str());  // of questions that are nobody's now
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
     return Error::from_errno(errno, "remove what a sandbox could reach before");
   return {};
