@@ -317,6 +317,9 @@ class Daemon {
     daytona.version = CAY_VERSION;
     daytona.names = gateway.names;
     daytona.maximum = config_.core.defaults.maximum;
+    daytona.usual = config_.core.defaults.limits;
+    daytona.policy = config_.core.defaults.policy;
+    daytona.background = [this](asio::awaitable<void> work) { background_.spawn(std::move(work)); };
     daytona.input = native.input;
     api::add_daytona_routes(router_, *core_, std::move(daytona));
     api::add_mcp_routes(router_, *core_, {.version = CAY_VERSION, .names = gateway.names});

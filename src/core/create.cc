@@ -176,7 +176,7 @@ Result<std::string> SandboxVerbs::free_name(const TenantId& tenant) {
 Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
                              const SnapshotInfo& snapshot) const {
   Sandbox row;
-  row.id = SandboxId(new_uuid());
+  row.id = spec.id.get().empty() ? SandboxId(new_uuid()) : spec.id;
   row.tenant = who.tenant;
   row.name = std::move(spec.name);
   row.state = SandboxState::kProvisioning;
@@ -199,6 +199,7 @@ Sandbox SandboxVerbs::row_of(const Principal& who, SandboxSpec spec,
   row.marks.active = row.marks.created;
   row.created_by = who.key_name;
   row.claim = std::move(spec.claim);
+  row.notes = std::move(spec.notes);
   return row;
 }
 

@@ -98,6 +98,7 @@ Sandbox Forks::row_of(const Principal& who, const Sandbox& source, const ForkReq
   row.state = SandboxState::kProvisioning;
   row.reason.clear();
   row.claim.clear();  // it stays with the source
+  row.notes = request.notes;
   row.network = {};
   row.layer = layer_of(source);
   for (const auto& [key, value] : request.labels) row.labels[key] = value;

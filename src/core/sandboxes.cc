@@ -14,6 +14,12 @@ Task<Sandbox> SandboxVerbs::get(Principal who, std::string ref) {
   co_return registry_->shown(*entry);
 }
 
+Result<TenantId> SandboxVerbs::tenant_of(const SandboxId& id) {
+  const auto entry = registry_->by_id(id);
+  if (!entry || entry->erased) return sandbox_not_found(id.get());
+  return entry->row.tenant;
+}
+
 Task<SandboxPage> SandboxVerbs::list(Principal who, SandboxQuery query) {
   CAY_CO_TRY(SandboxPage page, registry_->store().list(who.tenant, query));
   for (auto& row : page.items) {
@@ -54,6 +60,14 @@ Task<Sandbox> SandboxVerbs::update(Principal who, std::string ref, SandboxPatch 
   Sandbox next = entry->row;
   if (patch.name) next.name = *patch.name;
   if (patch.labels) next.labels = *std::move(patch.labels);
+  if (patch.claim) next.claim = *std::move(patch.claim);
+  for (auto& [key, value] : patch.notes) {
+    if (value) {
+      next.notes[key] = *std::move(value);
+    } else {
+      next.notes.erase(key);
+    }
+  }
   visit_settings_of_both(patch, next, [](const Setting&, auto& changed, auto& setting) {
     if (changed) setting = *changed;
   });

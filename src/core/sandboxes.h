@@ -42,6 +42,7 @@ class SandboxVerbs : public Sandboxes {
   const Tracer* tracer = nullptr;
 
   Task<Sandbox> get(Principal who, std::string ref) override;
+  Result<TenantId> tenant_of(const SandboxId& id) override;
   Task<SandboxPage> list(Principal who, SandboxQuery query) override;
   Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) override;
   Task<Sandbox> start(Principal who, std::string ref) override;

@@ -249,6 +249,9 @@ Result<void> check(const SandboxPatch& patch, const Defaults& defaults) {
   if (patch.labels) {
     CAY_CHECK(check_labels(*patch.labels));
   }
+  if (patch.claim && !patch.claim->empty()) {
+    CAY_CHECK(check_claim(*patch.claim));
+  }
   if (patch.run) {
     CAY_CHECK(check(*patch.run));
   }

@@ -49,6 +49,10 @@ using TmpfsMounts = std::map<std::string, std::uint64_t>;
 // Absolute paths inside.
 using PathList = std::vector<std::string>;
 
+// The notes of a facade about a sandbox. A key begins with the name of its facade. No client sees
+// them or sets them.
+using SandboxNotes = std::map<std::string, std::string>;
+
 struct SandboxSpec {
   std::string name;      // empty: generated
   std::string snapshot;  // id, name or name:tag; empty: "default"
@@ -71,6 +75,8 @@ struct SandboxSpec {
   VolumeMounts volumes{};
   PathList read_only_paths{}, hidden_paths{};  // nothing inside may change, or see, what is there
   std::string claim{};                         // Sandbox::claim of one that core::Claims makes
+  SandboxNotes notes{};
+  SandboxId id{};  // that a facade gave out already; empty: a new one
 };
 
 // A moment on the time of timers (core/timeline.h), which no setting of the wall clock moves.
@@ -127,6 +133,7 @@ struct Sandbox {
   std::string created_by;  // name of the key
   std::string claim{};     // unique in the tenant; empty: none. A failed one and one that is being
                            // deleted have none (core/registry.h).
+  SandboxNotes notes{};
 };
 
 // The layer that a sandbox stands on.
@@ -151,6 +158,8 @@ struct SandboxPatch {
   std::optional<std::uint32_t> cpu_millicores;  // limits take effect at the next start
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> disk_bytes;
+  std::optional<std::string> claim{};                         // empty: it gives its claim up
+  std::map<std::string, std::optional<std::string>> notes{};  // those that change; nothing: removed
 };
 
 enum class SandboxSort : std::uint8_t {

@@ -64,6 +64,7 @@ struct ForkRequest {
   std::vector<std::string> names{};  // of each copy; empty: `count` copies with names made up
   std::uint32_t count = 1;
   std::map<std::string, std::string> labels{};  // above the source's
+  SandboxNotes notes{};                         // of the copies, which have none of the source's
   bool operator==(const ForkRequest&) const = default;
 };
 

@@ -46,7 +46,8 @@ constexpr const char* kOwnColumns[] = {"id",
                                        "rules",
                                        "runtime",
                                        "layer",
-                                       "claim"};
+                                       "claim",
+                                       "notes"};
 
 std::string joined(std::string (*form)(const std::string& column)) {
   std::string out;
@@ -106,7 +107,8 @@ void bind_row(db::Statement& statement, const Sandbox& sandbox) {
       .bind(sandbox.rules)
       .bind(sandbox.runtime)
       .bind(sandbox.layer.get())
-      .bind(sandbox.claim);
+      .bind(sandbox.claim)
+      .bind(encode(sandbox.notes));
   bind_settings(statement, sandbox);
 }
 
@@ -152,6 +154,7 @@ Result<Sandbox> read_row(const db::Statement& row) {
   out.runtime = row.text(column++);
   out.layer = LayerId(row.text(column++));
   out.claim = row.text(column++);
+  CAY_TRY(out.notes, decode(row.text(column++)));
   CAY_CHECK(read_settings(row, column, out));
   return out;
 }

@@ -41,7 +41,7 @@ bool same(const Sandbox& a, const Sandbox& b) {
          a.record_programs == b.record_programs && a.profile == b.profile && a.tmpfs == b.tmpfs &&
          a.read_only_paths == b.read_only_paths && a.hidden_paths == b.hidden_paths &&
          a.runtime == b.runtime && a.layer == b.layer && a.marks == b.marks &&
-         a.created_by == b.created_by && a.claim == b.claim;
+         a.created_by == b.created_by && a.claim == b.claim && a.notes == b.notes;
 }
 
 Sandbox full() {
@@ -76,6 +76,7 @@ Sandbox full() {
   out.marks = {.created = 11, .active = 12, .stopped = 13};
   out.created_by = "key";
   out.claim = "thread:1";
+  out.notes = {{"facade.mark", "1"}};
   return out;
 }
 

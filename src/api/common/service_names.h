@@ -38,6 +38,9 @@ struct ServiceUrls {
   std::string base;     // for programs, which send the token; no '/' at its end
   std::string browser;  // where browsers begin, with the token; empty: no name leads browsers here
 };
+// In the path of a service: "/svc/ID/PORT~TOKEN" opens it without a header.
+inline constexpr const char* kTokenMark = "~";
+
 ServiceUrls service_urls(const ServiceNames& names, const http::RequestHead& head,
                          const ServicePlace& place, const std::string& token);
 // Returns whether browsers treat the requested origin as trustworthy (Secure Contexts, 3.1): https,

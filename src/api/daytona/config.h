@@ -1,10 +1,12 @@
 // The settings that the daemon gives to the Daytona facade.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "api/common/service_names.h"
 #include "api/common/stdin_feed.h"
+#include "async/task.h"
 #include "core/cay.h"
 #include "http/router.h"
 #include "model/limits.h"
@@ -13,8 +15,12 @@ namespace cay::api::daytona {
 
 struct DaytonaConfig {
   std::string version = "0.1.0";
-  ServiceNames names;  // of preview URLs
-  Limits maximum;      // of one sandbox
+  ServiceNames names;               // of preview URLs
+  Limits maximum;                   // of one sandbox
+  Limits usual;                     // of one whose client sets none
+  std::string policy = "packages";  // of sandboxes whose client sets no network
+  // Runs work that outlives its request, and ends it with the daemon.
+  std::function<void(asio::awaitable<void>)> background;
   std::shared_ptr<InputRoom> input =
       std::make_shared<InputRoom>();  // of all sessions of the daemon
 };

@@ -4,6 +4,7 @@
 
 #include "api/daytona/config.h"
 #include "api/testing/api_fixture.h"
+#include "async/scope.h"
 
 namespace cay::api::daytona {
 
@@ -12,8 +13,12 @@ class DaytonaTest : public testing::ApiTest {
   DaytonaTest() {
     DaytonaConfig config;
     config.maximum = core::Defaults{}.maximum;
+    config.usual = core::Defaults{}.limits;
+    config.background = [this](asio::awaitable<void> work) { background.spawn(std::move(work)); };
     add_daytona_routes(router, *cay, std::move(config));
   }
+
+  Scope background{loop.get_executor()};
 
   codec::json::object make_sandbox(const std::string& body = "{}") {
     const auto made = call("POST", "/daytona/sandbox", body);

@@ -127,7 +127,7 @@ Result<core::OpenLink> Gateway::use(std::string_view token, const ServicePlace& 
 // The token in a header counts alone; else any of the cookies that is good.
 Result<core::OpenLink> Gateway::link_of(const http::RequestHead& head, const ServicePlace& place,
                                         bool cookies) const {
-  for (const auto name : {kTokenHeader, kLangsmithTokenHeader}) {
+  for (const auto name : {kTokenHeader, kLangsmithTokenHeader, kDaytonaTokenHeader}) {
     if (const auto token = head.headers.get(name)) return use(*token, place);
   }
   const std::string by_header = "send the service's token as " + std::string(kTokenHeader);
@@ -234,9 +234,12 @@ asio::awaitable<void> Gateway::log_in(ExchangePtr exchange, ServicePlace place) 
 
 asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
   const auto& head = exchange->head();
-  const auto place = place_of(exchange->params().at("sandbox"), exchange->params().at("port"));
+  const std::string& written = exchange->params().at("port");
+  const auto mark = written.find(kTokenMark);
+  const std::string token = mark == std::string::npos ? "" : written.substr(mark);
+  const auto place = place_of(exchange->params().at("sandbox"), written.substr(0, mark));
   const std::string prefix =
-      place ? "/svc/" + place->sandbox.get() + "/" + std::to_string(place->port) : "";
+      place ? "/svc/" + place->sandbox.get() + "/" + std::to_string(place->port) + token : "";
   // As it was written, not as it is decoded: what follows is passed on byte for byte.
   const bool plain = place && head.target.starts_with(prefix) &&
                      (head.target.size() == prefix.size() || head.target[prefix.size()] == '/' ||
@@ -257,7 +260,8 @@ asio::awaitable<void> Gateway::serve_service_path(ExchangePtr exchange) {
     co_return;
   }
   // No cookie opens it, and no script of it may take over this origin.
-  auto link = link_of(head, *place, false);
+  auto link =
+      token.empty() ? link_of(head, *place, false) : use(std::string_view(token).substr(1), *place);
   if (link && head.headers.get("Service-Worker")) {
     link = Error{Code::kPermissionDenied, "cross_origin",
                  "no service worker is given out under this origin", 0};

@@ -146,7 +146,8 @@ class GatewayTest : public testing::ApiTest {
 };
 
 TEST_F(GatewayTest, ATokenInEitherHeaderOpensTheService) {
-  for (const char* header : {"X-Cay-Service-Token", "X-Langsmith-Sandbox-Service-Token"}) {
+  for (const char* header :
+       {"X-Cay-Service-Token", "X-Langsmith-Sandbox-Service-Token", "X-Daytona-Preview-Token"}) {
     program->heard.clear();
     const auto got = ask(by_host("/a?b=c%20d", {{header, token()}, {"X-Api-Key", "cay_k"}}));
     EXPECT_EQ(got->status, 200) << got->answer_body;
@@ -275,6 +276,23 @@ TEST_F(GatewayTest, ByAPathOnlyAHeaderOpensIt) {
             404);
   auto worker = exchange("GET", base + "/sw.js");
   worker->request.headers.add("X-Cay-Service-Token", good);
+  worker->request.headers.add("Service-Worker", "script");
+  EXPECT_EQ(serve(worker)->status, 403);
+}
+
+TEST_F(GatewayTest, ATokenInThePathOpensThatServiceAlone) {
+  const std::string good = token();
+  const std::string base = "/svc/" + id.get() + "/80~" + good;
+  auto got = call("GET", base + "/a/../b%2f?q");
+  EXPECT_EQ(got->status, 200) << got->answer_body;
+  EXPECT_TRUE(program->heard.starts_with("GET /a/../b%2f?q HTTP/1.1\r\n")) << program->heard;
+  EXPECT_EQ(program->heard.find(good), std::string::npos) << "the service does not learn it";
+  EXPECT_TRUE(got->headers.get("Content-Security-Policy"));
+  EXPECT_EQ(call("GET", base)->status, 200);
+  EXPECT_EQ(call("GET", base + "x/")->status, 401);
+  EXPECT_EQ(call("GET", "/svc/" + id.get() + "/80~/")->status, 401);
+  EXPECT_EQ(call("GET", "/svc/" + id.get() + "/81~" + good + "/")->status, 401);
+  auto worker = exchange("GET", base + "/sw.js");
   worker->request.headers.add("Service-Worker", "script");
   EXPECT_EQ(serve(worker)->status, 403);
 }

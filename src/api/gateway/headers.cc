@@ -173,7 +173,8 @@ http::Headers request_headers(const http::RequestHead& head, ServiceForm form,
     const std::string read = as_programs_read(name);
     if (equals_ignoring_case(read, "Host") || is_hop(read, declared) || is_claim(read)) continue;
     if (equals_ignoring_case(read, kTokenHeader) ||
-        equals_ignoring_case(read, kLangsmithTokenHeader))
+        equals_ignoring_case(read, kLangsmithTokenHeader) ||
+        equals_ignoring_case(read, kDaytonaTokenHeader))
       continue;
     if (carries_key(read, value, is_key)) continue;
     if (!equals_ignoring_case(name, "Cookie")) {

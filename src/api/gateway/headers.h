@@ -14,6 +14,7 @@ namespace cay::api {
 enum class ServiceForm { kHost, kPath };
 
 inline constexpr std::string_view kLangsmithTokenHeader = "X-Langsmith-Sandbox-Service-Token";
+inline constexpr std::string_view kDaytonaTokenHeader = "X-Daytona-Preview-Token";
 inline constexpr std::string_view kTokenHeader = "X-Cay-Service-Token";
 
 // The cookie that a browser shows for its service: with Secure and a prefix that no other host can

@@ -34,6 +34,8 @@ class Sandboxes {
   virtual ~Sandboxes() = default;
   virtual Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) = 0;
   virtual Task<Sandbox> get(Principal who, std::string ref) = 0;
+  // Returns whose sandbox it is, for a token that names the sandbox alone. Fails kNotFound.
+  virtual Result<TenantId> tenant_of(const SandboxId& id) = 0;
   virtual Task<SandboxPage> list(Principal who, SandboxQuery query) = 0;
   virtual Task<Sandbox> update(Principal who, std::string ref, SandboxPatch patch) = 0;
   // Starts a stopped or failed sandbox, and returns at once in kProvisioning. A paused one resumes;
