@@ -35,6 +35,10 @@ def _offer_charts():
             value = float(value)
             return value if math.isfinite(value) else 0.0
 
+        def label_of(artist):
+            label = str(artist.get_label())
+            return "" if label.startswith("_") else label  # matplotlib's own name
+
         def pairs(points):
             return [[number(one), number(two)] for one, two in points]
 
@@ -95,20 +99,20 @@ def _offer_charts():
                     out["elements"].append(
                         {
                             "label": names.get(number(middle)) or "%g" % middle,
-                            "group": str(group.get_label()),
+                            "group": label_of(group),
                             "value": "%g" % value,
                         }
                     )
         elif axes.collections and not lines:
             out["type"] = "scatter"
             out["elements"] = [
-                {"label": str(one.get_label()), "points": pairs(one.get_offsets())}
+                {"label": label_of(one), "points": pairs(one.get_offsets())}
                 for one in axes.collections
             ]
         elif lines:
             out["type"] = "line"
             out["elements"] = [
-                {"label": str(one.get_label()), "points": pairs(one.get_xydata())}
+                {"label": label_of(one), "points": pairs(one.get_xydata())}
                 for one in lines
             ]
         else:

@@ -4,6 +4,7 @@
 
 #include "api/daytona/toolbox/errors.h"
 #include "async/bytes.h"
+#include "base/ascii.h"
 #include "core/ports/runtime.h"
 #include "core/verbs/files.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::string_view kFileScheme = "file://";
 constexpr std::size_t kMostDocument = 8 << 20;
+constexpr std::uint32_t kMostDocuments = 200;  // that are searched
 
 LspPlace place_of(const Box& box, const std::string& language, const std::string& project) {
   return {.language = language, .project = box.absolute(project)};
@@ -90,6 +92,37 @@ codec::json::object document_of(const std::string& uri) {
   return {{"textDocument", codec::json::object{{"uri", codec::text(uri)}}}};
 }
 
+// Whether the symbol's name has the query in it, in any case.
+bool is_asked_for(const codec::json::value& symbol, const std::string& query) {
+  const auto* name = symbol.as_object().if_contains("name");
+  return name != nullptr && name->is_string() &&
+         lowered(std::string_view(name->as_string())).find(query) != std::string::npos;
+}
+
+// Searches the documents of a project one by one, for a server without a search of its own.
+Task<codec::json::array> search_documents(core::Cay& cay, LspPtr servers, LspBody in,
+                                          std::string query) {
+  const std::string pattern = in.place.language == "python"       ? "**/*.py"
+                              : in.place.language == "typescript" ? "**/*.ts"
+                                                                  : "**/*.js";
+  CAY_CO_TRY(const GlobResult files,
+             co_await cay.files().glob(in.box.who, in.box.ref, in.place.project, pattern,
+                                       in.box.as(), kMostDocuments));
+  codec::json::array out;
+  for (const FileInfo& file : files.matches) {
+    const std::string uri = whole_uri(in.box, file.path);
+    CAY_CO_TRY(const auto found,
+               co_await servers->request(cay, in.box, in.place, "textDocument/documentSymbol",
+                                         document_of(uri)));
+    codec::json::array symbols;
+    add_symbols(found, uri, symbols);
+    for (auto& symbol : symbols) {
+      if (is_asked_for(symbol, query)) out.emplace_back(std::move(symbol));
+    }
+  }
+  co_return out;
+}
+
 }  // namespace
 
 Task<http::Response> lsp_start(core::Cay& cay, LspPtr servers, ExchangePtr exchange) {
@@ -142,10 +175,16 @@ Task<http::Response> lsp_workspace_symbols(core::Cay& cay, LspPtr servers, Excha
   const std::string query = query_text(exchange, "query");
   CAY_CO_TRY(LspBody in, co_await lsp_query_of(cay, exchange));
   codec::json::object params{{"query", codec::text(query)}};
-  CAY_CO_TRY(const auto found, co_await servers->request(cay, in.box, in.place, "workspace/symbol",
-                                                         std::move(params)));
+  const auto found =
+      co_await servers->request(cay, in.box, in.place, "workspace/symbol", std::move(params));
   codec::json::array out;
-  add_symbols(found, "", out);
+  if (found) {
+    add_symbols(*found, "", out);
+  } else if (found.error().code == Code::kUnsupported) {
+    CAY_CO_TRY(out, co_await search_documents(cay, servers, std::move(in), lowered(query)));
+  } else {
+    co_return found.error();
+  }
   co_return json_answer(200, out);
 }
 

@@ -74,6 +74,14 @@ std::optional<std::string> answer_to(const codec::json::object& message) {
   return lsp_frame({{"jsonrpc", "2.0"}, {"id", *id}, {"result", std::move(result)}});
 }
 
+// Whether the server has no such method (JSON-RPC 2.0, section 5.1).
+bool is_unknown_method(const codec::json::value& error) {
+  constexpr std::int64_t kMethodNotFound = -32601;
+  const auto* object = error.if_object();
+  const auto* code = object == nullptr ? nullptr : object->if_contains("code");
+  return code != nullptr && code->is_int64() && code->as_int64() == kMethodNotFound;
+}
+
 // Reads messages up to the answer to `id`, and answers the server's own requests meanwhile.
 struct Conversation {
   core::Cay& cay;
@@ -147,7 +155,8 @@ Task<codec::json::value> LspServers::ask(core::Cay& cay, Box box, CommandId id,
              co_await with_deadline(std::move(waiting), kServerAnswers, "the language server"));
   const auto* error = answer.if_contains("error");
   if (error != nullptr) {
-    co_return vendor_error(kBadRequest, method + " failed: " + codec::write(*error));
+    const auto& word = is_unknown_method(*error) ? kUnprocessable : kBadRequest;
+    co_return vendor_error(word, method + " failed: " + codec::write(*error));
   }
   const auto* result = answer.if_contains("result");
   co_return result == nullptr ? codec::json::value(nullptr) : *result;

@@ -22,7 +22,8 @@ class LspServers {
   // Starts a server, unless it runs, and introduces this client to it.
   Task<void> start(core::Cay& cay, Box box, LspPlace place);
   Task<void> stop(core::Cay& cay, Box box, LspPlace place);
-  // Both fail LSP_SERVER_NOT_INITIALIZED before start().
+  // Both fail LSP_SERVER_NOT_INITIALIZED before start(). A request that the server does not know
+  // fails kUnsupported.
   Task<codec::json::value> request(core::Cay& cay, Box box, LspPlace place, std::string method,
                                    codec::json::object params);
   Task<void> notify(core::Cay& cay, Box box, LspPlace place, std::string method,

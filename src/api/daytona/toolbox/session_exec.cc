@@ -156,8 +156,11 @@ Task<void> session_logs(core::Cay& cay, ExchangePtr exchange) {
   }
   const auto part = cay.answers().begin(box.who.tenant);
   CAY_CO_CHECK(part->check(kRoomForLogs));
-  CAY_CO_TRY(const SessionLog log,
+  CAY_CO_TRY(SessionLog log,
              co_await read_session_log(*reader, part, query_flag(exchange, "follow")));
+  if (log.exit_code) {
+    CAY_CO_TRY(log, co_await with_output_of_jobs(cay, box, session, command, std::move(log), part));
+  }
   auto response = logs_answer(log, form);
   response.holds = part;
   co_await exchange->respond(std::move(response));

@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 using Patience = core::Contexts::Patience;
 
 constexpr core::Contexts::Wait kPatience{15'000};
+constexpr std::size_t kMostLaterCalls = 100;  // that are looked through for output of jobs
 constexpr Millis kUntilItBegins = 200ms;
 
 // The output in an event. Nothing: it is none of this command's output.
@@ -35,6 +36,12 @@ std::optional<SessionReader::Piece> piece_of(ContextEvent& event) {
     case Kind::kUnreadable: return std::nullopt;
   }
   return std::nullopt;
+}
+
+Error too_much_for_logs() {
+  return vendor_error(kUnprocessable,
+                      "the command printed more than one answer holds: follow its logs, or write "
+                      "its output to a file. It goes on");
 }
 
 }  // namespace
@@ -93,14 +100,38 @@ Task<SessionLog> read_session_log(SessionReader& reader, AnswerPart part, bool t
     }
     const std::uint64_t needs = 2 * (text_size(log.out) + text_size(log.err));
     if (needs > kMostAnswer || !part->need(needs)) {
-      co_return vendor_error(kUnprocessable,
-                             "the command printed more than one answer holds: follow its logs, or "
-                             "write its output to a file. It goes on");
+      co_return too_much_for_logs();
     }
     if (got.over) break;
     if (!to_end && got.pieces.empty()) break;
   }
   log.exit_code = reader.exit_code();
+  co_return log;
+}
+
+Task<SessionLog> with_output_of_jobs(core::Cay& cay, Box box, std::string session,
+                                     std::string command, SessionLog log, AnswerPart part) {
+  CAY_CO_TRY(const auto all, co_await commands_of_session(cay, box, session));
+  const std::string context = context_of_session(session);
+  MuxWriter mux;
+  auto later = std::ranges::find(all, command);
+  for (std::size_t i = 0; later != all.end() && i <= kMostLaterCalls; ++later, ++i) {
+    std::optional<ContextPlace> place;
+    for (bool more = *later != command; more;) {
+      auto got = co_await cay.contexts().evaluation(box.who, box.ref, context, *later, place, {});
+      if (!got) break;  // it waits for another one
+      for (const ContextEvent& event : got->events) {
+        if (event.kind != ContextEvent::Kind::kBackground || event.of != command) continue;
+        const Stream stream = event.name == "stderr" ? Stream::kStderr : Stream::kStdout;
+        (stream == Stream::kStdout ? log.out : log.err) += event.text;
+        log.output += mux.add(stream, event.text);
+      }
+      place = got->next;
+      more = got->more;
+      const std::uint64_t needs = 2 * (text_size(log.out) + text_size(log.err));
+      if (needs > kMostAnswer || !part->need(needs)) co_return too_much_for_logs();
+    }
+  }
   co_return log;
 }
 

@@ -51,6 +51,10 @@ class SessionReader {
 // UNPROCESSABLE_ENTITY beyond what an answer holds.
 Task<SessionLog> read_session_log(SessionReader& reader, AnswerPart part, bool to_end);
 
+// Adds what jobs of the command wrote after its end. The shell gives it with the calls after it.
+Task<SessionLog> with_output_of_jobs(core::Cay& cay, Box box, std::string session,
+                                     std::string command, SessionLog log, AnswerPart part);
+
 // The exit code of an evaluation that is over. Absent: it runs.
 std::optional<int> exit_code_of(const Evaluation& evaluation);
 
