@@ -9,6 +9,10 @@
 namespace cay::api::daytona {
 namespace {
 
+// The vendor's own sentence, which clients compare.
+constexpr const char* kNoCommand =
+    "invalid body request: invalid request body: Key: 'ExecuteRequest.Command' Error:Field "
+    "validation for 'Command' failed on the 'required' tag";
 constexpr std::int64_t kLongestTimeout = 86'400 * 365;
 constexpr std::int64_t kMillisOfSecond = 1000;
 constexpr std::uint64_t kRoomForOutput = 1 << 20;
@@ -21,7 +25,7 @@ Task<http::Response> execute_command(core::Cay& cay, ExchangePtr exchange) {
   codec::Fields fields(body);
   std::string command, cwd;
   if (!fields.read("command", command, kMaxCommandRequest) || command.empty())
-    fields.complain("command", "is required");
+    co_return vendor_error(kInvalidBody, kNoCommand);
   fields.read("cwd", cwd);
   std::int64_t timeout = 0;
   fields.read("timeout", timeout, 0, kLongestTimeout);

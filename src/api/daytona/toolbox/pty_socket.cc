@@ -1,6 +1,8 @@
 // Terminals on WebSockets. The server speaks first. Output and input are binary frames, and texts
 // are controls (protocol reference, section 8).
 #include <charconv>
+#include <csignal>
+#include <cstring>
 #include <utility>
 
 #include <boost/asio/this_coro.hpp>
@@ -68,15 +70,22 @@ Result<std::uint16_t> cells_of(const ExchangePtr& exchange, std::string_view nam
   return vendor_error(kBadRequest, std::string(name) + " is 1 to 1000");
 }
 
+// A kill of the whole tree has no number of its own: it is SIGKILL.
+std::string signal_name(int number) {
+  if (number == 0) number = SIGKILL;
+  const char* const name = ::sigabbrev_np(number);
+  return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
+}
+
 std::string reason_of(const CommandEnd& end) {
   switch (end.state) {
     case CommandState::kExited:
     case CommandState::kRunning: return {};
-    case CommandState::kSignalled: return "ended by signal " + std::to_string(end.signal);
+    case CommandState::kSignalled:
+    case CommandState::kKilled: return signal_name(end.signal);
     case CommandState::kOomKilled: return "killed: the sandbox's memory was full";
     case CommandState::kTimedOut:
-    case CommandState::kIdleKilled:
-    case CommandState::kKilled: return "killed by " + (end.by.empty() ? "a limit" : end.by);
+    case CommandState::kIdleKilled: return "killed by a time limit";
     case CommandState::kLost: return "lost: " + end.reason;
   }
   return {};

@@ -206,11 +206,12 @@ Task<http::Response> session_input(core::Cay& cay, ExchangePtr exchange) {
       "text=$(cat && echo x) && text=${text%x}\n"
       "if [ ! -e \"$1.silent\" ]; then\n"
       "  read -r kid rest <\"/proc/$2/task/$2/children\"\n"
-      "  [ -z \"$kid\" ] || printf '%s\\n' \"$text\" >\"/proc/$kid/fd/1\"\n"
+      "  [ -z \"$kid\" ] || printf %s \"$text\" >\"/proc/$kid/fd/1\"\n"
       "fi 2>/dev/null\n"
-      "printf '%s\\n' \"$text\" 1<>\"$1\"";
+      "printf %s \"$text\" 1<>\"$1\"";
   Program program{.argv = {"/bin/sh", "-c", kFeed, "sh", input_pipe(session, command),
                            std::to_string(context.command.pid)}};
+  if (!data.ends_with('\n')) data += '\n';
   program.input = std::move(data);
   const auto part = cay.answers().begin(box.who.tenant);
   CAY_CO_TRY(const RanProgram ran, co_await run_program(cay, box, std::move(program), part));

@@ -14,6 +14,8 @@ namespace cay::api::daytona {
 namespace {
 
 constexpr std::size_t kLongestSessionId = 256;
+// The vendor's words for a first program that only waits, as Cay's init does.
+constexpr const char* kNothingToDo = "'sleep' 'infinity'";
 
 Result<std::string> session_id_of(const codec::json::object& body) {
   codec::Fields fields(body);
@@ -138,7 +140,7 @@ Task<http::Response> entrypoint_session(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const Box box, co_await box_of(cay, exchange));
   static_cast<void>(box);
   codec::json::array commands;
-  commands.emplace_back(codec::json::object{{"id", kEntrypointCommand}, {"command", ""}});
+  commands.emplace_back(codec::json::object{{"id", kEntrypointCommand}, {"command", kNothingToDo}});
   co_return json_answer(
       200, codec::json::object{{"sessionId", kEntrypoint}, {"commands", std::move(commands)}});
 }

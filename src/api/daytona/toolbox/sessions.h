@@ -15,7 +15,7 @@ Task<http::Response> session_input(core::Cay& cay, ExchangePtr exchange);
 // Answers at once, or follows on a WebSocket.
 Task<void> session_logs(core::Cay& cay, ExchangePtr exchange);
 
-// Cay starts no program of the image in a sandbox. So the session has no output.
+// Cay's init only waits, and starts no program of the image. So the session has no output.
 Task<http::Response> entrypoint_session(core::Cay& cay, ExchangePtr exchange);
 Task<void> entrypoint_logs(core::Cay& cay, ExchangePtr exchange);
 
