@@ -13,14 +13,19 @@ constexpr std::array kWords{
     kConflict,          kSessionEnded,      kCommandCompleted,   kGone,
     kUnprocessable,     kNotInitialized,    kGitAuthFailed,      kGitRepoNotFound,
     kGitBranchNotFound, kGitBranchExists,   kGitPushRejected,    kGitDirtyWorktree,
-    kGitMergeConflict,  kGitRemoteRejected, kGitTransportFailed, kGitFailed,
+    kGitMergeConflict,  kGitRemoteRejected, kGitTransportFailed, kInvalidFilePath,
     kA11yUnavailable,   kNoFfmpeg,          kNoComputerUse};
 
 // Cay's own reasons that clients know by a word of the vendor's.
-constexpr std::array<std::pair<std::string_view, VendorCode>, 8> kReasons{
+constexpr std::array<std::pair<std::string_view, VendorCode>, 13> kReasons{
     {{"file_not_found", kFileNotFound},
      {"permission_denied", kFileAccessDenied},
      {"read_only", kFileAccessDenied},
+     {"is_a_directory", kInvalidFilePath},
+     {"not_a_directory", kInvalidFilePath},
+     {"not_a_regular_file", kInvalidFilePath},
+     {"bad_path", kInvalidFilePath},
+     {"symlink_loop", kInvalidFilePath},
      {"malformed_json", kInvalidBody},
      {"invalid_field", kInvalidBody},
      {"invalid_env", kBadRequest},

@@ -20,6 +20,7 @@ inline constexpr VendorCode kUnauthorized{"UNAUTHORIZED", Code::kUnauthenticated
 inline constexpr VendorCode kForbidden{"FORBIDDEN", Code::kPermissionDenied, 403};
 inline constexpr VendorCode kFileNotFound{"FILE_NOT_FOUND", Code::kNotFound, 404};
 inline constexpr VendorCode kFileAccessDenied{"FILE_ACCESS_DENIED", Code::kPermissionDenied, 403};
+inline constexpr VendorCode kInvalidFilePath{"INVALID_FILE_PATH", Code::kInvalidArgument, 400};
 inline constexpr VendorCode kExecutionTimeout{"PROCESS_EXECUTION_TIMEOUT", Code::kDeadlineExceeded,
                                               408};
 inline constexpr VendorCode kProcessNotFound{"PROCESS_NOT_FOUND", Code::kNotFound, 404};
@@ -39,7 +40,6 @@ inline constexpr VendorCode kGitDirtyWorktree{"GIT_DIRTY_WORKTREE", Code::kConfl
 inline constexpr VendorCode kGitMergeConflict{"GIT_MERGE_CONFLICT", Code::kConflict, 409};
 inline constexpr VendorCode kGitRemoteRejected{"GIT_REMOTE_REJECTED", Code::kConflict, 422};
 inline constexpr VendorCode kGitTransportFailed{"GIT_TRANSPORT_FAILED", Code::kNotReady, 502};
-inline constexpr VendorCode kGitFailed{"GIT_FAILED", Code::kInvalidArgument, 400};
 inline constexpr VendorCode kA11yUnavailable{"A11Y_UNAVAILABLE", Code::kUnsupported, 503};
 inline constexpr VendorCode kNoFfmpeg{"RECORDING_FFMPEG_NOT_FOUND", Code::kUnsupported, 503};
 inline constexpr VendorCode kNoComputerUse{"COMPUTER_USE_UNAVAILABLE", Code::kUnsupported, 503};

@@ -69,7 +69,7 @@ Error git_failure(std::string_view printed, int exit_code) {
   for (const auto& [words, code] : kMeanings) {
     if (lower.find(words) != std::string::npos) return vendor_error(code, std::move(message));
   }
-  return vendor_error(kGitFailed, std::move(message));
+  return vendor_error(kBadRequest, std::move(message));
 }
 
 Result<void> check_git_name(std::string_view name, const char* what) {

@@ -75,7 +75,7 @@ TEST(DaytonaGitFailures, HaveTheVendorsCodes) {
             "GIT_TRANSPORT_FAILED");
   EXPECT_EQ(code("fatal: destination path 'a' already exists and is not an empty directory."),
             "CONFLICT");
-  EXPECT_EQ(code("something else"), "GIT_FAILED");
+  EXPECT_EQ(code("something else"), "BAD_REQUEST");
   EXPECT_EQ(git_failure("", 3).message, "git ended with exit code 3");
   EXPECT_FALSE(check_git_name("--upload-pack=x", "name"));
   EXPECT_FALSE(check_git_name("", "name"));
