@@ -306,6 +306,33 @@ def test_git_keeps_no_password(toolbox):
     assert code_of(toolbox("GET", "/git/status?path=/etc", 404)) == "GIT_REPO_NOT_FOUND"
 
 
+def test_signed_urls_need_no_key(toolbox):
+    key = toolbox.client.get(f"{toolbox.daemon.url}/daytona/sandbox/{toolbox.id}/signing-key")
+    assert key.status_code == 200, key.text
+
+    def signed(method, path, expires):
+        message = f"v1:files:{method}:{path}:{expires}".encode()
+        digest = hmac.new(key.json().encode(), message, hashlib.sha256).digest()
+        signature = "v1_" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        return {"path": path, "expires": str(expires), "signature": signature}
+
+    later = int(time.time()) + 600
+    up, down = toolbox.base + "/files/upload-v2", toolbox.base + "/files/download"
+    sent = httpx.post(
+        up, params=signed("POST", "/tmp/signed", later), files={"file": ("x", b"content")}
+    )
+    assert sent.status_code == 200, sent.text
+    got = httpx.get(down, params=signed("GET", "/tmp/signed", 0))
+    assert got.content == b"content"
+    for wrong in (
+        signed("GET", "/tmp/signed", int(time.time()) - 1),
+        {**signed("GET", "/tmp/signed", 0), "path": "/etc/passwd"},
+        signed("POST", "/tmp/signed", later),
+    ):
+        refused = httpx.get(down, params=wrong)
+        assert refused.status_code == 401 and code_of(refused.json()) == "UNAUTHORIZED"
+
+
 def test_what_is_not_there_says_so(toolbox):
     started = {"languageId": "python", "pathToProject": "/tmp"}
     servers = toolbox.run("command -v pylsp")["exitCode"] == 0

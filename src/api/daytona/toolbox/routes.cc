@@ -12,6 +12,7 @@
 #include "api/daytona/toolbox/lsp.h"
 #include "api/daytona/toolbox/pty.h"
 #include "api/daytona/toolbox/sessions.h"
+#include "api/daytona/toolbox/signed_routes.h"
 #include "api/daytona/toolbox/toolbox.h"
 
 namespace cay::api::daytona {
@@ -141,6 +142,7 @@ void add_toolbox_routes(PlaneRoutes& routes, const DaytonaConfig& config) {
   add_git(routes);
   add_language_servers(routes);
   add_computer_use_routes(routes);
+  divert_signed_files(routes.router(), routes.cay());
 }
 
 }  // namespace cay::api::daytona

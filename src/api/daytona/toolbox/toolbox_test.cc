@@ -13,7 +13,9 @@ using testing::ExchangeHandle;
 
 class ToolboxTest : public DaytonaTest {
  protected:
-  ToolboxTest() : base_("/daytona/toolbox/" + text(make_sandbox(), "id")) {}
+  ToolboxTest()
+      : base_("/daytona/toolbox/" + text(make_sandbox(), "id")),
+        workdir_(text(json(get("/work-dir")), "dir")) {}
 
   ExchangeHandle post(const std::string& path, std::string body) {
     return call("POST", base_ + path, std::move(body));
@@ -40,6 +42,7 @@ class ToolboxTest : public DaytonaTest {
   }
 
   std::string base_;
+  std::string workdir_;
 };
 
 TEST_F(ToolboxTest, ExecuteGivesCodeAndOutput) {
@@ -50,7 +53,7 @@ TEST_F(ToolboxTest, ExecuteGivesCodeAndOutput) {
   EXPECT_EQ(answer->answer_body, R"({"exitCode":3,"result":"out\n"})");
   const CommandSpec& spec = commands().started.back();
   EXPECT_EQ(spec.argv.back(), "a");
-  EXPECT_EQ(spec.run.workdir, "/root/x");
+  EXPECT_EQ(spec.run.workdir, workdir_ + "/x");
   EXPECT_EQ(spec.run.env.at("A"), "1");
   EXPECT_EQ(spec.timeout_ms, 2000);
   EXPECT_TRUE(spec.close_stdin);
@@ -103,7 +106,7 @@ TEST_F(ToolboxTest, RefusesWhatItCannotRead) {
 }
 
 TEST_F(ToolboxTest, UploadsManyAndTellsEach) {
-  files().put_directory("/root/dir");
+  files().put_directory(workdir_ + "/dir");
   const auto answer = send_form("/files/bulk-upload",
                                 "--b\r\nContent-Disposition: form-data; name=\"files[0].path\"\r\n"
                                 "\r\na.txt\r\n"
@@ -112,7 +115,7 @@ TEST_F(ToolboxTest, UploadsManyAndTellsEach) {
                                 "--b\r\nContent-Disposition: form-data; name=\"files[1].file\"; "
                                 "filename=\"b\"\r\n\r\ntwo\r\n--b--\r\n");
   EXPECT_EQ(answer->status, 400);
-  EXPECT_EQ(files().bytes_of("/root/a.txt"), "one");
+  EXPECT_EQ(files().bytes_of(workdir_ + "/a.txt"), "one");
   const auto body = json(answer);
   EXPECT_EQ(body.at("files").as_array().size(), 1u);
   EXPECT_EQ(body.at("errors").as_array().size(), 1u);
@@ -139,7 +142,7 @@ TEST_F(ToolboxTest, DownloadsEachPathForItself) {
 }
 
 TEST_F(ToolboxTest, ADirectoryIsDeletedOnlyOnRequest) {
-  files().put("/root/d/f", "x");
+  files().put(workdir_ + "/d/f", "x");
   const auto refused = call("DELETE", base_ + "/files?path=d");
   EXPECT_EQ(refused->status, 400);
   EXPECT_EQ(code_of(refused), "BAD_REQUEST");
