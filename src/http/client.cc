@@ -97,7 +97,8 @@ struct Connection {
   beast::flat_buffer buffer;
   Clock::time_point idle_since;
   bool reused = false;
-  bool spent = false;  // a request was left unfinished on it
+  bool spent = false;      // a request was left unfinished on it
+  bool forwarded = false;  // a proxy takes requests in absolute form on it
 };
 using ConnectionPtr = std::unique_ptr<Connection>;
 
@@ -301,7 +302,7 @@ class BeastClient final : public Client {
     request.headers = headers(origin_.local ? "" : local_address(transport));
     request.headers.set("Upgrade", protocol);
     bhttp::request<bhttp::string_body> message;
-    fill(message, request);
+    fill(message, request, *connection);
     message.set(bhttp::field::connection, "Upgrade");
     ErrorCode error;
     co_await write_message(connection->channel, message, error);
@@ -349,8 +350,9 @@ class BeastClient final : public Client {
     return all;
   }
 
-  Task<ConnectionPtr> connect() {
-    auto work = dial();
+  // `forwards`: a request may go to the proxy in absolute form.
+  Task<ConnectionPtr> connect(bool forwards = false) {
+    auto work = dial(forwards);
     auto got = co_await with_deadline<ConnectionPtr>(std::move(work), options_.connect_timeout,
                                                      "connecting");
     if (!got && got.error().code == Code::kDeadlineExceeded) {
@@ -360,7 +362,7 @@ class BeastClient final : public Client {
     co_return got;
   }
 
-  Task<ConnectionPtr> dial() {
+  Task<ConnectionPtr> dial(bool forwards) {
     ErrorCode error;
     if (origin_.local) {
       Transport transport(executor_);
@@ -380,8 +382,12 @@ class BeastClient final : public Client {
                       origin_.host + " is in a special network (loopback, private, link-local)", 0};
     }
     asio::ip::tcp::socket socket(executor_);
+    const bool is_forwarded = goes_by_proxy && forwards && !tls_ && options_.proxy.forwards;
     if (goes_by_proxy) {
       CAY_CO_CHECK(co_await dial_proxy(socket));
+      if (!is_forwarded) {
+        CAY_CO_CHECK(co_await connect_through(socket));
+      }
     } else {
       co_await asio::async_connect(socket, allowed, to(error));
       if (error) co_return unreachable(error);
@@ -389,7 +395,11 @@ class BeastClient final : public Client {
     socket.set_option(asio::ip::tcp::no_delay(true), error);
     if (socket.remote_endpoint(error).address().is_loopback())
       without_pacing(socket.native_handle());
-    if (!tls_) co_return std::make_unique<Connection>(Transport(std::move(socket)));
+    if (!tls_) {
+      auto plain = std::make_unique<Connection>(Transport(std::move(socket)));
+      plain->forwarded = is_forwarded;
+      co_return std::move(plain);
+    }
     auto secured =
         std::make_unique<Connection>(Channel(Transport(std::move(socket)), tls_->context()));
     CAY_CO_CHECK(co_await tls_->handshake(secured->channel, origin_.host));
@@ -414,7 +424,7 @@ class BeastClient final : public Client {
         0};
   }
 
-  // Connects `socket` to the origin by way of the proxy.
+  // Connects `socket` to the proxy.
   Task<void> dial_proxy(asio::ip::tcp::socket& socket) const {
     const ClientProxy& proxy = options_.proxy;
     ErrorCode error;
@@ -424,6 +434,13 @@ class BeastClient final : public Client {
     if (error) co_return proxy_failed("has no address: " + error.message());
     co_await asio::async_connect(socket, places, to(error));
     if (error) co_return proxy_failed("does not answer: " + error.message());
+    co_return Result<void>();
+  }
+
+  // Has the proxy connect `socket` to the origin.
+  Task<void> connect_through(asio::ip::tcp::socket& socket) const {
+    const ClientProxy& proxy = options_.proxy;
+    ErrorCode error;
     const bool is_v6 = origin_.host.find(':') != std::string::npos;
     const std::string target =
         (is_v6 ? "[" + origin_.host + "]" : origin_.host) + ":" + origin_.port;
@@ -472,7 +489,7 @@ class BeastClient final : public Client {
 
   Task<ClientResponse> attempt(ClientRequest& request, ConnectionPtr connection) {
     if (!connection) {
-      CAY_CO_TRY(connection, co_await connect());
+      CAY_CO_TRY(connection, co_await connect(true));
     }
     const bool reused = connection->reused;
     if (options_.response_timeout.count() > 0)
@@ -525,10 +542,13 @@ class BeastClient final : public Client {
   }
 
   template <class Message>
-  void fill(Message& message, const ClientRequest& request) {
+  void fill(Message& message, const ClientRequest& request, const Connection& connection) {
     message.version(11);
     message.method_string(request.method);
-    message.target(origin_.prefix + request.target);
+    const std::string target = origin_.prefix + request.target;
+    message.target(connection.forwarded ? "http://" + origin_.authority + target : target);
+    if (connection.forwarded && !options_.proxy.authorization.empty())
+      message.set(bhttp::field::proxy_authorization, options_.proxy.authorization);
     message.set(bhttp::field::host, origin_.authority);
     const Headers all = merged(request.headers);
     for (const auto& [name, value] : all.items()) message.set(name, value);
@@ -538,7 +558,7 @@ class BeastClient final : public Client {
     ErrorCode error;
     if (!request.stream) {
       bhttp::request<bhttp::string_body> message;
-      fill(message, request);
+      fill(message, request, connection);
       message.body() = request.body;
       message.prepare_payload();
       co_await write_message(connection.channel, message, error);
@@ -546,7 +566,7 @@ class BeastClient final : public Client {
       co_return Result<void>();
     }
     bhttp::request<bhttp::buffer_body> message;
-    fill(message, request);
+    fill(message, request, connection);
     if (request.stream_length) {
       message.content_length(*request.stream_length);
     } else {

@@ -24,6 +24,9 @@ struct ClientProxy {
   std::string host;  // empty: there is none
   std::uint16_t port = 0;
   std::string authorization;  // the header's value; empty: none
+  // Requests to http:// go to the proxy in absolute form (RFC 9112, section 3.2.2) in place of a
+  // CONNECT, which many proxies allow for TLS alone.
+  bool forwards = false;
   // Whether connections to this host are dialled without the proxy. `addresses` is what its name
   // means here, if it means anything.
   std::function<bool(const std::string& host, const std::vector<IpAddress>& addresses)> is_direct;

@@ -1,24 +1,11 @@
 #include "image/routes.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/ip_address.h"
+#include "http/proxy_url.h"
 
 namespace cay::image {
-namespace {
-
-// `entry`: "*", a host, or a domain with all below it.
-bool names(std::string_view entry, std::string_view host) {
-  if (entry == "*" || host == entry) return true;
-  if (entry.starts_with("*.")) entry.remove_prefix(2);
-  if (entry.starts_with('.')) entry.remove_prefix(1);
-  return host == entry || (!entry.empty() && host.size() > entry.size() && host.ends_with(entry) &&
-                           host[host.size() - entry.size() - 1] == '.');
-}
-
-}  // namespace
-
 std::vector<Url> mirrors_of(const Settings& settings, const std::string& registry) {
   std::vector<Url> out;
   for (const Mirror& one : settings.mirrors) {
@@ -37,13 +24,7 @@ http::ClientProxy proxy_of(const Settings& settings) {
                                                     const std::vector<IpAddress>& addresses) {
     if (std::ranges::any_of(addresses, [](const IpAddress& one) { return is_special(one); }))
       return true;
-    return std::ranges::any_of(direct, [&](const std::string& entry) {
-      const auto network = Network::parse(entry);
-      return names(entry, host) ||
-             (network && std::ranges::any_of(addresses, [&](const IpAddress& one) {
-                return network->contains(one);
-              }));
-    });
+    return http::is_without_proxy(direct, host, addresses);
   };
   return out;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/llm/outward_proxy.h"
 #include "agent/tools/html_text.h"
 #include "async/bytes.h"
 #include "async/deadline.h"
@@ -55,6 +56,7 @@ Task<Fetched> fetch_one(WebPolicy policy, WebUrl url, std::string key) {
   options.ca_file = policy.ca_file;
   options.response_timeout = policy.timeout;
   if (!policy.special_addresses_for_tests) options.may_dial = is_public;
+  CAY_CO_TRY(options.proxy, outward_proxy(options.url, process_environment()));
   auto executor = co_await asio::this_coro::executor;
   CAY_CO_TRY(const auto client, http::Client::create(executor, std::move(options)));
   http::ClientRequest request;
