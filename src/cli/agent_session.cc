@@ -18,6 +18,8 @@
 namespace cay::cli {
 namespace {
 
+namespace json = codec::json;
+
 // The remedy of a failure that everybody meets in the first minute.
 Error with_remedy(Error error) {
   if (error.reason == "connect_failed")
@@ -57,6 +59,15 @@ std::unique_ptr<agent::Observer> face_of(const std::string& thread, bool as_json
                       .colour = wants_colour()});
   for (const agent::ThreadEvent& event : former) face->remember(event);
   return face;
+}
+
+// The text face has this of the event sandbox_bound, which a resumed thread does not repeat.
+void warn_of_no_isolation(const std::string& thread) {
+  const std::string message = "no sandbox: commands run on this machine, and nothing is isolated";
+  print_error(message);
+  json::object line{{"type", "warning"}, {"reason", "not_isolated"}, {"message", message}};
+  line["thread"] = thread;
+  print(codec::write(line) + "\n");
 }
 
 }  // namespace
@@ -114,6 +125,7 @@ AgentSession::AgentSession(Context& at, const AgentArgs& given)
   options.tools = loop_.wait(mcp_tools_of(loop_.executor(), args.mcp));
   agent_ = loop_.wait(explained(agent::Agent::open(loop_.executor(), std::move(options))));
   face_ = face_of(agent_->thread(), json_, args.stream, former);
+  if (json_ && provider_ == "local") warn_of_no_isolation(agent_->thread());
   feed_ = std::make_unique<AgentFeed>(*face_, *log_, agent_->thread(),
                                       former.empty() ? 0 : former.back().seq);
 }

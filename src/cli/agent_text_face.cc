@@ -86,6 +86,8 @@ void TextFace::on_event(const std::string& thread, const agent::ThreadEvent& eve
     note("the disk is that of checkpoint " + text_member(data, "checkpoint"));
   } else if (event.type == "checkpoint") {
     note("checkpoint " + text_member(data, "name"));
+  } else if (event.type == "tool_left") {
+    note("a command may still run in the sandbox: " + text_member(data, "message"), Paint::kBad);
   } else if (event.type == "run_ended") {
     on_run_ended(data);
   }

@@ -202,6 +202,9 @@ Task<void> Backend::write_input(std::string, std::string, bool) {
   co_return lacks(provider(), "commands in the background");
 }
 Task<void> Backend::kill(std::string) { co_return lacks(provider(), "commands in the background"); }
+Task<Executed> Backend::stop(std::string, std::size_t) {
+  co_return lacks(provider(), "way to end a command");
+}
 Task<std::string> Backend::checkpoint(std::string) { co_return lacks(provider(), "checkpoints"); }
 Task<void> Backend::restore(std::string) { co_return lacks(provider(), "checkpoints"); }
 Task<CodeRun> Backend::run_code(CodeRequest) {

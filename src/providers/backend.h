@@ -167,6 +167,11 @@ class Backend : public FileVerbs {
   virtual Task<void> write_input(std::string id, std::string bytes, bool close);
   virtual Task<void> kill(std::string id);
 
+  // Ends an execution whose execute() was cancelled: kills it, waits for its end, and returns that
+  // end with the output so far. `id` is the one of its ExecuteOptions. One that has ended by
+  // itself meanwhile has its own end. Fails kNotFound (unknown_command): it never began.
+  virtual Task<Executed> stop(std::string id, std::size_t keep);
+
   // With Features::snapshots: keeps the disk as it is, and returns a name to restore() from.
   virtual Task<std::string> checkpoint(std::string name);
   virtual Task<void> restore(std::string name);

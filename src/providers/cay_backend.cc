@@ -114,12 +114,18 @@ Task<Executed> CayBackend::execute(std::string command, ExecuteOptions options) 
   with.timeout_s = options.timeout_s.value_or(kDefaultTimeout);
   auto started = co_await called(box_.spawn_shell(merged(command), std::move(with)));
   if (!started) co_return std::move(started).error();
-  Gathered gathered(options.keep);
+  auto ending = end_of(*std::move(started), options.keep, std::move(options.on_output));
+  co_return co_await std::move(ending);
+}
+
+Task<Executed> CayBackend::end_of(sdk::AsyncCommand command, std::size_t keep,
+                                  std::function<void(std::string_view)> on_output) {
+  Gathered gathered(keep);
   for (;;) {
-    auto event = co_await called(started->next());
+    auto event = co_await called(command.next());
     if (!event) co_return std::move(event).error();
     const auto bytes = gathered.add(*event);
-    if (!bytes.empty() && options.on_output) options.on_output(bytes);
+    if (!bytes.empty() && on_output) on_output(bytes);
     const auto* end = std::get_if<sdk::End>(&*event);
     if (end == nullptr) continue;
     if (end->command.by == "sandbox removal") co_return lost_sandbox(id_, "it was deleted");
@@ -206,6 +212,16 @@ Task<void> CayBackend::kill(std::string id) {
     co_return std::move(killed).error();
   }
   co_return Result<void>();
+}
+
+Task<Executed> CayBackend::stop(std::string id, std::size_t keep) {
+  const std::string name = cay_command_id(id);
+  auto killing = kill(name);
+  CAY_CO_CHECK(co_await std::move(killing));
+  auto command = co_await called(box_.attach(name));
+  if (!command) co_return std::move(command).error();
+  auto ending = end_of(*std::move(command), keep, {});
+  co_return co_await std::move(ending);
 }
 
 Task<std::string> CayBackend::checkpoint(std::string name) {

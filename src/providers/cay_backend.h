@@ -1,7 +1,9 @@
 // CayBackend: one sandbox of a Cay daemon.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cay/async_client.h"
@@ -60,11 +62,16 @@ class CayBackend final : public CayFiles {
   Task<Running> poll(std::string id, std::uint64_t from, double wait_s) override;
   Task<void> write_input(std::string id, std::string bytes, bool close) override;
   Task<void> kill(std::string id) override;
+  Task<Executed> stop(std::string id, std::size_t keep) override;
   Task<std::string> checkpoint(std::string name) override;
   Task<void> restore(std::string name) override;
   Task<CodeRun> run_code(CodeRequest request) override;
 
  private:
+  // Reads to the command's end.
+  Task<Executed> end_of(sdk::AsyncCommand command, std::size_t keep,
+                        std::function<void(std::string_view)> on_output);
+
   std::string workdir_;
   PathRules paths_;
 };

@@ -304,4 +304,34 @@ Task<void> LangSmithBackend::kill(std::string id) {
   co_return sent;
 }
 
+Task<Executed> LangSmithBackend::stop(std::string id, std::size_t keep) {
+  LangSmithCommand run(*client_, wire_id(id), 0, 0);
+  json::object frame{{"type", "kill"}};
+  CAY_CO_CHECK(co_await run.send(std::move(frame)));
+  codec::KeptOutput kept(keep);
+  std::uint64_t total = 0;
+  for (;;) {
+    auto event = co_await run.next();
+    if (!event) {
+      auto error = co_await judged(std::move(event).error());
+      co_return error;
+    }
+    if (!event->ended) {
+      kept.add(total, event->output);
+      total += event->output.size();
+      continue;
+    }
+    if (event->error_type == "CommandNotFound") co_return unknown_command(id);
+    Executed out;
+    out.exit_code = event->exit_code;
+    out.state = event->exit_code ? "exited" : "killed";
+    out.reason = event->error;
+    auto output = kept.take();
+    out.output = std::move(output.bytes);
+    out.truncated = output.gap.has_value();
+    out.total_bytes = total;
+    co_return out;
+  }
+}
+
 }  // namespace cay::providers

@@ -294,4 +294,11 @@ Task<void> LocalBackend::kill(std::string id) {
   co_return Result<void>();
 }
 
+// A cancelled execute() has killed its command already, with its group.
+Task<Executed> LocalBackend::stop(std::string /*id*/, std::size_t /*keep*/) {
+  Executed out;
+  out.state = "killed";
+  co_return out;
+}
+
 }  // namespace cay::providers

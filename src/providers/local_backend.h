@@ -30,6 +30,7 @@ class LocalBackend final : public Backend {
   Task<Running> poll(std::string id, std::uint64_t from, double wait_s) override;
   Task<void> write_input(std::string id, std::string bytes, bool close) override;
   Task<void> kill(std::string id) override;
+  Task<Executed> stop(std::string id, std::size_t keep) override;
 
  private:
   struct Job;

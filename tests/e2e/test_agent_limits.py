@@ -1,7 +1,9 @@
 """Bounds of the agent: steps, tokens and time, large output, and conversations that outgrow the
 model's window."""
+
 import re
 import resource
+import signal
 import time
 
 import pytest
@@ -31,15 +33,63 @@ def test_a_limit_of_tokens_ends_the_run(user):
         assert len(model.requests) == 3
 
 
-def test_a_limit_of_time_ends_a_run_whose_command_never_ends(user):
-    """The command stays, so that a resume can attach to it."""
-    with model_server(
-        [Turn(calls=[Call("execute", {"command": "sleep 1000", "timeout": 0})])]
-    ) as m:
+ENDLESS = Call("execute", {"command": "echo begun; sleep 1000; echo late", "timeout": 0})
+
+
+def sleepers(daemon, box):
+    """The processes of the endless command that are left in the sandbox."""
+    found = daemon.cli("exec", box, "--", "sh", "-c", "pgrep -cx sleep").text
+    return int(found)
+
+
+def test_a_limit_of_time_ends_a_run_and_its_command(daemon, user):
+    """The log has the command's end with its output, and a resume goes on behind it."""
+    with model_server([Turn(calls=[ENDLESS]), "I stop here."]) as model:
+        someone = user(model)
         begun = time.monotonic()
-        run = user(m).run("--timeout", 2, "Sleep")
+        run = someone.run("--timeout", 2, "Sleep")
         assert run.code == 124 and run.state == "limit" and run.end["reason"] == "time", run
         assert time.monotonic() - begun < 30
+        [ended] = run.of("tool_ended")
+        assert ended["artifact"]["state"] == "killed" and not run.of("tool_left"), run
+        text = run.results[ended["call_id"]]
+        assert text.startswith("begun\n") and "late" not in text, text
+        assert "the run was stopped" in text
+        assert sleepers(daemon, run.box) == 0
+        more = someone.run("--resume", run.thread)
+        assert more.code == 0 and more.text == "I stop here.", more
+        assert len(someone.export(run.thread).of("tool_started")) == 1
+
+
+def test_an_interrupt_ends_the_command_of_a_subagent_too(daemon, user):
+    def script(request):
+        if request.task == "part":
+            return Turn(calls=[ENDLESS])
+        task = {"description": "part", "subagent_type": "general-purpose"}
+        return Turn(calls=[Call("task", task)])
+
+    with model_server(script) as model:
+        process = user(model).start("--stream", "Sleep")
+        box = process.wait_for("sandbox_bound")["id"]
+        process.wait_for("tool_output")
+        process.signal(signal.SIGINT)
+        run = process.end()
+        assert run.code == 130 and run.state == "cancelled", run
+        ended = [one for one in run.lines if one["type"] == "tool_ended"]
+        assert [one["artifact"]["state"] for one in ended] == ["killed"], run
+        assert sleepers(daemon, box) == 0
+
+
+def test_a_run_without_isolation_says_so(user):
+    with model_server(["Hello."]) as model:
+        someone = user(model)
+        run = someone.run("--sandbox", "local", "Hello")
+        assert run.code == 0, run
+        [warning] = [one for one in run.lines if one["type"] == "warning"]
+        assert warning["reason"] == "not_isolated" and warning["thread"] == run.thread
+        assert "nothing is isolated" in run.err
+        more = someone.run("--resume", run.thread, "Again")
+        assert "nothing is isolated" in more.err
 
 
 def test_the_time_limit_of_a_command_comes_back_to_the_model(user):

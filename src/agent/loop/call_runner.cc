@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 constexpr std::size_t kAtOnce = 16;
 constexpr std::uint64_t kToolTries = 8;  // of a tool whose provider is away
 constexpr Millis kFirstPause{100};
+constexpr Millis kStopLimit{10'000};  // for the end of a command whose run was stopped
 
 struct Ready {
   CallState call;
@@ -153,6 +155,48 @@ std::size_t index_of(const ThreadState& state, const std::string& call_id) {
   return state.calls.size();
 }
 
+// Ends what the call of a stopped run left running. The log has its end, or that it may go on.
+Task<void> stop_one(Harness* harness, Ready ready, ToolContext context) {
+  const auto call = ready.call.call;
+  auto stopping = ready.tool->stop(std::move(ready.arguments), context);
+  auto stopped = co_await with_deadline(std::move(stopping), kStopLimit, "the end of the command");
+  if (stopped && !*stopped) co_return Result<void>{};
+  if (stopped) {
+    auto spilling = spill_result(harness, call.id, call.name, **std::move(stopped));
+    auto result =
+        co_await with_deadline(std::move(spilling), kStopLimit, "keeping the command's output");
+    if (result) co_return end_call(*harness, call, *std::move(result));
+    stopped = std::move(result).error();
+  }
+  codec::json::object data;
+  data["run"] = harness->state().run.id;
+  data["call_id"] = call.id;
+  data["execution_id"] = context.execution_id;
+  data["reason"] = stopped.error().reason;
+  data["message"] = stopped.error().message;
+  co_return harness->recorder->record("tool_left", std::move(data));
+}
+
+// The tool's result. When the run is stopped meanwhile, the call is ended first.
+Task<ToolResult> run_tool(Harness* harness, const Ready* ready, ToolContext context) {
+  std::exception_ptr thrown;
+  try {
+    auto arguments = ready->arguments;
+    auto got = co_await ready->tool->run(std::move(arguments), context);
+    co_return got;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (is_cancellation(thrown)) {
+    // From here on this coroutine waits as if nobody had cancelled it. kStopLimit bounds that.
+    co_await asio::this_coro::reset_cancellation_state();
+    auto stopping = stop_one(harness, *ready, std::move(context));
+    auto stopped = co_await std::move(stopping);
+    static_cast<void>(stopped);  // a log that cannot be written has the call still open
+  }
+  std::rethrow_exception(thrown);
+}
+
 // Runs one call to its result. A provider that is away is tried again, if the tool may run twice.
 Task<void> run_one(Harness* harness, Ready ready) {
   const auto index = index_of(harness->state(), ready.call.call.id);
@@ -169,8 +213,8 @@ Task<void> run_one(Harness* harness, Ready ready) {
     context.on_output = [harness, id = call.id](std::string_view bytes) {
       harness->recorder->observer().on_tool_output(harness->recorder->thread(), id, bytes);
     };
-    auto arguments = ready.arguments;
-    auto got = co_await ready.tool->run(std::move(arguments), std::move(context));
+    auto running = run_tool(harness, &ready, std::move(context));
+    auto got = co_await std::move(running);
     if (got) {
       auto spilling = spill_result(harness, call.id, call.name, *std::move(got));
       CAY_CO_TRY(auto result, co_await std::move(spilling));

@@ -4,6 +4,7 @@
 #include "agent/tools/arguments.h"
 #include "agent/tools/kit.h"
 #include "agent/tools/tool_text.h"
+#include "async/deadline.h"
 #include "codec/utf8.h"
 
 namespace cay::agent {
@@ -39,6 +40,14 @@ Task<ToolResult> start_background(KitPtr kit, std::string command,
   co_return out;
 }
 
+ToolResult result_of(const providers::Executed& ran, std::optional<double> timeout) {
+  auto out = ToolResult::of(execute_text(ran, timeout));
+  out.artifact["exit_code"] = ran.shell_exit_code();
+  out.artifact["state"] = ran.state;
+  out.artifact["total_bytes"] = ran.total_bytes;
+  return out;
+}
+
 Task<ToolResult> run_execute(KitPtr kit, json::object from, ToolContext context) {
   Arguments arguments(from);
   auto command = arguments.text("command");
@@ -61,11 +70,26 @@ Task<ToolResult> run_execute(KitPtr kit, json::object from, ToolContext context)
     if (is_infrastructure(ran.error())) co_return std::move(ran).error();
     co_return refused(ran.error().message);
   }
-  auto out = ToolResult::of(execute_text(*ran, timeout));
-  out.artifact["exit_code"] = ran->shell_exit_code();
-  out.artifact["state"] = ran->state;
-  out.artifact["total_bytes"] = ran->total_bytes;
-  co_return out;
+  co_return result_of(*ran, timeout);
+}
+
+// The command goes on in the sandbox when its reader leaves.
+Task<std::optional<ToolResult>> stop_execute(KitPtr kit, json::object from, ToolContext context) {
+  constexpr Millis kFirst{50};
+  constexpr Millis kLast{800};  // in all 1.6 s, for a start that is on its way
+  if (Arguments(from).flag_or("background", false)) co_return std::nullopt;
+  for (Millis pause = kFirst;; pause *= 2) {
+    auto ended = co_await kit->backend->stop(context.execution_id, kit->options.max_output_bytes);
+    if (ended) {
+      if (!ended->exit_code) ended->reason = "the run was stopped";
+      co_return result_of(*ended, std::nullopt);
+    }
+    if (ended.error().reason != "unknown_command") co_return std::move(ended).error();
+    if (pause > kLast) {
+      co_return ToolResult::failure("Error: the run was stopped before the command began.");
+    }
+    co_await sleep_for(pause);
+  }
 }
 
 Task<ToolResult> run_status(KitPtr kit, json::object from, ToolContext) {
@@ -209,7 +233,8 @@ void add_command_tools(Tools& tools, const KitPtr& kit) {
   const auto features = kit->backend->features();
   const bool background = features.background && kit->options.background;
   tools.push_back(built_in(kit, execute_spec(background),
-                           features.attach ? Repeat::kAttach : Repeat::kNo, run_execute));
+                           features.attach ? Repeat::kAttach : Repeat::kNo, run_execute,
+                           stop_execute));
   if (background) add_background_tools(tools, kit);
   if (!features.code || !kit->options.run_code) return;
   tools.push_back(built_in(

@@ -27,7 +27,11 @@ struct Kit {
 using KitPtr = std::shared_ptr<Kit>;
 
 using ToolBody = Task<ToolResult> (*)(KitPtr kit, json::object arguments, ToolContext context);
-std::shared_ptr<Tool> built_in(KitPtr kit, ToolSpec spec, Repeat repeat, ToolBody body);
+using ToolStop = Task<std::optional<ToolResult>> (*)(KitPtr kit, json::object arguments,
+                                                     ToolContext context);
+// `stop`: Tool::stop(); null: there is nothing to end.
+std::shared_ptr<Tool> built_in(KitPtr kit, ToolSpec spec, Repeat repeat, ToolBody body,
+                               ToolStop stop = nullptr);
 
 // Whether an Error is of the infrastructure, and no answer for the model.
 bool is_infrastructure(const Error& error);

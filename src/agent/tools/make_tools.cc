@@ -11,13 +11,17 @@ namespace {
 
 class BuiltIn final : public Tool {
  public:
-  BuiltIn(KitPtr kit, ToolSpec spec, Repeat repeat, ToolBody body)
-      : kit_(std::move(kit)), spec_(std::move(spec)), repeat_(repeat), body_(body) {}
+  BuiltIn(KitPtr kit, ToolSpec spec, Repeat repeat, ToolBody body, ToolStop stop)
+      : kit_(std::move(kit)), spec_(std::move(spec)), repeat_(repeat), body_(body), stop_(stop) {}
 
   const ToolSpec& spec() const override { return spec_; }
   Repeat repeat() const override { return repeat_; }
   Task<ToolResult> run(json::object arguments, ToolContext context) override {
     return body_(kit_, std::move(arguments), std::move(context));
+  }
+  Task<std::optional<ToolResult>> stop(json::object arguments, ToolContext context) override {
+    if (stop_ == nullptr) return Tool::stop(std::move(arguments), std::move(context));
+    return stop_(kit_, std::move(arguments), std::move(context));
   }
 
  private:
@@ -25,12 +29,14 @@ class BuiltIn final : public Tool {
   ToolSpec spec_;
   Repeat repeat_;
   ToolBody body_;
+  ToolStop stop_;
 };
 
 }  // namespace
 
-std::shared_ptr<Tool> built_in(KitPtr kit, ToolSpec spec, Repeat repeat, ToolBody body) {
-  return std::make_shared<BuiltIn>(std::move(kit), std::move(spec), repeat, body);
+std::shared_ptr<Tool> built_in(KitPtr kit, ToolSpec spec, Repeat repeat, ToolBody body,
+                               ToolStop stop) {
+  return std::make_shared<BuiltIn>(std::move(kit), std::move(spec), repeat, body, stop);
 }
 
 bool is_infrastructure(const Error& error) {

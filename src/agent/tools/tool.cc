@@ -16,4 +16,9 @@ ToolResult ToolResult::failure(std::string text) {
   return out;
 }
 
+Task<std::optional<ToolResult>> Tool::stop(codec::json::object /*arguments*/,
+                                           ToolContext /*context*/) {
+  co_return std::nullopt;
+}
+
 }  // namespace cay::agent

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ class Tool {
   // An Error is a failure of infrastructure, never of the model's request: those are a ToolResult
   // with `failed`. `arguments` is checked to be an object, and nothing else.
   virtual Task<ToolResult> run(codec::json::object arguments, ToolContext context) = 0;
+  // Ends what a cancelled run() left running. Returns the call's result. nullopt: the tool left
+  // nothing, or the call goes on when its thread is resumed.
+  virtual Task<std::optional<ToolResult>> stop(codec::json::object arguments, ToolContext context);
 };
 
 using Tools = std::vector<std::shared_ptr<Tool>>;
