@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/llm/outward_proxy.h"
 #include "agent/llm/sse.h"
 #include "agent/tools/mcp_link.h"
 #include "agent/tools/web_fetch.h"
@@ -14,6 +15,7 @@ namespace {
 
 namespace json = codec::json;
 
+constexpr int kNotFound = 404;  // also: a session that is over
 constexpr std::size_t kMostAnswer = 32u << 20;
 constexpr std::string_view kVersion = "2025-06-18";
 
@@ -23,6 +25,38 @@ class HttpLink final : public McpLink {
       : client_(std::move(client)), target_(std::move(target)), headers_(std::move(headers)) {}
 
   Task<json::object> request(std::string method, json::object params) override {
+    const bool begins = method == "initialize";
+    if (begins) hello_ = params;
+    auto first = co_await exchange(method, params);
+    const bool is_over = !first && first.error().reason == kSessionOver;
+    if (!is_over) co_return first;
+    if (begins) co_return mcp_failed(first.error().message);
+    // The server has forgotten the session, as after its restart: a new one begins.
+    session_.clear();
+    auto hello = hello_;
+    auto welcome = co_await exchange("initialize", std::move(hello));
+    if (!welcome) co_return said_over(std::move(welcome).error());
+    auto noted = co_await notify("notifications/initialized");
+    if (!noted) co_return std::move(noted).error();
+    auto second = co_await exchange(std::move(method), std::move(params));
+    if (!second) co_return said_over(std::move(second).error());
+    co_return second;
+  }
+
+  Task<void> notify(std::string method) override {
+    auto answer = co_await post(mcp_request(0, method, {}));
+    if (!answer) co_return said_over(std::move(answer).error());
+    co_return Result<void>();
+  }
+
+ private:
+  static constexpr const char* kSessionOver = "mcp_session_over";  // inside this file alone
+
+  static Error said_over(Error error) {
+    return error.reason == kSessionOver ? mcp_failed(error.message) : error;
+  }
+
+  Task<json::object> exchange(std::string method, json::object params) {
     const std::uint64_t id = next_++;
     auto answer = co_await post(mcp_request(id, method, std::move(params)));
     if (!answer) co_return std::move(answer).error();
@@ -41,13 +75,6 @@ class HttpLink final : public McpLink {
     co_return mcp_result(*message);
   }
 
-  Task<void> notify(std::string method) override {
-    auto answer = co_await post(mcp_request(0, method, {}));
-    if (!answer) co_return std::move(answer).error();
-    co_return Result<void>();
-  }
-
- private:
   Task<http::ClientResponse> post(json::object message) {
     http::ClientRequest request;
     request.method = "POST";
@@ -64,6 +91,8 @@ class HttpLink final : public McpLink {
     constexpr std::uint64_t kShown = 1000;
     const int status = answer->status;
     auto body = co_await read_head(std::move(answer->body), kShown);
+    if (status == kNotFound && !session_.empty())
+      co_return Error{Code::kUnavailable, kSessionOver, "the server ended the session", 0};
     co_return mcp_failed("the server answered HTTP " + std::to_string(status) + ": " +
                          (body ? body->bytes : std::string()));
   }
@@ -91,6 +120,7 @@ class HttpLink final : public McpLink {
   std::string target_;
   http::Headers headers_;
   std::string session_;
+  json::object hello_;  // of initialize
   std::uint64_t next_ = 1;
 };
 
@@ -101,6 +131,7 @@ Result<std::shared_ptr<McpLink>> mcp_over_http(asio::any_io_executor executor,
   CAY_TRY(auto url, parse_web_url(std::string(config.at("url").get_string())));
   http::ClientOptions options;
   options.url = url.origin;
+  CAY_TRY(options.proxy, outward_proxy(options.url, process_environment()));
   http::Headers headers;
   if (const auto* more = config.if_contains("headers"); more != nullptr && more->is_object()) {
     for (const auto& [name, value] : more->get_object()) {

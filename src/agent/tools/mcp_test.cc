@@ -129,6 +129,41 @@ TEST_F(McpTest, AServerOverHttpKeepsItsSessionAndMayStream) {
   EXPECT_EQ(text_of(call(*tools->front())), R"({"name":"echo","arguments":{"x":1}})");
 }
 
+TEST_F(McpTest, ASessionThatTheServerEndedBeginsAnew) {
+  int begun = 0;
+  const auto handler = [&begun](std::shared_ptr<http::Exchange> exchange) -> asio::awaitable<void> {
+    auto body = co_await exchange->read_body(1 << 20);
+    const auto message = codec::parse_object(*body);
+    const std::string method(message->at("method").get_string());
+    const auto session = exchange->head().headers.get("Mcp-Session-Id");
+    http::Response response;
+    if (method == "initialize") {
+      response.headers.add("Mcp-Session-Id", "s" + std::to_string(++begun));
+    } else if (session != "s" + std::to_string(begun)) {
+      response.status = 404;
+    }
+    if (message->contains("id")) {
+      json::object tool{{"name", "echo"}, {"inputSchema", json::object{}}};
+      json::object result{{"structuredContent", message->at("params")},
+                          {"tools", json::array{std::move(tool)}}};
+      response.body = codec::write(json::object{
+          {"jsonrpc", "2.0"}, {"id", message->at("id")}, {"result", std::move(result)}});
+    }
+    response.headers.add("Content-Type", "application/json");
+    co_await exchange->respond(std::move(response));
+  };
+  http::Listener server(loop.get_executor(), {}, handler);
+  auto port = server.start();
+  ASSERT_TRUE(port);
+  json::object config{{"url", "http://127.0.0.1:" + std::to_string(*port) + "/mcp"}};
+  auto tools = run(loop, mcp_tools(loop.get_executor(), {{"web", config}}));
+  ASSERT_TRUE(tools) << tools.error().message;
+  EXPECT_EQ(begun, 1);
+  begun = 2;  // the server was started again, and knows s1 no more
+  EXPECT_EQ(text_of(call(*tools->front())), R"({"name":"echo","arguments":{"x":1}})");
+  EXPECT_EQ(begun, 3);
+}
+
 TEST_F(McpTest, AServerThatCannotBeHadIsNamed) {
   auto got = run(loop, mcp_tools(loop.get_executor(),
                                  {{"gone", json::object{{"command", "/no/such/program"}}}}));
