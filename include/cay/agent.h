@@ -81,6 +81,7 @@ struct AgentOptions {
 
   std::vector<AgentTool> tools{};
   std::vector<AgentSubagent> subagents{};
+  std::uint32_t subagent_depth = 1;  // above 1 subagents have subagents
   std::vector<AgentRule> rules{};
   AgentLimits limits{};
   std::vector<std::string> skills{};  // directories of skills in the sandbox

@@ -23,6 +23,8 @@ constexpr std::array<Action, 5> kActions{{{"threads", "", 0, 0},
                                           {"rm", "THREAD…", 1, kAnyNumber},
                                           {"rewind", "THREAD SEQ", 2, 2}}};
 
+constexpr std::uint64_t kMostDepth = 8;
+
 int agent_command(Context& at, const AgentArgs& args) {
   if (args.action == "threads") return agent_threads(at, args);
   if (args.action == "show") return agent_show(at, args);
@@ -67,6 +69,8 @@ void check_ways(const AgentArgs& args) {
   if (args.acp && (has_task || args.resume || !args.tasks.empty()))
     wrong("--acp", "gets its prompts from the editor");
   if (args.resume && !args.thread.empty()) wrong("--resume and --thread", "name the thread twice");
+  if (args.subagent_depth < 1 || args.subagent_depth > kMostDepth)
+    wrong("--subagent-depth", "is a number from 1 to 8");
   if (!args.decide.empty() && !args.resume) wrong("--decide", "needs --resume THREAD");
   if (!args.decide.empty() && has_task)
     wrong("--decide", "goes on with the run: no TASK beside it");
@@ -82,7 +86,7 @@ Command agent_entry() {
   struct State {
     AgentArgs args;
     std::vector<std::string> words;
-    std::string resumed, timeout, cost;
+    std::string resumed, timeout, cost, temperature;
   };
   const auto state = std::make_shared<State>();
   return {.name = "agent",
@@ -123,6 +127,11 @@ Command agent_entry() {
                           "How long the model's conversations may be (default: as it is known)");
                 to.flag("--calls-by-schema", args.calls_by_schema,
                         "For a model without tool calls of its own: it answers in JSON");
+                to.text("--temperature", state->temperature,
+                        "Of the model, as 0 or 0.7 (default: its own)");
+                to.number("--max-retries", args.max_retries,
+                          "Requests to the model after one that failed for a passing reason "
+                          "(default: 2)");
                 to.text("--system", args.system, "Instructions before the conversation");
                 to.choice("--sandbox", args.sandbox, {"cay", "langsmith", "daytona", "local"},
                           "Where tools act: cay (default), langsmith, daytona, or local, where "
@@ -149,11 +158,16 @@ Command agent_entry() {
                 to.number("--max-tokens", args.limits.tokens, "At most so many tokens");
                 to.text("--max-cost", state->cost, "At most so many US dollars");
                 to.text("--timeout", state->timeout, "End the run after so long, as 90 or 10m");
+                to.number("--subagent-depth", args.subagent_depth,
+                          "So deep may subagents have subagents (default: 1, they have none; at "
+                          "most 8)");
                 to.texts("--skills", args.skills, "Directory of skills inside; repeatable");
                 to.texts("--memory", args.memory, "File of instructions inside; repeatable");
                 to.texts("--mcp", args.mcp,
                          "File of MCP servers, as {\"mcpServers\": {…}}, whose tools the agent "
                          "has; repeatable");
+                to.lists("--tools", args.tools,
+                         "Offer these tools alone, as execute,read_file (default: all)");
                 to.lists("--web", args.web,
                          "Host that web_fetch may reach from here, as *.example.com or *; "
                          "repeatable (default: none, and no web_fetch)");
@@ -179,6 +193,8 @@ Command agent_entry() {
               args.limits.timeout_s = must(parse_duration(state->timeout), "--timeout");
             if (!state->cost.empty())
               args.limits.cost = must(parse_cost(state->cost), "--max-cost");
+            if (!state->temperature.empty())
+              args.temperature = must(parse_temperature(state->temperature), "--temperature");
             for (const std::string& rule : args.approve) must(parse_rule(rule), "--approve");
             check_ways(args);
             const bool is_run = !args.task.empty() || args.resume || args.acp ||

@@ -78,14 +78,9 @@ class ThreadSessions : public acp::Sessions {
 
   Task<json::object> prompt(std::string id, std::vector<agent::Block> blocks,
                             acp::Watch watch) override {
-    std::string text;
-    for (const agent::Block& block : blocks) {
-      if (const auto* words = std::get_if<agent::Text>(&block))
-        text += (text.empty() ? "" : "\n\n") + words->text;
-    }
     agent::Agent& agent = *agents_.at(id);
     WatchedRun observer(id, std::move(watch));
-    auto running = agent.run(std::move(text), &observer);
+    auto running = agent.run(std::move(blocks), &observer);
     auto result = co_await std::move(running);
     while (result && result->state == agent::RunState::kWaiting) {
       auto deciding = observer.decisions(result->pending);
@@ -140,7 +135,7 @@ int agent_acp(Context& at, const AgentArgs& args) {
   auto options = client::value_or_raise(session_options(at, args));
   options.tools = loop.wait(mcp_tools_of(loop.executor(), args.mcp));
   ThreadSessions sessions(loop.executor(), std::move(options));
-  acp::Server server(loop.executor(), sessions, {.version = CAY_VERSION},
+  acp::Server server(loop.executor(), sessions, {.version = CAY_VERSION, .sees_images = true},
                      [](std::string line) { print(line); });
   StdinLines input(loop.executor(), STDIN_FILENO, kLongestLine);
   loop.wait(serve(server, input.lines()));

@@ -30,12 +30,16 @@ struct AgentArgs {
   std::vector<std::string> approve;
   AgentLimitArgs limits;
   std::vector<std::string> skills, memory;
-  std::vector<std::string> mcp;  // files of servers
-  std::vector<std::string> web;  // hosts of web_fetch
+  std::vector<std::string> mcp;    // files of servers
+  std::vector<std::string> tools;  // the only ones; empty: all
+  std::vector<std::string> web;    // hosts of web_fetch
   bool checkpoint = false;
   bool new_sandbox = false;  // in place of a lost one
   bool calls_by_schema = false;
   std::uint64_t context_tokens = 0;  // of the model; 0: as it is known
+  std::optional<double> temperature;
+  std::uint64_t subagent_depth = 1;  // above 1 subagents have subagents
+  std::uint64_t max_retries = 2;     // of a request to the model
   bool remove = false;               // the sandbox, after the run
   bool stream = false;               // with --json
 

@@ -1,7 +1,9 @@
 #include "cli/agent_settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace cay::cli {
@@ -71,6 +73,16 @@ Result<double> parse_cost(std::string_view text) {
   return value;
 }
 
+Result<double> parse_temperature(std::string_view text) {
+  constexpr double kMost = 2;
+  double value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed == std::errc() && end == text.data() + text.size() && value >= 0 && value <= kMost)
+    return value;
+  return Error{Code::kInvalidArgument, "bad_temperature",
+               "'" + std::string(text) + "' is no temperature: write a number from 0 to 2", 0};
+}
+
 Result<std::vector<agent::ApprovalRule>> rules_of(const AgentArgs& args) {
   std::vector<agent::ApprovalRule> out;
   for (const std::string& text : args.approve) {
@@ -101,10 +113,17 @@ Result<agent::AgentOptions> options_of(const AgentArgs& args) {
   agent::AgentOptions out;
   out.model.model = args.model;
   out.model.base_url = args.base_url;
+  out.model.temperature = args.temperature;
+  out.model.max_retries = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(args.max_retries, std::numeric_limits<std::uint32_t>::max()));
   if (!args.fallback.empty()) {
     out.fallback.emplace();
     out.fallback->model = args.fallback;
+    out.fallback->temperature = out.model.temperature;
+    out.fallback->max_retries = out.model.max_retries;
   }
+  out.offered = args.tools;
+  out.subagent_depth = static_cast<std::uint32_t>(args.subagent_depth);
   out.built_in.web.hosts = args.web;
   out.model.profile.calls_by_schema = args.calls_by_schema;
   out.model.profile.context_tokens = args.context_tokens;

@@ -15,6 +15,8 @@ Result<agent::ApprovalRule> parse_rule(std::string_view text);
 
 // US dollars: "0.5", "$2". Fails kInvalidArgument (bad_cost).
 Result<double> parse_cost(std::string_view text);
+// Fails kInvalidArgument (bad_temperature) outside 0 to 2.
+Result<double> parse_temperature(std::string_view text);
 
 // The rules of the command line. Without a sandbox around them, all calls that no rule decides
 // wait for an approval.

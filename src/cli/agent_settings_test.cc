@@ -54,8 +54,19 @@ TEST(AgentSettingsTest, DecisionsAreBoundToWhatWasSeen) {
   EXPECT_FALSE(decisions_of({"approve"}, {}));
 }
 
+TEST(AgentSettingsTest, ATemperatureIsANumberFrom0To2) {
+  EXPECT_EQ(*parse_temperature("0"), 0);
+  EXPECT_EQ(*parse_temperature("0.7"), 0.7);
+  for (const char* wrong : {"", "warm", "-1", "2.1", "nan", "1x"})
+    EXPECT_FALSE(parse_temperature(wrong)) << wrong;
+}
+
 TEST(AgentSettingsTest, OptionsAreThoseOfTheLine) {
   AgentArgs args;
+  args.tools = {"execute", "ls"};
+  args.temperature = 0;
+  args.max_retries = 5;
+  args.fallback = "anthropic:y";
   args.model = "openai:x";
   args.image = "python:3.12";
   args.limits = {.steps = 3, .tokens = 4, .cost = 0.5, .timeout_s = 1.5};

@@ -1,4 +1,6 @@
 """`cay agent` as people use it: what it prints, approvals, a conversation, threads, an editor."""
+
+import base64
 import json
 import os
 import subprocess
@@ -236,6 +238,30 @@ def test_an_editor_is_served(user):
         one["content"]["text"] for one in editor.updates if "chunk" in one["sessionUpdate"]
     )
     assert text.startswith("Got: first")
+
+
+def test_an_editor_passes_images(user):
+    def script(request):
+        return Turn(f"I see {request.users[-1].media} with {request.users[-1].text!r}")
+
+    png = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(64)).decode()
+    with model_server(script) as model:
+        editor = Editor(user(model))
+        able = editor.ask("initialize", protocolVersion=1)["agentCapabilities"]
+        assert able["promptCapabilities"]["image"] is True
+        session = editor.ask("session/new", cwd="/", mcpServers=[])["sessionId"]
+        image = {"type": "image", "mimeType": "image/png", "data": png}
+        prompt = [{"type": "text", "text": "What is it?"}, image]
+        got = editor.ask("session/prompt", sessionId=session, prompt=prompt)
+        assert got == {"stopReason": "end_turn"}
+        # It stays in the conversation.
+        more = [{"type": "text", "text": "And now?"}]
+        editor.ask("session/prompt", sessionId=session, prompt=more)
+        assert [one.media for one in model.requests[-1].users] == [["image/png"], []]
+        assert png in json.dumps(model.requests[-1].body)
+        assert editor.end() == 0
+    text = "".join(one["content"]["text"] for one in editor.updates)
+    assert text.startswith("I see ['image/png'] with 'What is it?'"), text
 
 
 def test_tools_of_mcp_servers_are_offered_and_called(user, tmp_path):

@@ -27,25 +27,41 @@ json::array servers_in(const json::object& params) {
   return found != nullptr && found->is_array() ? found->get_array() : json::array();
 }
 
+Error bad_prompt(const std::string& why) { return {Code::kInvalidArgument, "bad_prompt", why, 0}; }
+
+Result<Block> image_of(const json::object& block) {
+  const std::string mime = text_in(block, "mimeType");
+  auto bytes = codec::from_base64(text_in(block, "data"));
+  if (!mime.starts_with("image/")) return bad_prompt("an image needs a mimeType of image/…");
+  if (!bytes || bytes->empty()) return bad_prompt("the data of an image is no base64");
+  return Block(Media{mime, *std::move(bytes)});
+}
+
+Result<Block> block_of(const json::object& block, bool sees_images) {
+  const std::string type = text_in(block, "type");
+  if (type == "text") return Block(Text{text_in(block, "text")});
+  if (type == "image" && sees_images) return image_of(block);
+  if (type == "resource_link")
+    return Block(Text{text_in(block, "name") + " (" + text_in(block, "uri") + ")"});
+  const json::object* resource = object_in(block, "resource");
+  if (type == "resource" && resource != nullptr)
+    return Block(Text{text_in(*resource, "uri") + ":\n" + text_in(*resource, "text")});
+  return bad_prompt("this agent takes no content of type " + (type.empty() ? "''" : type));
+}
+
 // The content blocks of a prompt. Text of a file that the editor passes stands behind its name.
-std::vector<Block> blocks_of(const json::object& params) {
+Result<std::vector<Block>> blocks_of(const json::object& params, bool sees_images) {
   std::vector<Block> out;
   const json::value* prompt = params.if_contains("prompt");
-  if (prompt == nullptr || !prompt->is_array()) return out;
-  for (const json::value& item : prompt->get_array()) {
-    const json::object* block = item.if_object();
-    if (block == nullptr) continue;
-    const std::string type = text_in(*block, "type");
-    if (type == "text") out.emplace_back(Text{text_in(*block, "text")});
-    if (type == "image")
-      out.emplace_back(Media{text_in(*block, "mimeType"),
-                             codec::from_base64(text_in(*block, "data")).value_or("")});
-    if (type == "resource_link")
-      out.emplace_back(Text{text_in(*block, "name") + " (" + text_in(*block, "uri") + ")"});
-    const json::object* resource = object_in(*block, "resource");
-    if (type == "resource" && resource != nullptr)
-      out.emplace_back(Text{text_in(*resource, "uri") + ":\n" + text_in(*resource, "text")});
+  if (prompt != nullptr && prompt->is_array()) {
+    for (const json::value& item : prompt->get_array()) {
+      const json::object* block = item.if_object();
+      if (block == nullptr) return bad_prompt("a content block is an object");
+      CAY_TRY(auto read, block_of(*block, sees_images));
+      out.push_back(std::move(read));
+    }
   }
+  if (out.empty()) return bad_prompt("the prompt is empty");
   return out;
 }
 
@@ -152,17 +168,17 @@ asio::awaitable<void> Server::load(json::value id, json::object params) {
 void Server::prompt(const json::value& id, const json::object& params) {
   const std::string name = text_in(params, "sessionId");
   const auto found = open_.find(name);
-  auto blocks = blocks_of(params);
+  auto blocks = blocks_of(params, options_.sees_images);
   if (found == open_.end()) {
     peer_.fail(id, kInvalidParams, "there is no session " + name);
   } else if (found->second->runs) {
     peer_.fail(id, kInvalidRequest, "a prompt of this session runs already");
-  } else if (blocks.empty()) {
-    peer_.fail(id, kInvalidParams, "the prompt is empty");
+  } else if (!blocks) {
+    fail(id, blocks.error());
   } else {
     found->second->runs = true;
     found->second->cancelled = false;
-    work_.spawn(run(id, name, found->second, std::move(blocks)));
+    work_.spawn(run(id, name, found->second, *std::move(blocks)));
   }
 }
 

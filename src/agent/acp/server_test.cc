@@ -78,9 +78,10 @@ class ServerTest : public ::testing::Test {
   FakeSessions sessions_{loop_.get_executor()};
   std::vector<json::object> written_;
   Channel<std::string> lines_{loop_.get_executor(), 100};
-  Server server_{loop_.get_executor(), sessions_, {.version = "1"}, [this](std::string line) {
-                   written_.push_back(*codec::parse_object(line));
-                 }};
+  Server server_{loop_.get_executor(),
+                 sessions_,
+                 {.version = "1", .sees_images = true},
+                 [this](std::string line) { written_.push_back(*codec::parse_object(line)); }};
   bool ended_ = false;
 };
 
@@ -91,6 +92,25 @@ TEST_F(ServerTest, Initializes) {
   const json::object& result = got[0].at("result").as_object();
   EXPECT_EQ(result.at("protocolVersion"), 1);
   EXPECT_EQ(result.at("agentCapabilities").as_object().at("loadSession"), true);
+}
+
+TEST_F(ServerTest, APromptMayHaveImages) {
+  start();
+  const auto prompt_of = [&](const std::string& block) {
+    return send(R"({"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"t1",)"
+                R"("prompt":[{"type":"text","text":"see"},)" +
+                block + "]}}");
+  };
+  for (const char* wrong : {R"({"type":"image","mimeType":"image/png","data":"%%"})",
+                            R"({"type":"image","mimeType":"image/png","data":""})",
+                            R"({"type":"image","mimeType":"text/plain","data":"QUI="})",
+                            R"({"type":"audio","mimeType":"audio/wav","data":"QUI="})", "7"}) {
+    const auto got = prompt_of(wrong);
+    ASSERT_EQ(got.size(), 1U) << wrong;
+    EXPECT_TRUE(got[0].contains("error")) << wrong;
+  }
+  prompt_of(R"({"type":"image","mimeType":"image/png","data":"QUI="})");
+  EXPECT_EQ(sessions_.blocks, (std::vector<Block>{Text{"see"}, Media{"image/png", "AB"}}));
 }
 
 TEST_F(ServerTest, APromptStreamsAsksAndEnds) {

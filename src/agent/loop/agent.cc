@@ -1,7 +1,9 @@
 #include "agent/loop/agent.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,7 +43,7 @@ class AgentImpl {
   }
 
   Task<void> open();
-  Task<RunResult> run(std::string input, Observer* observer);
+  Task<RunResult> run(std::vector<Block> input, Observer* observer);
   Task<RunResult> resume(Observer* observer);
   Task<RunResult> approve(std::vector<Decision> decisions, Observer* observer);
   Task<void> rewind(std::uint64_t to_seq);
@@ -56,6 +58,7 @@ class AgentImpl {
   Result<void> open_thread();
   Result<void> open_model();
   Task<void> open_tools();
+  Result<void> keep_offered();
   Result<Tools> make_tools(std::shared_ptr<providers::Backend> backend) const;
   Result<RunResult> lost();
   Result<void> decide(const std::vector<PendingCall>& pending,
@@ -115,6 +118,10 @@ Result<Tools> AgentImpl::make_tools(std::shared_ptr<providers::Backend> backend)
     auto options = options_.built_in;
     options.todos = options.todos || options_.todos;
     options.sees_images = options.sees_images && harness_.model->profile().sees_images;
+    const auto& offered = options_.offered;
+    const bool has_status =
+        offered.empty() || std::ranges::find(offered, "execute_status") != offered.end();
+    options.background = options.background && has_status;
     CAY_TRY(out, checked_tools(std::move(backend), std::move(options)));
   }
   for (const auto& tool : options_.tools) {
@@ -135,14 +142,31 @@ Task<void> AgentImpl::open_tools() {
     parts.subagents.push_back(general_purpose());
     parts.subagents.back().skills = options_.skills;
   }
+  parts.depth = options_.subagent_depth;
   parts.provider = provider_;
   parts.sandbox = options_.sandbox;
   parts.make_tools = [this](std::shared_ptr<providers::Backend> backend) {
     return make_tools(std::move(backend));
   };
   if (auto task = make_task_tool(std::move(parts))) harness_.tools.push_back(std::move(task));
+  CAY_CO_CHECK(keep_offered());
   auto prompt = make_prompt(&harness_, options_.system_prompt, options_.skills, options_.memory);
   co_return co_await std::move(prompt);
+}
+
+Result<void> AgentImpl::keep_offered() {
+  if (options_.offered.empty()) return {};
+  std::string known;
+  for (const auto& tool : harness_.tools) known += (known.empty() ? "" : ", ") + tool->spec().name;
+  for (const auto& name : options_.offered) {
+    if (!harness_.backend || harness_.tool(name)) continue;
+    return Error{Code::kInvalidArgument, "unknown_tool",
+                 "there is no tool " + name + " here, only: " + known, 0};
+  }
+  std::erase_if(harness_.tools, [&](const auto& tool) {
+    return std::ranges::find(options_.offered, tool->spec().name) == options_.offered.end();
+  });
+  return {};
 }
 
 Task<void> AgentImpl::open() {
@@ -223,18 +247,48 @@ Task<RunResult> AgentImpl::guarded(std::string run) {
   co_return out;
 }
 
-Task<RunResult> AgentImpl::run(std::string input, Observer* observer) {
+namespace {
+
+// The input's texts as one, and then its media.
+Result<Message> message_of(std::vector<Block> input) {
+  constexpr std::size_t kMostMedia = 20u << 20;
+  Message out;
+  std::string text;
+  std::vector<Block> media;
+  for (auto& block : input) {
+    if (const auto* words = std::get_if<Text>(&block)) {
+      text += (text.empty() ? "" : "\n\n") + words->text;
+    } else if (const auto* image = std::get_if<Media>(&block)) {
+      if (image->mime.empty() || image->bytes.empty() || image->bytes.size() > kMostMedia) {
+        return Error{Code::kInvalidArgument, "bad_input",
+                     "an image of the input is empty, has no type or is above 20 MiB", 0};
+      }
+      media.push_back(std::move(block));
+    }
+  }
+  if (text.empty() && media.empty()) {
+    return Error{Code::kInvalidArgument, "bad_input", "the input is empty", 0};
+  }
+  if (!codec::is_utf8(text)) text = codec::sanitised_utf8(text);
+  if (!text.empty()) out.blocks.emplace_back(Text{std::move(text)});
+  std::ranges::move(media, std::back_inserter(out.blocks));
+  return out;
+}
+
+}  // namespace
+
+Task<RunResult> AgentImpl::run(std::vector<Block> input, Observer* observer) {
   if (running_) co_return busy();
+  CAY_CO_TRY(auto message, message_of(std::move(input)));
   harness_.recorder->observe(observer);
   if (!harness_.backend) co_return lost();
   CAY_CO_CHECK(close_calls(
       harness_, " was cancelled - another message came in before it could be completed."));
-  if (!codec::is_utf8(input)) input = codec::sanitised_utf8(input);
   auto name = harness_.recorder->thread() + "-" + std::to_string(harness_.state().last_seq + 1);
-  auto spilling = spill_input(&harness_, std::move(name), input);
+  auto spilling = spill_input(&harness_, std::move(name), message.text());
   CAY_CO_TRY(auto path, co_await std::move(spilling));
   codec::json::object data;
-  data["message"] = to_json(Message::of(Role::kUser, std::move(input)));
+  data["message"] = to_json(message);
   if (!path.empty()) data["path"] = std::move(path);
   CAY_CO_CHECK(harness_.recorder->record("user_message", std::move(data)));
   auto work = guarded(next_run(harness_.state()));
@@ -312,28 +366,37 @@ Result<void> record_given(Recorder& recorder, codec::json::array decisions) {
   return recorder.record("approval_given", std::move(data));
 }
 
+// Decisions by the ids of their calls.
+using Given = std::vector<std::pair<std::string, const Decision*>>;
+
+// Decisions of a subagent's calls go into its own thread first, and so on to those below it.
+Result<void> give(const std::shared_ptr<ThreadLog>& log, Recorder& recorder, const Given& given) {
+  codec::json::array all;
+  std::map<std::string, Given> children;
+  for (const auto& [id, decision] : given) {
+    all.emplace_back(json_of(*decision, id));
+    for (const auto& child : recorder.state().child_calls) {
+      if (child.thread + "/" + child.call_id == id)
+        children[child.thread].emplace_back(child.call_id, decision);
+    }
+  }
+  for (const auto& [thread, decisions] : children) {
+    CAY_TRY(auto child, Recorder::open(log, thread));
+    child->observe(&recorder.observer());
+    CAY_CHECK(give(log, *child, decisions));
+  }
+  return record_given(recorder, std::move(all));
+}
+
 }  // namespace
 
-// Decisions of a subagent's calls go into its own thread first.
 Result<void> AgentImpl::decide(const std::vector<PendingCall>& pending,
                                const std::vector<Decision>& decisions) {
   CAY_CHECK(check(pending, decisions));
-  codec::json::array all;
-  std::map<std::string, codec::json::array> children;
-  for (const auto& call : pending) {
-    const auto& decision = *decision_of(decisions, call.call_id);
-    all.emplace_back(json_of(decision, call.call_id));
-    for (const auto& child : harness_.state().child_calls) {
-      if (child.thread + "/" + child.call_id != call.call_id) continue;
-      children[child.thread].emplace_back(json_of(decision, child.call_id));
-    }
-  }
-  for (auto& [thread, given] : children) {
-    CAY_TRY(auto child, Recorder::open(harness_.log, thread));
-    child->observe(&harness_.recorder->observer());
-    CAY_CHECK(record_given(*child, std::move(given)));
-  }
-  return record_given(*harness_.recorder, std::move(all));
+  Given given;
+  for (const auto& call : pending)
+    given.emplace_back(call.call_id, decision_of(decisions, call.call_id));
+  return give(harness_.log, *harness_.recorder, given);
 }
 
 Task<RunResult> AgentImpl::approve(std::vector<Decision> decisions, Observer* observer) {
@@ -383,6 +446,11 @@ Task<std::unique_ptr<Agent>> Agent::open(asio::any_io_executor executor, AgentOp
 
 const std::string& Agent::thread() const { return impl_->harness().recorder->thread(); }
 Task<RunResult> Agent::run(std::string input, Observer* observer) {
+  std::vector<Block> blocks;
+  blocks.emplace_back(Text{std::move(input)});
+  return impl_->run(std::move(blocks), observer);
+}
+Task<RunResult> Agent::run(std::vector<Block> input, Observer* observer) {
   return impl_->run(std::move(input), observer);
 }
 Task<RunResult> Agent::resume(Observer* observer) { return impl_->resume(observer); }

@@ -93,11 +93,16 @@ struct AgentOptions {
   providers::SandboxRequest sandbox;
   bool checkpoint = false;  // keeps the disk with the conversation after each run
 
-  Tools tools;                  // beyond the built-in ones; one of the same name replaces it
+  Tools tools;  // beyond the built-in ones; one of the same name replaces it
+  // The names of the only tools that the model gets. Empty: all. An unknown name fails
+  // kInvalidArgument (unknown_tool).
+  std::vector<std::string> offered;
   ToolOptions built_in;         // web access, file rules and bounds of the built-in tools
   bool todos = false;           // offers write_todos
   bool general_purpose = true;  // a subagent of this name is always there
   std::vector<SubagentSpec> subagents;
+  // 1: subagents have no tool `task`. Each one more lets subagents of that depth call others.
+  std::uint32_t subagent_depth = 1;
   std::vector<ApprovalRule> rules;
   Limits limits;
   std::vector<std::string> skills;  // directories in the sandbox; later ones win
@@ -163,6 +168,9 @@ class Agent {
   // calls without a result get one that names the interruption. A run that fails is a value.
   // `observer` may be null.
   Task<RunResult> run(std::string input, Observer* observer);
+  // The same for an input with images: texts and media. Fails kInvalidArgument (bad_input) for an
+  // input without either, or with an image that is empty or above 20 MiB.
+  Task<RunResult> run(std::vector<Block> input, Observer* observer);
   // Goes on with a run that did not end: after a crash, a failure, a limit or a cancel. Fails
   // kNotReady (nothing_to_resume).
   Task<RunResult> resume(Observer* observer);

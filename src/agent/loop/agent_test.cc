@@ -473,6 +473,34 @@ TEST_F(AgentTest, SubagentsWorkAtTheSameTimeInThreadsOfTheirOwn) {
   EXPECT_EQ(log->list(true)->size(), 5U);
 }
 
+TEST_F(AgentTest, SubagentsHaveSubagentsToTheDepthThatIsSet) {
+  tool("once", Repeat::kNo);
+  // Each one hands on the task, as long as it has the tool for that.
+  answers([](const ModelRequest& request) {
+    const std::string task = request.messages.at(1).text();
+    if (results_in(request) > 0) return reply(task + "<" + results_of(request).back().text() + ">");
+    const bool hands_on = std::ranges::any_of(
+        request.tools, [](const ToolSpec& each) { return each.name == "task"; });
+    if (!hands_on) return reply("", {call("k", "once", "{}")});
+    return reply("",
+                 {call("c", "task",
+                       R"({"description":"x)" + task + R"(","subagent_type":"general-purpose"})")});
+  });
+  auto with = options();
+  with.subagent_depth = 2;
+  with.rules = {{"once", "", Verdict::kAsk}};
+  auto agent = open(with);
+  const auto waiting = run(*agent, "go");
+  ASSERT_EQ(waiting.state, RunState::kWaiting) << waiting.message;
+  ASSERT_EQ(waiting.pending.size(), 1U);
+  EXPECT_TRUE(world_->runs.empty());
+  const auto got = await(agent->approve({{.call_id = waiting.pending[0].call_id}}, nullptr));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->state, RunState::kDone) << got->message;
+  EXPECT_TRUE(got->text.starts_with("go<xgo<xxgo<")) << got->text;
+  EXPECT_EQ(world_->runs.size(), 1U);
+}
+
 TEST_F(AgentTest, ASubagentWithASandboxOfItsOwnGivesItBack) {
   answers([](const ModelRequest& request) {
     if (request.messages.at(1).text() == "x") return reply("mine");

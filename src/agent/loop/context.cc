@@ -73,7 +73,10 @@ std::string preview_message(const Entry& entry) {
 
 Message seen(const ThreadState& state, const Entry& entry, const ModelProfile& profile) {
   Message out = entry.message;
-  if (!entry.path.empty()) out.blocks = {Text{preview_message(entry)}};
+  if (!entry.path.empty()) {
+    std::erase_if(out.blocks, [](const Block& one) { return std::holds_alternative<Text>(one); });
+    out.blocks.insert(out.blocks.begin(), Text{preview_message(entry)});
+  }
   if (entry.seq < state.arguments_before) {
     for (auto& call : out.calls) call.arguments = shortened_arguments(call.arguments);
   }

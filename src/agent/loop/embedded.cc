@@ -118,6 +118,7 @@ agent::AgentOptions options_of(const AgentOptions& from) {
   out.checkpoint = from.checkpoint;
   for (const auto& tool : from.tools) out.tools.push_back(std::make_shared<ProgramTool>(tool));
   for (const auto& each : from.subagents) out.subagents.push_back(subagent_of(each, out.model));
+  out.subagent_depth = from.subagent_depth;
   for (const auto& rule : from.rules) {
     out.rules.push_back({rule.tool, rule.pattern, verdict_of(rule.verdict)});
   }

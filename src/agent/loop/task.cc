@@ -155,6 +155,12 @@ Task<void> TaskTool::prepare(Harness* child, const SubagentSpec* spec, std::stri
     const auto& name = tool->spec().name;
     if (name != "task" && is_named(spec->tools, name)) child->tools.push_back(tool);
   }
+  if (parts_.depth > 1 && is_named(spec->tools, "task")) {
+    TaskParts nested = parts_;
+    nested.parent = child;
+    nested.depth -= 1;
+    child->tools.push_back(make_task_tool(std::move(nested)));
+  }
   CAY_CO_CHECK(co_await make_prompt(child, spec->system_prompt, spec->skills, {}));
   if (!child->state().conversation.empty()) co_return Result<void>{};
   codec::json::object data;

@@ -13,6 +13,7 @@ namespace cay::agent {
 struct TaskParts {
   Harness* parent;  // outlives the tool
   std::vector<SubagentSpec> subagents;
+  std::uint32_t depth = 1;  // above 1 a subagent has the tool itself, with one less
   std::shared_ptr<providers::Provider> provider;
   providers::SandboxRequest sandbox;  // for a subagent with a sandbox of its own
   // The built-in tools over another sandbox, and the agent's own.
