@@ -1,5 +1,7 @@
-"""A small real model, served by a real engine: it talks, and it calls a tool that runs. Only with
-CAY_REAL_MODEL, the environment that tests/long installs."""
+"""A small real model, served by a real engine, holds a conversation: it calls a tool that runs, and
+answers with what the tool returned. Only with CAY_REAL_MODEL, the environment that tests/long
+installs."""
+
 import contextlib
 import os
 import pathlib
@@ -7,7 +9,7 @@ import subprocess
 
 import pytest
 
-from agent_runs import AgentUser
+from agent_runs import AgentUser, text_of
 from harness import ROOT
 
 TREE = pathlib.Path(os.environ.get("CAY_REAL_MODEL", "/nonexistent"))
@@ -17,6 +19,9 @@ pytestmark = [
     pytest.mark.depth,
     pytest.mark.skipif(not WEIGHTS, reason="CAY_REAL_MODEL names no model and engine"),
 ]
+# A small model has a small window, and each tool's description costs it some of its sense.
+SMALL = ("--stream", "--calls-by-schema", "--tools", "execute", "--temperature", 0)
+SMALL += ("--context-tokens", 8192)
 
 
 class Engine:
@@ -37,17 +42,30 @@ def engine():
             server.kill()
 
 
-def test_a_real_model_answers_in_pieces_and_calls_a_tool(daemon, tmp_path):
+def turn(user, *words):
+    """One input of the user. Returns the run, and the output of its commands."""
+    process = user.start(*SMALL, "--max-steps", 8, "--timeout", 1500, *words)
+    run = process.end(1800)
+    print("\n".join(line for line in run.out.splitlines() if '"delta"' not in line))
+    assert run.code == 0 and run.state == "done", run
+    ended = [one for one in run.of("tool_ended") if not one["message"].get("failed")]
+    assert ended, "no tool ran"
+    pieces = [one["text"] for one in run.lines if one.get("kind") == "text"]
+    assert len(pieces) > 3, f"the answer came in pieces: {pieces}"
+    assert "".join(pieces) == run.text
+    return run, [text_of(one["message"]) for one in ended]
+
+
+def test_a_real_model_calls_a_tool_and_answers_with_its_result(daemon, tmp_path):
     with engine() as model:
         user = AgentUser(tmp_path, daemon, model)
-        process = user.start(
-            *("--stream", "--calls-by-schema", "--max-steps", 4, "--timeout", 1500),
-            "Run this command with the tool execute: uname -a",
-        )
-        run = process.end(1800)
-    print(run.out[-6000:])
-    assert run.state in ("done", "limit"), run
-    assert [one for one in run.lines if one["type"] == "delta"], "the answer came in pieces"
-    called = [one for one in run.of("tool_ended") if not one["message"].get("failed")]
-    assert called, run
-    assert run.of("assistant_message")[0]["usage"]["output"] > 0
+        run, printed = turn(user, "Run the command: python3 --version")
+        version = printed[-1].splitlines()[0]
+        assert version.startswith("Python 3."), printed
+        assert version in run.text, run.text
+        assert run.end["usage"]["output"] > 0
+        # The conversation goes on in the same sandbox.
+        more, printed = turn(user, "--resume", run.thread, "Run this command: echo blue whale")
+        assert printed[-1].startswith("blue whale"), printed
+        assert "blue whale" in more.text, more.text
+        assert more.thread == run.thread

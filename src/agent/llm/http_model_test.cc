@@ -408,5 +408,64 @@ TEST_F(HttpModelTest, CallsBySchemaAreCalls) {
             std::string::npos);
 }
 
+TEST_F(HttpModelTest, ASmallModelReadsShortDescriptions) {
+  ModelRequest request;
+  request.messages = {Message::of(Role::kUser, "Go.")};
+  ToolSpec tool{"execute", "Runs 1.5 lines. Each is new.", {}};
+  tool.parameters = *codec::parse_object(
+      R"({"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"number"}},)"
+      R"("required":["command"]})");
+  request.tools = {tool, {"ls", "Lists", *codec::parse_object(R"({"type":"object"})")}};
+  const std::string usual = request_by_schema(request).messages.front().text();
+  EXPECT_NE(usual.find("Each is new."), std::string::npos);
+  EXPECT_NE(usual.find("timeout"), std::string::npos);
+  const auto small = request_by_schema(request, Size::kSmall);
+  const std::string text = small.messages.front().text();
+  EXPECT_NE(text.find("## execute\nRuns 1.5 lines.\nArguments"), std::string::npos) << text;
+  EXPECT_EQ(text.find("timeout"), std::string::npos);
+  EXPECT_NE(text.find("## ls\nLists\n"), std::string::npos) << text;
+  EXPECT_EQ(codec::write(small.response_schema).find("timeout"), std::string::npos);
+}
+
+TEST_F(HttpModelTest, AModelThatRepeatsItsCallGetsARequestForItsAnswer) {
+  model = with_calls_by_schema(make(Vendor::kOpenAi));
+  ModelRequest request;
+  request.messages = {Message::of(Role::kSystem, "Be brief."), Message::of(Role::kUser, "Go.")};
+  ToolSpec tool{"execute", "Runs.", {}};
+  tool.parameters["type"] = "object";
+  request.tools.push_back(tool);
+  const auto call = text_answer(R"({\"tool\":\"execute\",\"arguments\":{\"command\":\"date\"}})");
+  const auto step = [&](const std::string& printed) {
+    answers = {call};
+    auto got = run(loop, model->complete(request, record()));
+    ASSERT_TRUE(got) << got.error().message;
+    ASSERT_EQ(got->message.calls.size(), 1U);
+    request.messages.push_back(got->message);
+    Message result = Message::of(Role::kTool, printed);
+    result.call_id = got->message.calls[0].id;
+    result.tool = "execute";
+    request.messages.push_back(result);
+  };
+  step("Monday");
+  step("Tuesday");
+  step("Tuesday");
+  answers = {call, text_answer("It is Tuesday.")};
+  deltas.clear();
+  requests.clear();
+  auto got = run(loop, model->complete(request, record()));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->message, Message::of(Role::kAssistant, "It is Tuesday."));
+  EXPECT_EQ(got->tries, 2U);
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[1].body.find("response_format"), std::string::npos);
+  EXPECT_NE(requests[1].body.find(
+                R"([{"role":"user","content":"Go."},)"
+                R"({"role":"assistant","content":"The result of `date` is:\nMonday"},)"
+                R"({"role":"assistant","content":"The result of `date` is:\nTuesday"},)"
+                R"({"role":"user","content":"Answer with the result, in one sentence."}])"),
+            std::string::npos)
+      << requests[1].body;
+}
+
 }  // namespace
 }  // namespace cay::agent
