@@ -1,5 +1,6 @@
 """Every fenced command of README and quickstart, and every example, as a newcomer would run
 them."""
+
 import json
 import os
 import pathlib
@@ -12,7 +13,6 @@ import pytest
 from harness import BUILD, ROOT
 from model_server import Call, Turn, model_server
 from scripted_model import scripted_model
-
 
 AGENT = "06_agent"  # of examples/cpp: it needs a model
 
@@ -190,3 +190,20 @@ def test_commands_and_options_of_the_pages_exist(folder):
                 seen += len(words)
                 unknown += [f"{page.name}: {line}" for word in words if word not in helps[command]]
     assert seen > 10 and not unknown
+
+
+def test_the_guide_lists_every_event_of_an_agents_thread():
+    """The table of docs/guide/agent.md and that of the code have the same types and members."""
+    source = (ROOT / "src/agent/threads/event.cc").read_text()
+    table = source[source.index("kTypes = {{") : source.index("}};")]
+    coded = {
+        name: sorted(members.replace("?", "").split())
+        for name, members in re.findall(r'\{"(\w+)",\s*"([^"]*)"\}', table)
+    }
+    guide = (ROOT / "docs/guide/agent.md").read_text()
+    rows = guide[guide.index("| Event | Members |") :].split("\n\n")[0].splitlines()[2:]
+    written = {}
+    for row in rows:
+        _, name, members, _ = row.split("|")
+        written[name.strip(" `")] = sorted(re.findall(r"`(\w+)`", members.partition(":")[0]))
+    assert len(coded) > 15 and written == coded
