@@ -7,6 +7,7 @@ Overhead of a step: from the last byte of the model's answer to the first byte o
 as the model's server sees them. The tool call is in it. Beside it is the same command through the
 API, by one kept connection. It ends 1 on an idle host if a limit is not kept.
 """
+
 import argparse
 import json
 import os
@@ -26,6 +27,7 @@ from model_server import Call, Turn, model_server  # noqa: E402
 
 MOST_MS = 2.0  # p50 of a step
 MOST_RATIO = 1.3
+MEMORY = 128 << 20  # of a sandbox: 100 of them fit a small host
 TOOLS = {
     "execute /bin/true": Call("execute", {"command": "/bin/true"}),
     "read_file of 100 lines": Call("read_file", {"file_path": "/srv/lines"}),
@@ -120,14 +122,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("target", nargs="?", type=pathlib.Path)
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--agents", type=int, default=40)
+    parser.add_argument("--agents", type=int, default=100)
     args = parser.parse_args()
     idle = os.getloadavg()[0] <= (os.cpu_count() or 1) / 4
     lines, kept = [f"cay agent; {machine()}"], True
-    daemon = new_daemon().start()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            home = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        home = pathlib.Path(folder)
+        (home / "cay.toml").write_text(f"[defaults]\nmemory_bytes = {MEMORY}\n")
+        os.chmod(home, 0o755)
+        daemon = new_daemon("--config", home / "cay.toml").start()
+        try:
             p50, p99 = percentiles(plain(daemon, args.steps))
             lines.append(
                 f"  {'/bin/true by the API alone':<44} p50 {p50:7.3f} ms   p99 {p99:7.3f} ms"
@@ -147,8 +151,8 @@ def main():
             )
             lines.append(f"  that is {ratio:.2f} x max(CPU / cores, one alone)")
             kept = kept and ratio <= MOST_RATIO
-    finally:
-        daemon.close()
+        finally:
+            daemon.close()
     lines.append(
         f"limits: p50 of a step at most {MOST_MS} ms, ratio at most {MOST_RATIO}: "
         f"{'kept' if kept else 'NOT KEPT'}"
