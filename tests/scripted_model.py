@@ -47,6 +47,14 @@ def tutorial(request):
     return Turn(calls=[Call("run_code", {"language": language, "code": code})])
 
 
+def hello(request):
+    """The model of the examples: the program that they ask for, and its real output."""
+    if not request.results:
+        line = "echo 'print(\"Hello, world!\")' >hello.py && python3 hello.py"
+        return Turn(calls=[Call("execute", {"command": line})])
+    return Turn(f"It printed: {request.results[0].text}")
+
+
 def scripted_model():
     """The server. `requests` has what it got, and `env` the settings by which a client finds it."""
     return model_server(tutorial)

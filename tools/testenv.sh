@@ -9,6 +9,8 @@ deepagents=1.14.1
 typescript=5.9.3
 node_types=22.20.5
 langchain_openai=1.6.0
+daytona=0.218.0
+langchain_daytona=0.1.2
 mcp=1.32.2
 mcp_inspector=2.12.0
 want=$(cat tests/requirements*.txt $versions "$0" | sha256sum)
@@ -32,6 +34,14 @@ langsmith() {
   tree "$1-with" --legacy-peer-deps "langsmith@$1" ws@8
   cp -al "build/node/$1-with" "build/node/$1-without"
   rm -r "build/node/$1-without/node_modules/ws"
+}
+# daytona: its own client, and the backend of deepagents on that same version.
+daytona() {
+  mkdir -p build/node/daytona
+  echo '{"private":true,"type":"module","overrides":{"@daytonaio/sdk":"'$daytona'"}}' \
+    >build/node/daytona/package.json
+  tree daytona --legacy-peer-deps "@daytonaio/sdk@$daytona" "@langchain/daytona@$langchain_daytona"
+  ln -sfn ../../deepagents/node_modules/deepagents build/node/daytona/node_modules/deepagents
 }
 # The oldest Python client still falls back to HTTP where the package websockets is missing.
 without_websockets() {
@@ -68,6 +78,8 @@ environments() {
   # which MCP's packages bring.
   tree deepagents "deepagents@$deepagents" "@langchain/openai@$langchain_openai" \
     "typescript@$typescript" "@types/node@$node_types" &
+  jobs+=($!)
+  daytona &
   jobs+=($!)
   tree mcp "@modelcontextprotocol/sdk@$mcp" "@modelcontextprotocol/inspector@$mcp_inspector" &
   jobs+=($!)

@@ -41,7 +41,7 @@ def user(daemon, http, tmp_path):
 
     yield make
     for box in http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]:
-        if box["claim"].startswith("thread:"):
+        if box["claim"].startswith("thread:") or box["name"].startswith("thread-"):
             http.delete(f"/api/v1/sandboxes/{box['id']}")
 
 
@@ -201,12 +201,13 @@ def test_pieces_are_shown_with_stream_alone(user):
     assert [one["type"] for one in streamed.events] == [one["type"] for one in plain.events]
 
 
-def test_another_provider_changes_nothing_else(user, content):
-    """LangSmith's own API, as this daemon serves it."""
+@pytest.mark.parametrize("provider", ["langsmith", "daytona"])
+def test_another_provider_changes_nothing_else(user, content, provider):
+    """The vendor's own API, as this daemon serves it."""
     with model_server(hello) as model:
-        run = user(model).run("--sandbox", "langsmith", HELLO)
+        run = user(model).run("--sandbox", provider, HELLO)
         assert run.code == 0, run
-        assert run.of("sandbox_bound")[0]["provider"] == "langsmith"
+        assert run.of("sandbox_bound")[0]["provider"] == provider
         assert run.text == "The script printed: Hello, world! " + content(run.box, PROOF)
         assert model.rejected == []
 

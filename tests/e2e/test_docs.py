@@ -96,10 +96,12 @@ def test_shell_examples(shell, script):
 # With a model: test_an_agent_of_langchains_runs_what_it_writes.
 ALONE = "langchain_code_sandbox.py"
 DEEP = "deep_agent.py"  # tests/compat/deepagents
+DAYTONA = {"daytona_agent.py", "daytona_thread.py"}  # tests/compat/daytona
 
 
 @pytest.mark.parametrize(
-    "script", sorted({p.name for p in (ROOT / "examples/python").glob("*.py")} - {ALONE, DEEP})
+    "script",
+    sorted({p.name for p in (ROOT / "examples/python").glob("*.py")} - {ALONE, DEEP} - DAYTONA),
 )
 def test_python_examples(shell, script):
     done = shell(f"{sys.executable} examples/python/{script}")

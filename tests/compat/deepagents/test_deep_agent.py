@@ -5,6 +5,7 @@ import sys
 
 from harness import slow
 from model_server import Call, Turn, model_server
+from scripted_model import hello
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FILE = {"file_path": "/job/sum.py"}
@@ -55,14 +56,6 @@ def test_an_agent_finishes_a_task_with_all_tools(backend, monkeypatch):
     assert "large_tool_results" in texts[8] and len(texts[8]) < 20_000
     assert texts[10].startswith("0\n") and messages[-1].text == "done"
     assert not model.rejected
-
-
-def hello(request):
-    """The model of the examples: the program that they ask for, and its real output."""
-    if not request.results:
-        line = "echo 'print(\"Hello, world!\")' >hello.py && python3 hello.py"
-        return Turn(calls=[Call("execute", {"command": line})])
-    return Turn(f"It printed: {request.results[0].text}")
 
 
 def test_the_example_runs(daemon):

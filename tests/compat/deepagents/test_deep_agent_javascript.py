@@ -7,17 +7,13 @@ import subprocess
 import pytest
 from harness import slow
 from model_server import model_server
-from test_deep_agent import CALLS, hello, script
+from scripted_model import hello
+from test_deep_agent import CALLS, script
+from typescript import transpiled
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 NODE = ROOT / "build/node/deepagents"
-TRANSPILED = """
-const [folder, source, options] = process.argv.slice(1);
-const ts = require(`${folder}/node_modules/typescript`);
-const made = ts.transpileModule(source, { compilerOptions: JSON.parse(options) });
-process.stdout.write(made.outputText);
-"""
 
 pytestmark = pytest.mark.skipif(
     not (NODE / "node_modules/cay-deepagents").exists(),
@@ -57,18 +53,8 @@ def test_each_method_and_an_agent_with_all_tools(daemon):
 
 
 def test_the_example_runs(daemon, tmp_path):
-    source = (ROOT / "examples/typescript/deep_agent.ts").read_text()
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    (tmp_path / "node_modules").symlink_to(NODE / "node_modules")
-    options = {"module": "esnext", "target": "es2022", "verbatimModuleSyntax": True}
-    js = subprocess.run(
-        ["node", "-e", TRANSPILED, NODE, source, json.dumps(options)],
-        capture_output=True,
-        text=True,
-        timeout=slow(60),
-    )
-    (tmp_path / "deep_agent.js").write_text(js.stdout)
+    program = transpiled(ROOT / "examples/typescript/deep_agent.ts", tmp_path, NODE)
     with model_server(hello) as model:
-        done = node(daemon, model, "deep_agent.js", cwd=tmp_path)
+        done = node(daemon, model, program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.startswith("It printed: Hello, world!"), done.stdout

@@ -1,0 +1,212 @@
+"""Each exception of Daytona's Python client that Cay can cause, once, by its own class."""
+import concurrent.futures
+import contextlib
+import inspect
+import socket
+import uuid
+
+import pytest
+
+from daytona import CreateSandboxFromSnapshotParams, Daytona, DaytonaConfig, SessionExecuteRequest
+from daytona.common import errors
+
+HERE = "http://127.0.0.1"
+# One answer for any request of Git, inside the sandbox.
+REFUSING = """import http.server
+class Refuse(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="x"')
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", 8431), Refuse).serve_forever()
+"""
+# Cay causes none of these. It has no queue of creates, no spot machines and no screens. An answer
+# of 500 is a fault of Cay's.
+NEVER = {
+    "DaytonaFileReadFailedError",
+    "DaytonaInternalServerError",
+    "DaytonaQueueTimeoutError",
+    "DaytonaRecordingStillActiveError",
+    "DaytonaSpotEvictedError",
+}
+seen = set()
+
+
+def raises(kind, call, *args, **kwargs):
+    """The call raises exactly this class. Its bases count as seen, too."""
+    with pytest.raises(errors.DaytonaError) as caught:
+        call(*args, **kwargs)
+    assert type(caught.value) is kind, repr(caught.value)
+    seen.update(one.__name__ for one in kind.__mro__)
+    return caught.value
+
+
+@pytest.fixture(scope="module")
+def repository(sandbox):
+    """An origin with one file, and two copies of it."""
+    git = sandbox.git
+    git.configure_user("A. Writer", "a@example.com")
+    git.init("e/seed", initial_branch="main")
+    sandbox.fs.upload_file(b"one\n", "e/seed/a.txt")
+    git.add("e/seed", ["a.txt"])
+    git.commit("e/seed", "first", "A. Writer", "a@example.com")
+    home = sandbox.get_work_dir()
+    sandbox.process.exec("git clone -q --bare e/seed e/origin.git")
+    for copy in ("e/one", "e/two"):
+        git.clone(f"file://{home}/e/origin.git", copy)
+    return home + "/e"
+
+
+def committed(sandbox, copy, text, name="a.txt"):
+    sandbox.fs.upload_file(text, f"{copy}/{name}")
+    sandbox.git.add(copy, [name])
+    return sandbox.git.commit(copy, "change", "A. Writer", "a@example.com")
+
+
+def test_the_callers_faults(client, sandbox, daemon, name):
+    fault = raises(errors.DaytonaBadRequestError, sandbox.process.exec, "")
+    assert (fault.status_code, fault.code) == (400, "INVALID_REQUEST_BODY")
+    assert fault.source == errors.SOURCE_DAEMON
+    fault = raises(errors.DaytonaNotFoundError, client.get, name)
+    assert fault.status_code == 404 and name in fault.message
+    assert fault.source == errors.SOURCE_API
+    client.volume.create(name)
+    raises(errors.DaytonaConflictError, client.volume.create, name)
+    client.volume.delete(client.volume.get(name))
+    stranger = Daytona(DaytonaConfig(api_key="dtn_wrong", api_url=daemon.env["DAYTONA_API_URL"]))
+    assert raises(errors.DaytonaAuthenticationError, stranger.get, sandbox.id).status_code == 401
+    key = daemon.cli("key", "create", name, "--scope", "read").text.split()[-1]
+    reader = Daytona(DaytonaConfig(api_key=key, api_url=daemon.env["DAYTONA_API_URL"]))
+    assert reader.get(sandbox.id).id == sandbox.id
+    assert raises(errors.DaytonaForbiddenError, reader.create).status_code == 403
+
+
+def test_files(sandbox):
+    fs = sandbox.fs
+    raises(errors.DaytonaFileNotFoundError, fs.download_file, "none.txt")
+    raises(errors.DaytonaFileNotFoundError, fs.get_file_info, "none.txt")
+    sandbox.process.exec("mkdir -p shut && echo x >shut/file && chmod 0 shut")
+    raises(errors.DaytonaFileAccessDeniedError, fs.get_file_info, "shut/file")
+    raises(errors.DaytonaInvalidFilePathError, fs.download_file, "/tmp")
+
+
+def test_processes(sandbox):
+    run = sandbox.process
+    fault = raises(errors.DaytonaProcessExecutionTimeoutError, run.exec, "sleep 30", timeout=1)
+    assert (fault.status_code, fault.code) == (408, "PROCESS_EXECUTION_TIMEOUT")
+    raises(errors.DaytonaProcessNotFoundError, run.get_session, "none")
+    raises(errors.DaytonaProcessNotFoundError, run.get_pty_session_info, "none")
+    name = uuid.uuid4().hex
+    run.create_session(name)
+    raises(errors.DaytonaConflictError, run.create_session, name)
+    done = run.execute_session_command(name, SessionExecuteRequest(command="true"))
+    raises(
+        errors.DaytonaCommandAlreadyCompletedError,
+        run.send_session_command_input,
+        name,
+        done.cmd_id,
+        "late",
+    )
+    run.execute_session_command(name, SessionExecuteRequest(command="exit 3"))
+    raises(
+        errors.DaytonaSessionEndedError,
+        run.execute_session_command,
+        name,
+        SessionExecuteRequest(command="true"),
+    )
+    raises(
+        errors.DaytonaTimeoutError, sandbox.code_interpreter.run_code, "while 1: pass", timeout=1
+    )
+    server = sandbox.create_lsp_server("python", "p")
+    raises(errors.DaytonaLspServerNotInitializedError, server.document_symbols, "p/a.py")
+
+
+def test_screens(sandbox):
+    screen = sandbox.computer_use
+    raises(errors.DaytonaA11yUnavailableError, screen.accessibility.get_tree)
+    raises(errors.DaytonaRecordingFfmpegNotFoundError, screen.recording.start)
+
+
+def test_git_in_a_repository(sandbox, repository):
+    git = sandbox.git
+    raises(errors.DaytonaGitRepoNotFoundError, git.status, "/tmp")
+    raises(errors.DaytonaGitBranchNotFoundError, git.checkout_branch, "e/one", "none")
+    git.create_branch("e/one", "there")
+    raises(errors.DaytonaGitBranchExistsError, git.create_branch, "e/one", "there")
+    committed(sandbox, "e/one", b"other\n")
+    git.checkout_branch("e/one", "main")
+    sandbox.fs.upload_file(b"by hand\n", "e/one/a.txt")
+    raises(errors.DaytonaGitDirtyWorktreeError, git.checkout_branch, "e/one", "there")
+    git.restore("e/one", ["a.txt"])
+
+
+def test_git_with_a_remote(sandbox, repository):
+    git = sandbox.git
+    committed(sandbox, "e/one", b"of one\n")
+    git.push("e/one")
+    committed(sandbox, "e/two", b"of two\n")
+    raises(errors.DaytonaGitPushRejectedError, git.push, "e/two")
+    raises(errors.DaytonaGitMergeConflictError, git.pull, "e/two")
+    sandbox.process.exec(
+        "git -C e/two reset -q --hard origin/main; cd e/origin.git/hooks && "
+        "printf '#!/bin/sh\\necho not today; exit 1\\n' >pre-receive && chmod +x pre-receive"
+    )
+    committed(sandbox, "e/two", b"again\n")
+    raises(errors.DaytonaGitRemoteRejectedError, git.push, "e/two")
+    raises(errors.DaytonaGitTransportFailedError, git.clone, f"{HERE}:9/none.git", "e/none")
+    sandbox.fs.upload_file(REFUSING.encode(), "e/refuse.py")
+    sandbox.process.exec(
+        "(setsid python3 e/refuse.py >/dev/null 2>&1 &); "
+        f"until curl -s -o /dev/null {HERE}:8431/ || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done"
+    )
+    raises(
+        errors.DaytonaGitAuthFailedError,
+        git.clone,
+        f"{HERE}:8431/x.git",
+        "e/secret",
+        username="u",
+        password="p",
+    )
+
+
+def test_too_many_requests(own_daemon, tmp_path):
+    settings = tmp_path / "cay.toml"
+    settings.write_text("[server]\nrequests_per_second = 1\n")
+    daemon = own_daemon("--config", settings)
+    there = Daytona(DaytonaConfig(api_key=daemon.key, api_url=daemon.env["DAYTONA_API_URL"]))
+
+    def many():
+        with concurrent.futures.ThreadPoolExecutor(20) as at_once:
+            for one in [at_once.submit(there.get, "none") for _ in range(40)]:
+                with contextlib.suppress(errors.DaytonaNotFoundError):
+                    one.result()
+
+    assert raises(errors.DaytonaRateLimitError, many).status_code == 429
+    daemon.args = []  # so that its end is not refused as well
+    daemon.restart()
+
+
+def test_a_server_that_is_gone_or_silent():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/daytona"
+        there = Daytona(DaytonaConfig(api_key="k", api_url=url))
+        raises(errors.DaytonaConnectionTimeoutError, there.get, "none", request_timeout=1)
+    raises(errors.DaytonaConnectionError, there.get, "none")
+
+
+def test_a_drained_host_takes_no_sandbox(own_daemon):
+    daemon = own_daemon()
+    there = Daytona(DaytonaConfig(api_key=daemon.key, api_url=daemon.env["DAYTONA_API_URL"]))
+    assert daemon.cli("drain").code == 0
+    fault = raises(errors.DaytonaServiceUnavailableError, there.create)
+    assert fault.status_code == 503
+
+
+def test_each_class_was_raised():
+    """The last test of this file: what it did not raise, it names."""
+    kinds = {
+        name
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, errors.DaytonaError) and kind.__name__ == name
+    }
+    assert kinds - seen == NEVER, sorted(kinds - seen)
