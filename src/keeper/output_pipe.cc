@@ -1,5 +1,6 @@
 #include "keeper/output_pipe.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,7 +13,11 @@ namespace cay::keeper {
 namespace {
 
 constexpr std::size_t kChunk = 64 * 1024;
-constexpr std::size_t kTurn = 4 * kChunk;           // then others get their turn
+constexpr std::size_t kTurn = 4 * kChunk;  // then others get their turn
+// A pipe that was found full holds this much from then on, so that its writer sleeps less often.
+// The kernel lets one user have 64 MiB of pipes, beyond which new ones are small. All pipes of a
+// sandbox are its keeper's.
+constexpr int kGrownPipe = 256 * 1024;
 constexpr std::size_t kTerminalDrain = 256 * 1024;  // more than a terminal's buffers hold
 
 std::array<char, kChunk>& buffer() {
@@ -31,6 +36,12 @@ OutputPipe::OutputPipe(Loop& loop, UniqueFd fd, SpoolStream& stream,
   watch_ = loop.watch(fd_.get(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
 }
 
+void OutputPipe::grow() {
+  if (grown_) return;
+  grown_ = true;
+  ::fcntl(fd_.get(), F_SETPIPE_SZ, kGrownPipe);  // a terminal has no size, and a busy user may not
+}
+
 ssize_t OutputPipe::read_some(std::size_t most) {
   auto& bytes = buffer();
   for (;;) {
@@ -38,6 +49,7 @@ ssize_t OutputPipe::read_some(std::size_t most) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return 0;
     if (got <= 0) return -1;  // a terminal ends with EIO
+    if (static_cast<std::size_t>(got) == bytes.size()) grow();
     const bool changed =
         stream_.append(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
     on_bytes_(changed);

@@ -23,6 +23,7 @@ class OutputPipe {
  private:
   // Reads at most `most` bytes; returns how many, 0 when there is nothing now, -1 at the end.
   ssize_t read_some(std::size_t most);
+  void grow();
   void on_readable();
   void at_eof();
 
@@ -30,6 +31,7 @@ class OutputPipe {
   SpoolStream& stream_;
   std::function<void(bool)> on_bytes_;
   std::function<void()> on_eof_;
+  bool grown_ = false;
   Watch watch_;
 };
 

@@ -163,8 +163,10 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
     settle(*self);
   });
   write_end.reset();
+  // Its end alone wakes the keeper, which epoll always reports. The reports before it are read
+  // then, or at the deadline.
   attempt.watch =
-      loop_.watch(attempt.status.get(), EPOLLIN, [this, self](std::uint32_t) { on_status(*self); });
+      loop_.watch(attempt.status.get(), 0, [this, self](std::uint32_t) { on_status(*self); });
   attempt.timer = loop_.after(kFirstLookMs, [this, self] { on_deadline(*self); });
   return std::nullopt;
 }
