@@ -7,6 +7,7 @@ It writes images.txt and images.json there. It starts a daemon of its own. Figur
 are measured in turns, so that what else the machine does falls on both. On a host that did little
 else before, an aim that is not reached fails.
 """
+
 import argparse
 import io
 import json
@@ -22,7 +23,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from bench import Api, summary  # noqa: E402
+from api import Api  # noqa: E402
+from figures import summary  # noqa: E402
 from harness import CAY, new_daemon  # noqa: E402
 from image_root import root_tar  # noqa: E402
 from measured import commit, head, machine  # noqa: E402

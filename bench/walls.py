@@ -2,8 +2,8 @@
 """What containment costs, in one run: bytes and connections through the gate, and the filter of
 system calls on a build.
 
-    bench/walls.py docs/measured/walls [--rounds N] [--mib N]      root; starts a daemon of its own;
-    writes walls.txt and walls.json there
+    bench/walls.py docs/measured/walls [--rounds N] [--mib N] [--without-filter]
+        root; starts a daemon of its own; writes walls.txt and walls.json there
 
 The gate: the same client inside a sandbox and outside of it, asking one server of this process on
 198.18.7.1, in turns. Bytes for each core are those that the gate moved for each second of CPU that
@@ -18,6 +18,7 @@ starts programs) in processes that are as a command in a sandbox is, but for the
 other one (tests/escape/stand_in.c, which reads that very filter from the kernel), in turns; what is
 compared is the CPU time of both. It runs in a network and mount namespace of its own.
 """
+
 import argparse
 import contextlib
 import json
@@ -461,6 +462,7 @@ def main():
     parser.add_argument("target", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--mib", type=int, default=1024)
+    parser.add_argument("--without-filter", action="store_true", help="the gate alone, as JSON")
     arguments = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("bench: needs root: an address on lo, and processes without the filter")
@@ -491,10 +493,16 @@ def main():
         found = {
             "gate": gate_figures(host, arguments.rounds, arguments.mib << 20),
             **asked_figures(host, arguments.rounds, arguments.mib << 20),
-            "filter": filter_figures(host, arguments.rounds),
         }
+        if not arguments.without_filter:
+            found["filter"] = filter_figures(host, arguments.rounds)
     finally:
         host.close()
+    arguments.target.with_suffix(".json").write_text(
+        json.dumps({"commit": commit(), **found}, indent=1) + "\n"
+    )
+    if arguments.without_filter:
+        return
     text = (
         head()
         + before
@@ -504,9 +512,6 @@ def main():
     )
     print(text, end="")
     arguments.target.with_suffix(".txt").write_text(text)
-    arguments.target.with_suffix(".json").write_text(
-        json.dumps({"commit": commit(), **found}, indent=1) + "\n"
-    )
 
 
 if __name__ == "__main__":

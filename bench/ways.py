@@ -6,6 +6,7 @@ are as little as a relay can be (bench_splice_relay), once and twice, because a 
 in between and `cay tunnel` is two; and through yamux between two programs that do nothing else
 (bench_yamux_client, bench_yamux_peer): what that protocol leaves here. In turns and in short runs,
 so that what else the machine does falls on all; a share is the median of the runs' own."""
+
 import http.client
 import importlib.util
 import json
@@ -238,13 +239,14 @@ def ways_of(api, box, programs):
     return out
 
 
-def services(api, count):
+def services(api, count, rounds=ROUNDS, told=print):
+    """Measures all ways into one sandbox. Returns the rows, the plain copy first."""
     box = api.json("POST", "/api/v1/sandboxes", {})["id"]
     programs = Programs()
     try:
         ways = ways_of(api, box, programs)
         small, large = {}, {}
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for way in ways:
                 small.setdefault(way, []).extend(times(lambda: way.get(2), count, warm=10))
             for verb in ("GET", "PUT"):
@@ -262,7 +264,7 @@ def services(api, count):
                 "p99": values[min(len(values) - 1, int(len(values) * 0.99))] * 1e3,
             }
             row["added_p50_ms"] = row["p50"] - rows[0]["p50"] if rows else 0.0
-            print(
+            told(
                 f"{row['name']:<52} p50 {row['p50']:8.3f} ms, added {row['added_p50_ms']:6.3f}   "
                 f"p99 {row['p99']:8.3f} ms   n={row['n']}"
             )
@@ -281,7 +283,7 @@ def services(api, count):
                         "share": share,
                     }
                 )
-                print(
+                told(
                     f"{rows[-1]['name']:<52} {rate:8.0f} MiB/s, {100 * share:3.0f} % of the plain "
                     "copy"
                 )
