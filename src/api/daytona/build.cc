@@ -51,9 +51,9 @@ void fail(Creation& creation, Creation::State state, std::string why) {
 Task<void> finish(std::shared_ptr<Control> control, Principal who,
                   std::shared_ptr<Creation> creation, core::CreateOptions options) {
   core::Cay& cay = control->cay;
+  SnapshotInfo snapshot;
   for (;;) {
-    CAY_CO_TRY(const SnapshotInfo snapshot,
-               co_await cay.snapshots().wait(who, creation->snapshot, kLook));
+    CAY_CO_TRY(snapshot, co_await cay.snapshots().wait(who, creation->snapshot, kLook));
     if (creation->removed) co_return Result<void>();
     if (snapshot.status == kSnapshotReady) break;
     if (snapshot.status != kSnapshotBuilding) {
@@ -65,6 +65,7 @@ Task<void> finish(std::shared_ptr<Control> control, Principal who,
   SandboxSpec spec = creation->spec;
   spec.id = creation->id;
   spec.snapshot = creation->snapshot.get();
+  settle(spec, snapshot);
   CAY_CO_TRY(Sandbox made, co_await make_sandbox(cay, who, std::move(spec), options));
   if (made.id != creation->id) {
     co_return Error{Code::kAlreadyExists, "claim_in_use",
@@ -123,6 +124,7 @@ Task<BuiltSandbox> build_sandbox(std::shared_ptr<Control> control, ExchangePtr e
   }
   if (is_there || snapshot.status == kSnapshotReady) {
     made.spec.snapshot = snapshot.id.get();
+    settle(made.spec, snapshot);
     CAY_CO_TRY(Sandbox sandbox,
                co_await make_sandbox(cay, who, std::move(made.spec), made.options));
     co_return BuiltSandbox{.sandbox = std::move(sandbox)};

@@ -39,6 +39,7 @@ void add_config_routes(PlaneRoutes& routes, const DaytonaConfig& config) {
       },
       http::Auth::kNone);
   routes.add("GET", "/health", health, http::Auth::kNone);
+  routes.add("GET", "/health/ready", health, http::Auth::kNone);
 }
 
 }  // namespace cay::api::daytona

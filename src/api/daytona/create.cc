@@ -8,7 +8,6 @@
 #include "api/daytona/create_json.h"
 #include "api/daytona/lookup.h"
 #include "api/daytona/sandboxes_json.h"
-#include "api/daytona/snapshots_json.h"
 #include "core/verbs/claims.h"
 #include "core/verbs/sandboxes.h"
 #include "core/verbs/snapshots.h"
@@ -29,11 +28,10 @@ Error in_vendors_words(Error error, const std::string& name) {
   return error;
 }
 
-// Sandboxes of a snapshot have the resources that it was made with.
-Task<void> take_resources(std::shared_ptr<Control> control, ExchangePtr exchange,
-                          SandboxSpec& spec) {
-  if (spec.snapshot.empty()) co_return Result<void>();
-  auto found = co_await control->cay.snapshots().get(exchange->principal(), spec.snapshot);
+Task<void> settle_by_snapshot(std::shared_ptr<Control> control, ExchangePtr exchange,
+                              SandboxSpec& spec) {
+  std::string ref = spec.snapshot.empty() ? "default" : spec.snapshot;
+  auto found = co_await control->cay.snapshots().get(exchange->principal(), std::move(ref));
   if (!found) {
     if (found.error().code != Code::kNotFound) co_return std::move(found).error();
     co_return Error{Code::kInvalidArgument, "invalid_snapshot",
@@ -42,9 +40,7 @@ Task<void> take_resources(std::shared_ptr<Control> control, ExchangePtr exchange
   if (found->status == kSnapshotBuilding) {
     co_return invalid("invalid_snapshot", "Snapshot " + spec.snapshot + " is not active");
   }
-  const Limits kept = resources_of(*found);
-  spec.limits.cpu_millicores = kept.cpu_millicores;
-  spec.limits.memory_bytes = kept.memory_bytes;
+  settle(spec, *found);
   co_return Result<void>();
 }
 
@@ -80,7 +76,7 @@ Task<http::Response> create_sandbox(std::shared_ptr<Control> control, ExchangePt
     if (built.sandbox) co_return json_answer(200, sandbox_json(*built.sandbox, base));
     co_return json_answer(200, creation_json(*built.creation, base));
   }
-  CAY_CO_CHECK(co_await take_resources(control, exchange, asked->spec));
+  CAY_CO_CHECK(co_await settle_by_snapshot(control, exchange, asked->spec));
   auto work =
       make_sandbox(control->cay, exchange->principal(), std::move(asked->spec), asked->options);
   CAY_CO_TRY(const Sandbox made, co_await std::move(work));

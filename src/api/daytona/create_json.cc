@@ -7,6 +7,7 @@
 #include "api/daytona/intervals.h"
 #include "api/daytona/notes.h"
 #include "api/daytona/sandboxes_json.h"
+#include "api/daytona/snapshots_json.h"
 #include "api/daytona/units.h"
 #include "base/ip_address.h"
 
@@ -225,6 +226,17 @@ void read_secrets(codec::Fields& fields, std::string_view name, std::vector<Prox
   }
 }
 
+void settle(SandboxSpec& spec, const SnapshotInfo& snapshot) {
+  const RunConfig& own = snapshot.config.run;
+  if (!spec.run.user && own.user.value_or("root") == "root") {
+    if (!own.env.contains("HOME")) spec.run.env.try_emplace("HOME", kHome);
+    if (own.workdir.value_or("/") == "/") spec.run.workdir = kHome;
+  }
+  const Limits kept = resources_of(snapshot);
+  if (spec.limits.cpu_millicores == 0) spec.limits.cpu_millicores = kept.cpu_millicores;
+  if (spec.limits.memory_bytes == 0) spec.limits.memory_bytes = kept.memory_bytes;
+}
+
 Result<NewSandbox> read_new_sandbox(codec::Fields& fields, const DaytonaConfig& config) {
   NewSandbox made;
   SandboxSpec& spec = made.spec;
@@ -233,7 +245,8 @@ Result<NewSandbox> read_new_sandbox(codec::Fields& fields, const DaytonaConfig& 
   fields.read("labels", spec.labels, kMostLabels);
   fields.read("env", spec.run.env, kMostVariables);
   std::string text;
-  if (fields.read("user", text) && !text.empty()) spec.run.user = text;
+  // The vendor's own user is root here, whose home is the vendor's.
+  if (fields.read("user", text) && !text.empty() && text != "daytona") spec.run.user = text;
   bool is_public = false;
   if (fields.read("public", is_public) && is_public) spec.notes[kPublicNote] = "1";
   if (fields.read("linkedSandbox", text) && !text.empty())

@@ -7,6 +7,7 @@
 #include "codec/fields.h"
 #include "core/verbs/sandboxes.h"
 #include "model/sandbox.h"
+#include "model/snapshot.h"
 
 namespace cay::api::daytona {
 
@@ -19,6 +20,12 @@ struct NewSandbox {
 
 // Fails kInvalidArgument, and kExhausted for more than the host gives.
 Result<NewSandbox> read_new_sandbox(codec::Fields& fields, const DaytonaConfig& config);
+
+// The home of these clients' sandboxes. Their programs name it.
+inline constexpr const char* kHome = "/home/daytona";
+// Sets home and working directory of programs, unless the client or the snapshot names a user, and
+// the limits that the snapshot was made with, where the client gave none.
+void settle(SandboxSpec& spec, const SnapshotInfo& snapshot);
 
 // Whole CPUs and GiB of a request: cpu, memory, disk. Zeros: not given.
 Result<Limits> read_resources(codec::Fields& fields, const Limits& maximum);

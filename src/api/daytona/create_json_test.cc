@@ -102,6 +102,19 @@ TEST(NewSandboxes, NetworkSettingsBecomeAPolicy) {
   EXPECT_FALSE(policy_of({.domains = "a,b,c,d,e,f,g,h,i,j,k"}, ""));
 }
 
+TEST(NewSandboxes, ProgramsAreAtHomeUnlessTheSnapshotHasAUser) {
+  SandboxSpec spec;
+  SnapshotInfo snapshot;
+  settle(spec, snapshot);
+  EXPECT_EQ(spec.run.env.at("HOME"), "/home/daytona");
+  EXPECT_EQ(spec.run.workdir, "/home/daytona");
+  spec = {};
+  snapshot.config.run.user = "node";
+  settle(spec, snapshot);
+  EXPECT_EQ(spec.run, RunConfig{});
+  EXPECT_FALSE(read(R"({"user":"daytona"})").made.spec.run.user);
+}
+
 TEST(NewSandboxes, ABuildHasItsDockerfileAndContexts) {
   const auto made = read(R"({"buildInfo":{"dockerfileContent":"FROM a\n","contextHashes":["h"]},
                              "cpu":1})")

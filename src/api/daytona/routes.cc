@@ -28,10 +28,11 @@ http::Response outer_refusal(const http::RequestHead& head, int status, const Er
 
 // The clients send a key as a bearer token to both planes.
 http::Facade facade() {
-  return {.prefixes = {kPrefix},
-          .refusal = outer_refusal,
-          .key = http::KeyRule{{{"Authorization", http::KeyPlace::Form::kBearer}}, "Bearer"},
-          .without_key = {"GET /daytona/config", "GET /daytona/health"}};
+  return {
+      .prefixes = {kPrefix},
+      .refusal = outer_refusal,
+      .key = http::KeyRule{{{"Authorization", http::KeyPlace::Form::kBearer}}, "Bearer"},
+      .without_key = {"GET /daytona/config", "GET /daytona/health", "GET /daytona/health/ready"}};
 }
 
 using Shared = std::shared_ptr<Control>;

@@ -1,5 +1,6 @@
 #include "api/daytona/sandboxes_json.h"
 
+#include "api/daytona/create_json.h"
 #include "api/daytona/intervals.h"
 #include "api/daytona/notes.h"
 #include "api/daytona/units.h"
@@ -103,6 +104,9 @@ json::object item_json(const Sandbox& sandbox, const std::string& base) {
 json::object sandbox_json(const Sandbox& sandbox, const std::string& base) {
   json::object out = item_json(sandbox, base);
   out["env"] = texts(sandbox.run.env);
+  if (const auto home = sandbox.run.env.find("HOME");
+      home != sandbox.run.env.end() && home->second == kHome)
+    out["env"].as_object().erase("HOME");  // it was not the client's
   json::array volumes;
   for (const VolumeMount& mount : sandbox.volumes) {
     volumes.emplace_back(json::object{{"volumeId", codec::text(mount.volume)},
