@@ -65,7 +65,7 @@ def test_a_real_model_calls_a_tool_and_answers_with_its_result(daemon, tmp_path)
         assert version in run.text, run.text
         assert run.end["usage"]["output"] > 0
         # The conversation goes on in the same sandbox.
-        more, printed = turn(user, "--resume", run.thread, "Run this command: echo blue whale")
+        more, printed = turn(user, "--resume", run.thread, "Run the command: echo blue whale")
         assert printed[-1].startswith("blue whale"), printed
         assert "blue whale" in more.text, more.text
         assert more.thread == run.thread
