@@ -258,4 +258,22 @@ Task<void> DaytonaBackend::kill(std::string id) {
   co_return Result<void>();
 }
 
+Task<Executed> DaytonaBackend::stop(std::string id, std::size_t keep) {
+  const std::string session = session_of(id);
+  auto killing = kill(session);
+  CAY_CO_CHECK(co_await std::move(killing));
+  auto polling = poll(session, 0, 0);
+  CAY_CO_TRY(const auto last, co_await std::move(polling));
+  codec::KeptOutput kept(keep);
+  kept.add(0, last.output);
+  auto output = kept.take();
+  Executed out;
+  out.state = last.state;
+  out.exit_code = last.exit_code;
+  out.output = std::move(output.bytes);
+  out.truncated = output.gap.has_value();
+  out.total_bytes = last.output.size();
+  co_return out;
+}
+
 }  // namespace cay::providers

@@ -37,6 +37,7 @@ class DaytonaBackend final : public Backend {
   // Fails kUnsupported (verb_unsupported) for `close`: a session's input has no end.
   Task<void> write_input(std::string id, std::string bytes, bool close) override;
   Task<void> kill(std::string id) override;
+  Task<Executed> stop(std::string id, std::size_t keep) override;
 
  private:
   // Returns kLost (sandbox_lost) or kNotReady (sandbox_not_ready) for an error that means it, and
