@@ -45,6 +45,7 @@ BODIES = {
     "/files/upload": {"files": [{"path": "/tmp/touched", "content": ""}]},
     "/watches": {"path": "/tmp"},
     "/commands/{id}/resize": {"rows": 1, "cols": 1},
+    "/network/questions/{id}": {"verdict": "deny"},
     "/batch": {"reads": ["/tmp/alpha-file"]},
     "/snapshot": {"name": "touched"},
     "/tag": {"tag": "touched"},

@@ -333,6 +333,7 @@ BODIES = {
     "/files/upload": {"files": [{"path": "/y", "content": ""}]},
     "/watches": {"path": "/tmp"},
     "/commands/{id}/resize": {"rows": 1, "cols": 1},
+    "/network/questions/{id}": {"verdict": "deny"},
     "/batch": {"reads": ["/x"]},
     "/tag": {"tag": "x"},
     "/push": {"reference": "x"},
