@@ -1,6 +1,5 @@
 #include "api/daytona/build.h"
 
-#include <boost/asio/this_coro.hpp>
 #include <utility>
 
 #include "api/common/answer.h"
@@ -76,41 +75,26 @@ Task<void> finish(std::shared_ptr<Control> control, Principal who,
     co_return removed;
   }
   creation->state = Creation::State::kMade;
-  creation->made = std::move(made);
   co_return Result<void>();
 }
 
 asio::awaitable<void> carry_on(std::shared_ptr<Control> control, Principal who,
                                std::shared_ptr<Creation> creation, core::CreateOptions options) {
-  // Those that wait are woken however it ends.
-  struct Over {
-    const std::shared_ptr<Creation> creation;
-    ~Over() { creation->done->set(); }
-  } over{creation};
   auto done = co_await finish(control, std::move(who), creation, options);
   if (!done) fail(*creation, Creation::State::kFailed, done.error().message);
-  if (creation->removed || creation->made) control->creations.remove(creation->id);
-}
-
-Task<BuiltSandbox> wait_for(std::shared_ptr<Creation> creation,
-                            std::chrono::milliseconds patience) {
-  co_await creation->done->wait_for(patience);
-  if (creation->made) co_return BuiltSandbox{.sandbox = creation->made};
-  co_return BuiltSandbox{.creation = creation};
+  if (creation->removed || creation->state == Creation::State::kMade)
+    control->creations.remove(creation->id);
 }
 
 }  // namespace
 
 Task<BuiltSandbox> build_sandbox(std::shared_ptr<Control> control, ExchangePtr exchange,
-                                 NewSandbox made, std::chrono::milliseconds patience) {
+                                 NewSandbox made) {
   const Principal who = exchange->principal();
   core::Cay& cay = control->cay;
   const std::string claim = made.spec.claim;
-  if (auto same = control->creations.claimed(who, claim)) {
-    auto waiting = wait_for(std::move(same), patience);
-    auto got = co_await std::move(waiting);
-    co_return got;
-  }
+  if (auto same = control->creations.claimed(who, claim))
+    co_return BuiltSandbox{.creation = std::move(same)};
   bool is_there = false;
   if (!claim.empty()) {
     SandboxQuery query;
@@ -139,13 +123,10 @@ Task<BuiltSandbox> build_sandbox(std::shared_ptr<Control> control, ExchangePtr e
     creation->state = Creation::State::kBuilding;
     creation->snapshot = snapshot.id;
     creation->created_at = system_clock().wall();
-    creation->done = std::make_shared<Event>(co_await asio::this_coro::executor);
     control->creations.add(creation);
     control->config.background(carry_on(control, who, creation, made.options));
   }
-  auto waiting = wait_for(std::move(creation), patience);
-  auto got = co_await std::move(waiting);
-  co_return got;
+  co_return BuiltSandbox{.creation = std::move(creation)};
 }
 
 codec::json::object creation_json(const Creation& creation, const std::string& base) {

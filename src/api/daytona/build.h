@@ -1,6 +1,5 @@
 // Sandboxes of a Dockerfile: builds the snapshot, and makes the sandbox once it is ready.
 #pragma once
-#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -15,11 +14,11 @@ struct BuiltSandbox {
   std::shared_ptr<Creation> creation{};
 };
 
-// Waits at most `patience` for the sandbox. The creation goes on whoever waits for it. One with
-// the same claim that is under way is the same. Fails as Builds::build() and Sandboxes::create(),
-// if that shows in time.
+// The sandbox comes at once if its snapshot was built before. Else the creation goes on, and
+// clients look at its state. A creation with the same claim that is under way is the same. Fails as
+// Builds::build() and Sandboxes::create().
 Task<BuiltSandbox> build_sandbox(std::shared_ptr<Control> control, ExchangePtr exchange,
-                                 NewSandbox made, std::chrono::milliseconds patience);
+                                 NewSandbox made);
 
 // Makes it, or finds the one that holds its claim (create.cc).
 Task<Sandbox> make_sandbox(core::Cay& cay, Principal who, SandboxSpec spec,

@@ -18,9 +18,6 @@ namespace {
 namespace json = codec::json;
 
 constexpr std::size_t kMaxBody = 1 << 20;
-// How long the request waits for a build. One whose layers are here is over by then, and the
-// client reads `started` at once.
-constexpr std::chrono::milliseconds kShortBuild{1'500};
 
 Error in_vendors_words(Error error, const std::string& name) {
   if (error.reason == "name_in_use")
@@ -72,9 +69,12 @@ Task<http::Response> create_sandbox(std::shared_ptr<Control> control, ExchangePt
   const std::string base = base_url(exchange->head());
   if (!asked->dockerfile.empty()) {
     CAY_CO_TRY(const BuiltSandbox built,
-               co_await build_sandbox(control, exchange, *std::move(asked), kShortBuild));
+               co_await build_sandbox(control, exchange, *std::move(asked)));
     if (built.sandbox) co_return json_answer(200, sandbox_json(*built.sandbox, base));
-    co_return json_answer(200, creation_json(*built.creation, base));
+    auto out = creation_json(*built.creation, base);
+    // The first state that clients expect of it, whatever it is by now.
+    if (built.creation->over_at == 0) out["state"] = "pending_build";
+    co_return json_answer(200, out);
   }
   CAY_CO_CHECK(co_await settle_by_snapshot(control, exchange, asked->spec));
   auto work =

@@ -3,12 +3,10 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "async/event.h"
 #include "base/clock.h"
 #include "model/principal.h"
 #include "model/sandbox.h"
@@ -24,10 +22,8 @@ struct Creation {
   SnapshotId snapshot{};  // that is being built; empty: not begun
   std::string error{};    // why it failed
   UnixMillis created_at = 0;
-  UnixMillis over_at = 0;         // when it failed; 0: it did not
-  bool removed = false;           // by a client, while it was under way
-  std::optional<Sandbox> made{};  // once it is
-  std::shared_ptr<Event> done{};  // set at its end
+  UnixMillis over_at = 0;  // when it failed; 0: it did not
+  bool removed = false;    // by a client, while it was under way
 };
 
 class Creations {
