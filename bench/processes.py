@@ -4,8 +4,6 @@ import os
 import pathlib
 import time
 
-TICK = os.sysconf("SC_CLK_TCK")
-
 
 def _words(pid):
     try:
@@ -70,26 +68,22 @@ def descriptors(pid):
         return 0
 
 
-def cpu_seconds(pid):
-    try:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf8").rsplit(")", 1)[1]
-    except OSError:
-        return 0.0
-    words = fields.split()
-    return (int(words[11]) + int(words[12])) / TICK
+def ran_seconds(roots):
+    """Returns the exact CPU time of these processes, their threads, and all that they started."""
+    total = 0
+    for pid in descendants(roots):
+        for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            try:
+                total += int(task.read_text(encoding="ascii").split()[0])
+            except OSError:
+                continue
+    return total / 1e9
 
 
 def memory():
     """Returns /proc/meminfo in KiB."""
     with open("/proc/meminfo", encoding="ascii") as file:
         return {line.split(":")[0]: int(line.split()[1]) for line in file}
-
-
-def busy_seconds():
-    """Returns the CPU seconds that all processes and the kernel took since the boot."""
-    with open("/proc/stat", encoding="ascii") as file:
-        words = [int(one) for one in file.readline().split()[1:]]
-    return (sum(words[:3]) + sum(words[5:8])) / TICK
 
 
 def monotonic():

@@ -84,10 +84,11 @@ def all_rows(rows):
 def text_of(found):
     """Returns the lines between the marks."""
     rows, machine = found["rows"], found["machine"]
+    few = " Few samples of each (`--quick`)." if found["quick"] else ""
     lines = [
         f"Commit {found['commit']}, {found['begun']}. {machine['cpu']}, {machine['cpus']} CPUs, "
         f"{machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}. Load "
-        f"{machine['load_before'][0]} before and {machine['load_after'][0]} after.",
+        f"{machine['load_before'][0]} before and {machine['load_after'][0]} after.{few}",
         "",
         *targets_table(rows),
     ]

@@ -81,7 +81,7 @@ TARGETS = [
         "–",
         "101 ms on 20 CPUs",
         [
-            Aim("create, burst: cay", "wall_ms", 700, label="empty"),
+            Aim("create, burst: cay", "wall_of_100_ms", 700, label="empty"),
             Aim("create, burst: cay", "failures", 0, unit="", label="failures"),
         ],
         "create",
@@ -123,7 +123,7 @@ TARGETS = [
         "~600/s",
         "bubblewrap 250/s; 181/s on 96 threads",
         [
-            Aim("create + exec + delete", "per_second", 300, True, "/s", "rate"),
+            Aim("create + exec + delete", "value", 300, True, "/s", "rate"),
             Aim("  growth of serve: memory", "value", 16, unit="MiB", label="growth"),
             Aim("  growth of serve: descriptors", "value", 10, unit="", label="descriptors"),
         ],

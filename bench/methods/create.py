@@ -44,6 +44,11 @@ def sequential(at):
             at.told(f"  cay takes {row['cay_to_it'][0]:.2f} of it")
 
 
+def _wall(count, got):
+    """The time from the first request to the last output. The target is one of 100."""
+    return {f"wall_of_{count}_ms": got["wall_us"] / 1e3}
+
+
 def many(at, mode, gap_ms):
     count = at.count(100, 20)
     got = at.client(
@@ -60,7 +65,7 @@ def many(at, mode, gap_ms):
         got["microseconds"],
         failures=got["failures"],
         why=got["why"],
-        wall_ms=got["wall_us"] / 1e3,
+        **_wall(count, got),
     )
     at.told(f"  all of {count} in {got['wall_us'] / 1e3:.0f} ms, {got['failures']} failures")
     for peer in at.peers:
@@ -69,7 +74,7 @@ def many(at, mode, gap_ms):
             f"create, {mode}: {peer.name}",
             got["first"],
             failures=got["failures"],
-            wall_ms=got["wall_us"] / 1e3,
+            **_wall(count, got),
         )
 
 
