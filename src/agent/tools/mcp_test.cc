@@ -144,7 +144,8 @@ TEST_F(McpTest, ASessionThatTheServerEndedBeginsAnew) {
     }
     if (message->contains("id")) {
       json::object tool{{"name", "echo"}, {"inputSchema", json::object{}}};
-      json::object result{{"structuredContent", message->at("params")},
+      const auto* params = message->if_contains("params");
+      json::object result{{"structuredContent", params == nullptr ? json::value() : *params},
                           {"tools", json::array{std::move(tool)}}};
       response.body = codec::write(json::object{
           {"jsonrpc", "2.0"}, {"id", message->at("id")}, {"result", std::move(result)}});
