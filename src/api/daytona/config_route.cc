@@ -11,17 +11,19 @@ namespace json = codec::json;
 Task<http::Response> configuration(std::string version, ExchangePtr exchange) {
   const std::string base = base_url(exchange->head());
   co_return json_answer(
-      200, json::object{{"version", version},
-                        {"oidc", json::object{{"issuer", ""}, {"clientId", ""}, {"audience", ""}}},
-                        {"linkedAccountsEnabled", false},
-                        {"announcements", json::object()},
-                        {"proxyTemplateUrl", ""},
-                        {"proxyToolboxUrl", base + "/toolbox"},
-                        {"defaultSnapshot", "default"},
-                        {"dashboardUrl", ""},
-                        {"maxAutoArchiveInterval", 43'200},
-                        {"maintananceMode", false},
-                        {"environment", "production"}});
+      200, json::object{
+               {"version", version},
+               {"oidc",
+                json::object{{"issuer", ""}, {"clientId", ""}, {"audience", ""}, {"provider", ""}}},
+               {"linkedAccountsEnabled", false},
+               {"announcements", json::object()},
+               {"proxyTemplateUrl", ""},
+               {"proxyToolboxUrl", base + "/toolbox"},
+               {"defaultSnapshot", "default"},
+               {"dashboardUrl", ""},
+               {"maxAutoArchiveInterval", 43'200},
+               {"maintananceMode", false},
+               {"environment", "production"}});
 }
 
 Task<http::Response> health(core::Cay&, ExchangePtr) {
