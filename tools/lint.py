@@ -57,7 +57,7 @@ ARROWS = {
     "api/native": "api/common code core codec http model async base policy",
     "api/outbound": "core codec http model async base",
     "api/testing": "api/common core codec http model async base",
-    "api/fuzz": "api/common api/gateway api/langsmith http model async base",
+    "api/fuzz": "api/common api/gateway api/daytona api/langsmith http model async base",
     "client": "archive codec dockerfile http model async base",
     "cli": "agent/acp agent/loop agent/threads agent/tools agent/llm providers http model async"
     " base archive client code codec dockerfile policy",
