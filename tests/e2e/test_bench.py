@@ -93,7 +93,7 @@ def test_the_short_form_reports(tmp_path):
         [sys.executable, ROOT / "bench/run", "--short", "--out", tmp_path],
         capture_output=True,
         text=True,
-        timeout=slow(120),
+        timeout=slow(400),
         check=False,
     )
     print(done.stdout)
