@@ -53,6 +53,8 @@ class Setting:
         finally:
             self.daemon.close()
             self.daemon, self.api = usual
+            if words:
+                path.unlink()
 
     def fresh_api(self):
         """Connects again: a connection that idled for long may be closed."""
