@@ -79,11 +79,13 @@ std::string no_proxy_entry(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '.'))
     text.remove_suffix(1);
+  if (text.starts_with('[')) {
+    text = text.substr(1, text.find(']') - 1);
+    return lowered(text);
+  }
   const auto colon = text.rfind(':');
   if (colon != std::string_view::npos && !IpAddress::parse(text) && !Network::parse(text))
     text = text.substr(0, colon);
-  if (text.size() > 2 && text.front() == '[' && text.back() == ']')
-    text = text.substr(1, text.size() - 2);
   return lowered(text);
 }
 
