@@ -1,6 +1,8 @@
 // Control: the state that the verbs of the control plane share.
 #pragma once
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "api/daytona/config.h"
@@ -15,6 +17,9 @@ struct Control {
   const DaytonaConfig config;
   Creations creations{};
   Contexts contexts{};
+  // The names that clients gave to snapshots that this daemon began: a tag counts from the end of
+  // the work on.
+  std::map<SnapshotId, std::string> snapshot_names{};
 };
 
 using ControlVerb = Task<http::Response> (*)(std::shared_ptr<Control>, ExchangePtr);

@@ -20,17 +20,33 @@ constexpr std::size_t kMostOfBody = 512 * 1024;
 constexpr std::size_t kMostOfDockerfile = 256 * 1024;
 constexpr std::size_t kMostWords = 256;
 constexpr std::size_t kMostHashes = 64;
+constexpr std::size_t kMostNames = 4096;  // they are of use while the work goes on
 
 Error no_snapshot(const std::string& ref) {
   return {Code::kNotFound, "snapshot_not_found", "Snapshot with ID or name " + ref + " not found",
           0};
 }
 
+// One that is being made is found by the name that it will have.
 Task<SnapshotInfo> snapshot_of(std::shared_ptr<Control> control, ExchangePtr exchange) {
   const std::string ref = ref_of(exchange);
   auto found = co_await control->cay.snapshots().get(exchange->principal(), ref);
+  if (found) co_return found;
+  for (const auto& [id, name] : control->snapshot_names) {
+    if (name != ref) continue;
+    const std::string begun = id.get();
+    auto under_way = co_await control->cay.snapshots().get(exchange->principal(), begun);
+    if (under_way) co_return under_way;  // else it is another tenant's
+  }
   if (!found && found.error().code == Code::kNotFound) co_return no_snapshot(ref);
   co_return found;
+}
+
+json::object shown(const Control& control, const SnapshotInfo& snapshot) {
+  auto out = snapshot_json(snapshot, control.config.usual);
+  const auto name = control.snapshot_names.find(snapshot.id);
+  if (name != control.snapshot_names.end()) out["name"] = codec::text(name->second);
+  return out;
 }
 
 struct AskedSnapshot {
@@ -104,7 +120,9 @@ Task<http::Response> create_snapshot(std::shared_ptr<Control> control, ExchangeP
     CAY_CO_TRY(row, co_await control->cay.builds().build(who, std::move(made), std::move(request),
                                                          std::move(context)));
   }
-  co_return json_answer(200, snapshot_json(row, control->config.usual));
+  if (control->snapshot_names.size() >= kMostNames) control->snapshot_names.clear();
+  control->snapshot_names[row.id] = asked->name;
+  co_return json_answer(200, shown(*control, row));
 }
 
 Task<http::Response> list_snapshots(std::shared_ptr<Control> control, ExchangePtr exchange) {
@@ -123,18 +141,19 @@ Task<http::Response> list_snapshots(std::shared_ptr<Control> control, ExchangePt
   }
   json::array items;
   for (std::size_t i = page.offset(); i < std::min(all.size(), page.offset() + page.limit); ++i)
-    items.emplace_back(snapshot_json(all[i], control->config.usual));
+    items.emplace_back(shown(*control, all[i]));
   co_return json_answer(200, page_json(std::move(items), all.size(), page));
 }
 
 Task<http::Response> get_snapshot(std::shared_ptr<Control> control, ExchangePtr exchange) {
   CAY_CO_TRY(const SnapshotInfo found, co_await snapshot_of(control, exchange));
-  co_return json_answer(200, snapshot_json(found, control->config.usual));
+  co_return json_answer(200, shown(*control, found));
 }
 
 Task<http::Response> delete_snapshot(std::shared_ptr<Control> control, ExchangePtr exchange) {
   CAY_CO_TRY(const SnapshotInfo found, co_await snapshot_of(control, exchange));
   CAY_CO_CHECK(co_await control->cay.snapshots().remove(exchange->principal(), found.id.get()));
+  control->snapshot_names.erase(found.id);
   co_return empty_answer(200);
 }
 
@@ -142,7 +161,7 @@ Task<http::Response> activate_snapshot(std::shared_ptr<Control> control, Exchang
   CAY_CO_TRY(const SnapshotInfo found, co_await snapshot_of(control, exchange));
   if (found.status != kSnapshotReady)
     co_return invalid("wrong_state", "Snapshot " + full_name(found) + " cannot be activated");
-  co_return json_answer(200, snapshot_json(found, control->config.usual));
+  co_return json_answer(200, shown(*control, found));
 }
 
 Task<http::Response> deactivate_snapshot(std::shared_ptr<Control> control, ExchangePtr exchange) {
