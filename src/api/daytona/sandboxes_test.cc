@@ -36,6 +36,7 @@ TEST_F(SandboxesTest, StatesComeWithTheAnswer) {
   EXPECT_EQ(text(post("/archive"), "state"), "archived");
   EXPECT_EQ(state(), "archived");
   EXPECT_EQ(text(post("/start"), "state"), "started");
+  clock.advance(Millis{1000});
   EXPECT_EQ(text(post("/stop"), "state"), "stopped") << "the mark was of the other stop";
 }
 
