@@ -245,7 +245,7 @@ TEST_F(FilesTest, RefusesBadPaths) {
   EXPECT_EQ(reason(""), "invalid_path");
   EXPECT_EQ(reason(std::string("a\0b", 3)), "invalid_path");
   EXPECT_EQ(reason(std::string(4096, 'a')), "invalid_path");
-  EXPECT_EQ(reason("/none"), "no_such_file");
+  EXPECT_EQ(reason("/none"), "file_not_found");
   EXPECT_EQ(run(core->files().stat(alice, "box", "a", {"", "relative"}, true)).error().reason,
             "invalid_workdir");
 }

@@ -38,6 +38,7 @@ class QuestionsTest : public ::testing::Test {
     auto held = std::make_shared<Held>();
     held->peer = UniqueFd(ends[1]);
     asking_.spawn(wait(questions, Descriptor(loop_, ends[0]), host, port, held));
+    loop_.restart();  // it stops where nobody waits any more
     loop_.poll();
     loop_.restart();
     return held;

@@ -905,6 +905,34 @@ def model_answer():
     yield bytes([0, 128]) + b'data: {"a":\ndata: 1}\n\ndata: {\n\n'
 
 
+def daytona_toolbox():
+    """The first byte: how the bytes are cut."""
+    frames = (
+        b'Content-Length: 8\r\n\r\n{"id":1}content-length: 2\r\nX: y\r\n\r\n{}Con',
+        b"Length: 3\r\n\r\n",
+        b"Content-Length: 99999999999\r\n\r\n",
+    )
+    of_git = (
+        b"# branch.oid 0123\0# branch.head main\0# branch.ab +1 -2\0"
+        b"1 .M N... 100644 100644 100644 a b c.txt\0? new\0",
+        b"0123\0a\0a@b\x002026-01-02T03:04:05+00:00\0text\n\0\n",
+        b"origin\thttps://example.com/a.git (fetch)\n",
+    )
+    others = (
+        b"LISTEN 0 128 0.0.0.0:8080 0.0.0.0:*\n",
+        b"MemTotal: 1024 kB\nCached: 12 kB\n",
+        b"files[0].path",
+        b"files[1].file",
+        b'dtn_artifact_k39fd2:{"type":"chart","value":{}}\nmore\n',
+        b"0.167.0",
+        b"X-Daytona-SDK-Version~0.27.1",
+        b"one\ntwo \1\1\1\2\2\2",
+        b"-_8",
+    )
+    for one in frames + of_git + others:
+        yield from (bytes([first]) + one for first in (0, 5))
+
+
 def multipart():
     """The first byte: how the bytes are cut."""
     part = (
@@ -1016,6 +1044,7 @@ ALL = {
         guest_names,
         policy_rules,
         dockerfile,
+        daytona_toolbox,
         request_path,
         message_boundaries,
         response_scanner,

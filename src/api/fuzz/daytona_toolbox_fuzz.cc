@@ -67,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Messages cut = messages_of(cay::fuzz::Pieces(in, data[0]));
   if (!whole.refused) CAY_ASSERT(!cut.refused && whole.all == cut.all);
   check_marks(in, data[0]);
-  for (const auto& one : git_status_json(in).at("fileStatus").as_array())
+  const auto status = git_status_json(in);
+  for (const auto& one : status.at("fileStatus").as_array())
     CAY_ASSERT(one.at("staging").is_string());
   static_cast<void>(git_log_json(in));
   static_cast<void>(git_remotes_json(in));

@@ -247,7 +247,7 @@ TEST_F(McpTest, FilesAreWrittenReadAndEdited) {
   EXPECT_EQ(none.at("structuredContent").at("found"), 0);
   const auto missing =
       use("edit_file", R"({"sandbox":"box","path":"/none","old_text":"x","new_text":""})");
-  EXPECT_EQ(missing.at("structuredContent").at("error").at("reason"), "no_such_file");
+  EXPECT_EQ(missing.at("structuredContent").at("error").at("reason"), "file_not_found");
   EXPECT_EQ(
       use("edit_file", edit + R"(,"replace_all":true})").at("structuredContent").at("replaced"), 2);
   EXPECT_EQ(use("read_file", R"({"sandbox":"box","path":"/a"})").at("content").at(0).at("text"),

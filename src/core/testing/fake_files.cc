@@ -39,7 +39,7 @@ bool glob_match(const std::string& pattern, const std::string& relative) {
 }
 
 Error no_such_file(const std::string& path) {
-  return {Code::kNotFound, "no_such_file", path + ": No such file or directory"};
+  return {Code::kNotFound, "file_not_found", path + ": No such file or directory"};
 }
 Error is_a_directory(const std::string& path) {
   return {Code::kInvalidArgument, "is_a_directory", path + " is a directory"};
