@@ -167,7 +167,7 @@ const checks = {
     await client.volume.delete(volume);
     const { items, total } = await client.snapshot.list(1, 5);
     assert.ok(total >= 1 && (await client.snapshot.get(items[0].name)).state === "active");
-    const secret = await client.secret.create({ name, value: "hush", hosts: ["a.example.com"] });
+    const secret = await client.secret.create({ name, value: "hush-hush", hosts: ["a.example.com"] });
     assert.equal((await client.secret.get(secret.id)).name, name);
     await client.secret.delete(secret.id);
   },
