@@ -69,6 +69,9 @@ void check_ways(const AgentArgs& args) {
   if (args.acp && (has_task || args.resume || !args.tasks.empty()))
     wrong("--acp", "gets its prompts from the editor");
   if (args.resume && !args.thread.empty()) wrong("--resume and --thread", "name the thread twice");
+  if (args.ask_network && (args.acp || !args.tasks.empty()))
+    wrong("--ask-network",
+          "goes with a run in a terminal or with --json, not with --acp or --tasks");
   if (args.subagent_depth < 1 || args.subagent_depth > kMostDepth)
     wrong("--subagent-depth", "is a number from 1 to 8");
   if (!args.decide.empty() && !args.resume) wrong("--decide", "needs --resume THREAD");
@@ -139,6 +142,9 @@ Command agent_entry() {
                 to.text("--snapshot", args.snapshot, "Boot the sandbox from this snapshot");
                 to.text("--image", args.image, "Boot it from this container image");
                 to.text("--policy", args.policy, "What the sandbox may reach", no_empty_policy);
+                to.flag("--ask-network", args.ask_network,
+                        "Destinations that no rule of the policy decides wait for your answer "
+                        "(policy: packages, or --policy)");
                 declare_paths(to, args.read_only, args.hidden);
                 to.text("--id", args.id, "Work in this sandbox (default: one for each thread)");
                 to.flag("--new-sandbox", args.new_sandbox,

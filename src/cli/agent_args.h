@@ -35,6 +35,7 @@ struct AgentArgs {
   std::vector<std::string> web;    // hosts of web_fetch
   bool checkpoint = false;
   bool new_sandbox = false;  // in place of a lost one
+  bool ask_network = false;  // destinations that no rule decides wait for an answer
   bool calls_by_schema = false;
   std::uint64_t context_tokens = 0;  // of the model; 0: as it is known
   std::optional<double> temperature;

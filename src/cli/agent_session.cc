@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -47,11 +49,17 @@ std::string provider_of(const std::vector<agent::ThreadEvent>& events) {
   return "cay";
 }
 
+// Two threads print lines, and none amid another.
+void print_whole(std::string_view text) {
+  static std::mutex printing;
+  const std::scoped_lock lock(printing);
+  print(text);
+}
+
 std::unique_ptr<agent::Observer> face_of(const std::string& thread, bool as_json, bool stream,
                                          const std::vector<agent::ThreadEvent>& former) {
   if (as_json)
-    return std::make_unique<JsonFace>(
-        JsonFaceOptions{.stream = stream, .write = [](std::string_view text) { print(text); }});
+    return std::make_unique<JsonFace>(JsonFaceOptions{.stream = stream, .write = print_whole});
   auto face = std::make_unique<TextFace>(
       TextFaceOptions{.thread = thread,
                       .answer = [](std::string_view text) { print(text); },
@@ -68,6 +76,19 @@ void warn_of_no_isolation(const std::string& thread) {
   json::object line{{"type", "warning"}, {"reason", "not_isolated"}, {"message", message}};
   line["thread"] = thread;
   print(codec::write(line) + "\n");
+}
+
+// A client of its own, for another thread.
+DestinationFace destination_face(bool as_json) {
+  DestinationFace face{
+      .request = [client = sdk::Client()](
+                     const std::string& method, const std::string& target,
+                     const std::string& body) { return client.request(method, target, body); },
+      .answer = {},
+      .note = [](std::string_view text) { write_all(STDERR_FILENO, text); }};
+  if (as_json) return json_destinations(std::move(face), print_whole);
+  if (can_ask()) return terminal_destinations(std::move(face));
+  return unattended_destinations(std::move(face));
 }
 
 }  // namespace
@@ -126,7 +147,14 @@ AgentSession::AgentSession(Context& at, const AgentArgs& given)
   agent_ = loop_.wait(explained(agent::Agent::open(loop_.executor(), std::move(options))));
   face_ = face_of(agent_->thread(), json_, args.stream, former);
   if (json_ && provider_ == "local") warn_of_no_isolation(agent_->thread());
-  feed_ = std::make_unique<AgentFeed>(*face_, *log_, agent_->thread(),
+  agent::Observer* shown = face_.get();
+  if (args.ask_network) {
+    destinations_ = std::make_unique<DestinationWatch>(destination_face(json_));
+    destinations_->add(sandbox());
+    destination_feed_ = std::make_unique<DestinationFeed>(*face_, *destinations_);
+    shown = destination_feed_.get();
+  }
+  feed_ = std::make_unique<AgentFeed>(*shown, *log_, agent_->thread(),
                                       former.empty() ? 0 : former.back().seq);
 }
 
@@ -159,6 +187,8 @@ agent::RunResult AgentSession::settled(agent::RunResult result) {
 }
 
 agent::RunResult AgentSession::driven(Task<agent::RunResult> task) {
+  std::optional<DestinationWatch::Watching> watching;
+  if (destinations_) watching.emplace(*destinations_);
   return loop_.wait(explained(std::move(task)), [this] { agent_->cancel(); });
 }
 

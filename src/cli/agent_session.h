@@ -8,6 +8,7 @@
 #include "agent/loop/agent.h"
 #include "agent/threads/log.h"
 #include "cli/agent_args.h"
+#include "cli/agent_destinations.h"
 #include "cli/agent_approvals.h"
 #include "cli/agent_feed.h"
 #include "cli/agent_loop.h"
@@ -44,6 +45,8 @@ class AgentSession {
   std::unique_ptr<agent::ThreadLog> log_;
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<agent::Observer> face_;
+  std::unique_ptr<DestinationWatch> destinations_;     // null: they wait for nobody
+  std::unique_ptr<agent::Observer> destination_feed_;  // between the feed and the face
   std::unique_ptr<AgentFeed> feed_;
 };
 

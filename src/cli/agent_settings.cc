@@ -39,6 +39,11 @@ Result<agent::Decision> decision_of(std::string_view text, const agent::PendingC
   return out;
 }
 
+// Package registries are reached as usual, unless the policy is given.
+std::string policy_with_questions(const std::string& policy) {
+  return (policy.empty() ? "packages" : policy) + ",ask";
+}
+
 }  // namespace
 
 Result<agent::ApprovalRule> parse_rule(std::string_view text) {
@@ -133,6 +138,12 @@ Result<agent::AgentOptions> options_of(const AgentArgs& args) {
   out.sandbox.id = args.id;
   out.sandbox.snapshot = args.snapshot.empty() ? args.image : args.snapshot;
   out.sandbox.policy = args.policy;
+  if (args.ask_network) {
+    if (out.provider != "cay")
+      return Error{Code::kInvalidArgument, "invalid_field",
+                   "--ask-network needs a sandbox of Cay: other providers hold no connection", 0};
+    if (args.id.empty()) out.sandbox.policy = policy_with_questions(args.policy);
+  }
   out.built_in.permissions = agent::rules_on(args.read_only, args.hidden);
   if (args.id.empty()) out.sandbox.idle_ttl_s = kThreadIdleS;
   out.checkpoint = args.checkpoint;

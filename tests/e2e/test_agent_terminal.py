@@ -135,6 +135,34 @@ def test_a_terminal_is_asked(user):
         assert "not today" in model.requests[-1].results[0].text
 
 
+def reaching(request):
+    """Opens a connection that no rule decides, and answers with what came of it."""
+    if not request.results:
+        line = "bash -c 'exec 3<>/dev/tcp/z.example/5432; cat <&3' 2>&1; echo ended"
+        return Turn(calls=[Call("execute", {"command": line})])
+    return Turn("Got: " + " ".join(request.results[0].text.split()))
+
+
+def test_a_terminal_answers_for_destinations(user):
+    with model_server(reaching) as model:
+        at = terminal(user(model), "--ask-network", "Do it")
+        at.expect(b"? the sandbox wants to reach z.example:5432")
+        at.expect(b"[n]o: ")
+        at.send(b"n\n")
+        at.expect(b"Got: ")
+        assert at.wait() == 0
+        assert "ended" in model.requests[-1].results[0].text
+
+
+def test_a_destination_is_refused_where_nobody_can_answer(user):
+    with model_server(reaching) as model:
+        done = user(model).run("--ask-network", "Do it")
+        assert done.returncode == 0, done.err
+        assert "refused z.example:5432: the sandbox wanted to reach it" in done.err
+        plain = user(model).run("Do it")
+        assert plain.returncode == 0 and "z.example:5432" not in plain.err, "without the option"
+
+
 def test_a_conversation(user):
     def echo(request):
         return Turn(f"You said {request.users[-1].text}, {len(request.users)} of yours")
