@@ -14,6 +14,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "codec/lenient.h"
 
 namespace cay::cli {
 namespace {
@@ -31,18 +32,13 @@ std::vector<AgentTask> tasks_of(const std::string& path) {
   return *std::move(tasks);
 }
 
-std::string text_in(const json::object& from, const char* name) {
-  const json::value* found = from.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
 // The results so far, for the exit code and the last line.
 struct Tally {
   std::size_t all = 0, skipped = 0, ended = 0, agent = 0, infrastructure = 0;
 
   void add(const json::object& result) {
     ++ended;
-    const std::string failure = text_in(result, "failure");
+    const std::string failure = codec::string_at(result, "failure");
     if (failure == "agent") ++agent;
     if (failure == "infrastructure") ++infrastructure;
   }
@@ -61,8 +57,10 @@ struct Tally {
 
 void show(const json::object& result, const Tally& tally) {
   std::string line = std::to_string(tally.skipped + tally.ended) + "/" + std::to_string(tally.all) +
-                     " " + text_in(result, "id") + ": " + text_in(result, "state");
-  if (const std::string why = text_in(result, "reason"); !why.empty()) line += " (" + why + ")";
+                     " " + codec::string_at(result, "id") + ": " +
+                     codec::string_at(result, "state");
+  if (const std::string why = codec::string_at(result, "reason"); !why.empty())
+    line += " (" + why + ")";
   if (const auto tries = result.at("tries").as_array().size(); tries > 1)
     line += ", " + std::to_string(tries) + " attempts";
   print_error(printable(line));

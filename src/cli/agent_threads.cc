@@ -12,17 +12,13 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/render.h"
+#include "codec/lenient.h"
 #include "codec/time.h"
 
 namespace cay::cli {
 namespace {
 
 namespace json = codec::json;
-
-std::string text_in(const json::object& from, std::string_view name) {
-  const json::value* found = from.if_contains(name);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
 
 json::object to_json(const agent::ThreadInfo& thread) {
   return {{"id", thread.id},
@@ -38,8 +34,9 @@ std::vector<std::pair<std::string, std::string>> sandboxes_of(
     const std::vector<agent::ThreadEvent>& events) {
   std::vector<std::pair<std::string, std::string>> out;
   for (const agent::ThreadEvent& event : events) {
-    if (event.type != "sandbox_bound" || text_in(event.data, "claim").empty()) continue;
-    const std::string provider = text_in(event.data, "provider"), id = text_in(event.data, "id");
+    if (event.type != "sandbox_bound" || codec::string_at(event.data, "claim").empty()) continue;
+    const std::string provider = codec::string_at(event.data, "provider"),
+                      id = codec::string_at(event.data, "id");
     if (provider != "local") out.emplace_back(provider, id);
   }
   return out;

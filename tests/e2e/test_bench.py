@@ -9,7 +9,7 @@ import tomllib
 import pytest
 from harness import ROOT, SANITIZED, needs_root, slow
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.append(str(ROOT / "bench"))  # behind tests, which has an images.py too
 import report  # noqa: E402
 import targets  # noqa: E402
 import walls  # noqa: E402

@@ -10,7 +10,7 @@ import sys
 import pytest
 from harness import ROOT, SANITIZED, needs_root, new_daemon
 
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.append(str(ROOT / "bench"))  # behind tests, which has an images.py too
 import processes  # noqa: E402
 from api import Api  # noqa: E402
 from kernel_trace import KernelTrace, Unsupported, calls_by_comm  # noqa: E402

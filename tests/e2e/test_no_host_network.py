@@ -230,7 +230,8 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
     # The members of a creation. A new member has to be reviewed here. `proxy` names secrets and the
     # public hosts that they go to, through the broker, which dials what the gate may. `image` is
     # fetched by a process outside, which gives the sandbox files alone. `volumes` are directories
-    # of the same store as disks. `profile`
+    # of the same store as disks. `read_only_paths` and `hidden_paths` take from what is inside, and
+    # add nothing (tests/e2e/test_path_rules.py). `profile`
     # nested makes network namespaces inside its own. They are empty, and exist only if the operator
     # allows it (tests/kernel/test_profiles.py).
     takes = json.loads((ROOT / "src/api/native/openapi.json").read_text())["components"]["schemas"][
@@ -256,6 +257,8 @@ def test_nothing_that_can_be_asked_for_is_the_hosts_network(daemon, http):
         "profile",
         "tmpfs",
         "volumes",
+        "read_only_paths",
+        "hidden_paths",
         "wait",
         "timeout_s",
     }
