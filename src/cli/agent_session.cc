@@ -149,6 +149,9 @@ AgentSession::AgentSession(Context& at, const AgentArgs& given)
   if (json_ && provider_ == "local") warn_of_no_isolation(agent_->thread());
   agent::Observer* shown = face_.get();
   if (args.ask_network) {
+    if (!former.empty() || !args.id.empty())
+      print_error(
+          "--ask-network: a sandbox that exists keeps its policy; `cay net SANDBOX --policy packages,ask` changes it");
     destinations_ = std::make_unique<DestinationWatch>(destination_face(json_));
     destinations_->add(sandbox());
     destination_feed_ = std::make_unique<DestinationFeed>(*face_, *destinations_);

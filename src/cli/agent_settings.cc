@@ -127,6 +127,10 @@ Result<agent::AgentOptions> options_of(const AgentArgs& args) {
     out.fallback->temperature = out.model.temperature;
     out.fallback->max_retries = out.model.max_retries;
   }
+  // No price of a model is known yet, so that the limit would hold nothing.
+  if (args.limits.cost > 0)
+    return Error{Code::kUnsupported, "no_prices",
+                 "--max-cost: Cay knows no prices of models yet. Bound the run by --max-tokens", 0};
   out.offered = args.tools;
   out.subagent_depth = static_cast<std::uint32_t>(args.subagent_depth);
   out.built_in.web.hosts = args.web;

@@ -69,7 +69,7 @@ TEST(AgentSettingsTest, OptionsAreThoseOfTheLine) {
   args.fallback = "anthropic:y";
   args.model = "openai:x";
   args.image = "python:3.12";
-  args.limits = {.steps = 3, .tokens = 4, .cost = 0.5, .timeout_s = 1.5};
+  args.limits = {.steps = 3, .tokens = 4, .timeout_s = 1.5};
   const auto options = options_of(args);
   ASSERT_TRUE(options);
   EXPECT_EQ(options->model.model, "openai:x");
@@ -82,6 +82,9 @@ TEST(AgentSettingsTest, OptionsAreThoseOfTheLine) {
 }
 
 TEST(AgentSettingsTest, CostsAreDollars) {
+  AgentArgs priced;
+  priced.limits.cost = 0.5;
+  EXPECT_EQ(options_of(priced).error().reason, "no_prices");
   EXPECT_EQ(*parse_cost("0.5"), 0.5);
   EXPECT_EQ(*parse_cost("$2"), 2);
   for (const char* wrong : {"", "$", "x", "0", "-1", "1x", "nan"}) EXPECT_FALSE(parse_cost(wrong));

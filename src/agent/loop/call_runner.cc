@@ -260,6 +260,12 @@ Result<void> close_calls(Harness& harness, const std::string& reason) {
   return {};
 }
 
+// The directory from which tools resolve a path without "/".
+std::string base_of(const Harness& harness) {
+  const auto& backend = harness.backend;
+  return backend != nullptr && backend->provider() == "local" ? backend->workdir() : "/";
+}
+
 Task<std::optional<Outcome>> run_calls(Harness* harness) {
   const auto calls = harness->state().calls;
   Group group(harness->executor);
@@ -273,7 +279,7 @@ Task<std::optional<Outcome>> run_calls(Harness* harness) {
     auto result = settled(*harness, state, arguments, tool.get());
     auto verdict = Verdict::kAllow;
     if (!result && !state.started) {
-      verdict = verdict_of(harness->rules, state.call.name, *arguments);
+      verdict = verdict_of(harness->rules, tool->spec(), *arguments, base_of(*harness));
       if (verdict == Verdict::kAsk && state.approved) verdict = Verdict::kAllow;
     }
     if (verdict == Verdict::kDeny) {

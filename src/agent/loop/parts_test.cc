@@ -9,20 +9,45 @@ namespace {
 
 codec::json::object object(const char* text) { return *codec::parse_object(text); }
 
+ToolSpec tool_with(std::string name, std::initializer_list<const char*> parameters) {
+  codec::json::object known;
+  for (const char* each : parameters) known[each] = codec::json::object{};
+  return {.name = std::move(name), .description = {}, .parameters = {{"properties", known}}};
+}
+const ToolSpec kExecute = tool_with("execute", {"command", "timeout"});
+const ToolSpec kWriteFile = tool_with("write_file", {"file_path", "content"});
+
+TEST(ApprovalRulesTest, ACallCannotHideTheArgumentThatCounts) {
+  const std::vector<ApprovalRule> rules{{"write_file", "/etc/*", Verdict::kDeny},
+                                        {"write_file", "/tmp/*", Verdict::kAllow},
+                                        {"write_file", "", Verdict::kAsk}};
+  const auto of = [&](const char* arguments, const char* base = "/") {
+    return verdict_of(rules, kWriteFile, object(arguments), base);
+  };
+  EXPECT_EQ(of(R"({"file_path":"/etc/x"})"), Verdict::kDeny);
+  EXPECT_EQ(of(R"({"file_path":"/etc/x","command":"harmless"})"), Verdict::kDeny);
+  EXPECT_EQ(of(R"({"file_path":"//etc/./x"})"), Verdict::kDeny);
+  EXPECT_EQ(of(R"({"file_path":"etc/x"})"), Verdict::kDeny);
+  EXPECT_EQ(of(R"({"file_path":"x"})", "/etc"), Verdict::kDeny);
+  EXPECT_EQ(of(R"({"file_path":"/srv/x","command":"/tmp/a"})"), Verdict::kAsk);
+  EXPECT_EQ(of(R"({"file_path":"/tmp/x","path":"/etc/x"})"), Verdict::kAllow);
+  EXPECT_EQ(of(R"({"file_path":"/tmp/../etc/x"})"), Verdict::kAllow) << "the tool refuses it";
+}
+
 TEST(ApprovalRulesTest, TheFirstRuleThatMatchesDecides) {
   const std::vector<ApprovalRule> rules{{"execute", "git *", Verdict::kAllow},
                                         {"execute", "*curl*", Verdict::kDeny},
                                         {"write_*", "/etc/*", Verdict::kAsk},
                                         {"execute", "", Verdict::kAsk}};
-  const auto of = [&](const char* tool, const char* arguments) {
+  const auto of = [&](const ToolSpec& tool, const char* arguments) {
     return verdict_of(rules, tool, object(arguments));
   };
-  EXPECT_EQ(of("execute", R"({"command":"git status"})"), Verdict::kAllow);
-  EXPECT_EQ(of("execute", R"({"command":"curl x"})"), Verdict::kDeny);
-  EXPECT_EQ(of("execute", R"({"command":"ls"})"), Verdict::kAsk);
-  EXPECT_EQ(of("write_file", R"({"file_path":"/etc/x","content":"c"})"), Verdict::kAsk);
-  EXPECT_EQ(of("write_file", R"({"file_path":"/tmp/x","content":"/etc/"})"), Verdict::kAllow);
-  EXPECT_EQ(of("ls", "{}"), Verdict::kAllow);
+  EXPECT_EQ(of(kExecute, R"({"command":"git status"})"), Verdict::kAllow);
+  EXPECT_EQ(of(kExecute, R"({"command":"curl x"})"), Verdict::kDeny);
+  EXPECT_EQ(of(kExecute, R"({"command":"ls"})"), Verdict::kAsk);
+  EXPECT_EQ(of(kWriteFile, R"({"file_path":"/etc/x","content":"c"})"), Verdict::kAsk);
+  EXPECT_EQ(of(kWriteFile, R"({"file_path":"/tmp/x","content":"/etc/"})"), Verdict::kAllow);
+  EXPECT_EQ(of(tool_with("ls", {"path"}), "{}"), Verdict::kAllow);
 }
 
 TEST(ApprovalRulesTest, AnAllowedPrefixDoesNotAllowASecondCommand) {
@@ -32,7 +57,7 @@ TEST(ApprovalRulesTest, AnAllowedPrefixDoesNotAllowASecondCommand) {
                            "git log\nid", "git `id`", "git $(id)"}) {
     codec::json::object arguments;
     arguments["command"] = line;
-    EXPECT_EQ(verdict_of(rules, "execute", arguments), Verdict::kAsk) << line;
+    EXPECT_EQ(verdict_of(rules, kExecute, arguments), Verdict::kAsk) << line;
   }
 }
 
