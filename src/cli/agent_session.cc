@@ -150,8 +150,7 @@ AgentSession::AgentSession(Context& at, const AgentArgs& given)
   agent::Observer* shown = face_.get();
   if (args.ask_network) {
     if (!former.empty() || !args.id.empty())
-      print_error(
-          "--ask-network: a sandbox that exists keeps its policy; `cay net SANDBOX --policy packages,ask` changes it");
+      print_error("--ask-network: this sandbox keeps its policy; change it by cay net --policy");
     destinations_ = std::make_unique<DestinationWatch>(destination_face(json_));
     destinations_->add(sandbox());
     destination_feed_ = std::make_unique<DestinationFeed>(*face_, *destinations_);
