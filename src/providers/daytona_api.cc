@@ -8,6 +8,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "client/json_read.h"
+#include "providers/environment.h"
 
 namespace cay::providers {
 namespace {
@@ -20,14 +21,6 @@ constexpr Millis kBootTime{120'000}, kBuildTime{900'000};
 constexpr Millis kPoll{1'000};  // as the vendor's clients poll
 // Clients of this version and later get logs as JSON.
 constexpr const char* kSpokenVersion = "0.218.0";
-
-std::string env_of(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return {};
-}
 
 bool is_safe_again(const std::string& method, int status) {
   if (method != "GET" && method != "DELETE") return false;
@@ -57,16 +50,16 @@ bool is_at_rest(std::string_view state) {
 
 DaytonaSettings DaytonaSettings::from_environment() {
   DaytonaSettings out;
-  out.api_url = env_of({"DAYTONA_API_URL", "DAYTONA_SERVER_URL"});
+  out.api_url = first_set({"DAYTONA_API_URL", "DAYTONA_SERVER_URL"});
   if (out.api_url.empty()) out.api_url = "https://app.daytona.io/api";
   while (out.api_url.ends_with('/')) out.api_url.pop_back();
-  out.token = env_of({"DAYTONA_API_KEY"});
+  out.token = first_set({"DAYTONA_API_KEY"});
   if (out.token.empty()) {
-    out.token = env_of({"DAYTONA_JWT_TOKEN"});
-    out.organization = env_of({"DAYTONA_ORGANIZATION_ID"});
+    out.token = first_set({"DAYTONA_JWT_TOKEN"});
+    out.organization = first_set({"DAYTONA_ORGANIZATION_ID"});
   }
-  out.target = env_of({"DAYTONA_TARGET"});
-  out.ca_file = env_of({"CAY_CA_FILE"});
+  out.target = first_set({"DAYTONA_TARGET"});
+  out.ca_file = first_set({"CAY_CA_FILE"});
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "async/deadline.h"
 #include "async/event.h"
 #include "client/json_read.h"
+#include "providers/environment.h"
 
 namespace cay::providers {
 namespace {
@@ -15,14 +16,6 @@ using client::string_in;
 
 constexpr int kTries = 4;
 constexpr Millis kReadyTime{120'000};
-
-std::string variable(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return {};
-}
 
 bool may_pass(int status) { return status == 502 || status == 503 || status == 504; }
 
@@ -34,11 +27,11 @@ std::string box_target(const std::string& ref, std::string_view rest = {}) {
 
 LangSmithSettings LangSmithSettings::from_environment() {
   LangSmithSettings out;
-  out.endpoint = variable({"LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"});
+  out.endpoint = first_set({"LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"});
   if (out.endpoint.empty()) out.endpoint = "https://api.smith.langchain.com";
   while (out.endpoint.ends_with('/')) out.endpoint.pop_back();
-  out.api_key = variable({"LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"});
-  out.ca_file = variable({"CAY_CA_FILE"});
+  out.api_key = first_set({"LANGSMITH_API_KEY", "LANGCHAIN_API_KEY"});
+  out.ca_file = first_set({"CAY_CA_FILE"});
   return out;
 }
 

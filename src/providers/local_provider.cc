@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/sha256.h"
+#include "providers/environment.h"
 #include "providers/local_backend.h"
 
 namespace cay::providers {
@@ -15,16 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
 // Returns the parent of the claims' directories, beside the threads' log.
 std::string default_state_directory() {
-  if (auto set = variable("CAY_STATE_DIR"); !set.empty()) return set + "/local";
-  if (auto set = variable("XDG_STATE_HOME"); !set.empty()) return set + "/cay/local";
-  return variable("HOME") + "/.local/share/cay/local";
+  if (auto set = first_set({"CAY_STATE_DIR"}); !set.empty()) return set + "/local";
+  if (auto set = first_set({"XDG_STATE_HOME"}); !set.empty()) return set + "/cay/local";
+  return first_set({"HOME"}) + "/.local/share/cay/local";
 }
 
 // A claim as a name of a directory.

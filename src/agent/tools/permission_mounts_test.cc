@@ -17,12 +17,12 @@ std::string refusal(const Rules& rules) {
 
 TEST(PermissionMountsTest, ADenialIsAMount) {
   const auto got =
-      mounts_of({{{kRead, kWrite}, {"/secrets/**", "/work/{.env,key}"}, kDeny},
-                 {{kWrite}, {"/repo/vendor/**", "/repo/vendor/deep", "/work/.env"}, kDeny},
+      mounts_of({{{kRead, kWrite}, {"/secrets/**", "/srv/{.env,key}"}, kDeny},
+                 {{kWrite}, {"/repo/vendor/**", "/repo/vendor/deep", "/srv/.env"}, kDeny},
                  {{kRead, kWrite}, {"/repo/vendor/private/", "/secrets/more/**"}, kDeny}});
   ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(got->hidden, (std::vector<std::string>{"/repo/vendor/private", "/secrets", "/work/.env",
-                                                   "/work/key"}));
+  EXPECT_EQ(got->hidden, (std::vector<std::string>{"/repo/vendor/private", "/secrets", "/srv/.env",
+                                                   "/srv/key"}));
   EXPECT_EQ(got->read_only, (std::vector<std::string>{"/repo/vendor"}));
   EXPECT_TRUE(mounts_of({})->empty());
 }
@@ -39,7 +39,7 @@ TEST(PermissionMountsTest, OnlyPathsOfRulesOnThemCount) {
 
 TEST(PermissionMountsTest, WhatNoMountHoldsIsRefusedByName) {
   const std::vector<FileOperation> both{kRead, kWrite};
-  for (const char* pattern : {"/work/*.key", "/work/**/private", "/w?rk/**", "/[ab]", "/**", "/"}) {
+  for (const char* pattern : {"/srv/*.key", "/srv/**/private", "/s?v/**", "/[ab]", "/**", "/"}) {
     const std::string said = refusal({{both, {pattern}, kDeny}});
     EXPECT_TRUE(said.starts_with("permissions_need_mounts: the file rule on '")) << said;
     EXPECT_NE(said.find(pattern), std::string::npos) << said;

@@ -23,8 +23,8 @@ Result<NewSandbox> read_new_sandbox(codec::Fields& fields, const DaytonaConfig& 
 
 // The home of these clients' sandboxes. Their programs name it.
 inline constexpr const char* kHome = "/home/daytona";
-// Sets home and working directory of programs, unless the client or the snapshot names a user, and
-// the limits that the snapshot was made with, where the client gave none.
+// Sets home and working directory of programs, unless the client or the snapshot names a user. Sets
+// the limits that the snapshot was made with where the client gave none.
 void settle(SandboxSpec& spec, const SnapshotInfo& snapshot);
 
 // Whole CPUs and GiB of a request: cpu, memory, disk. Zeros: not given.

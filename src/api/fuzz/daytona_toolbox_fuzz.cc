@@ -1,4 +1,4 @@
-// What programs inside a sandbox, and clients, send to the toolbox of the Daytona facade. However a
+// Reads what programs inside a sandbox, and clients, send to Daytona's toolbox. However a
 // language server's output is cut, it gives the same messages or a refusal.
 #include <algorithm>
 #include <cstddef>
