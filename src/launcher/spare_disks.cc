@@ -61,7 +61,10 @@ void SpareDisks::refill(const std::string& layer) {
         emit(wire::Type::kOk, "");
       },
       [this, layer] { on_made(layer); });
-  if (job) making_ = std::move(*job);
+  if (!job) return;
+  making_ = std::move(*job);
+  // A create takes the first of them as soon as they are there, and not once all are made.
+  if (find(layer) == nullptr) layers_.push_back({layer, false});
 }
 
 void SpareDisks::on_made(const std::string& layer) {

@@ -53,7 +53,8 @@ class SpareDisks {
   Host& host_;
   Poller& poller_;
   Outbox& outbox_;
-  std::deque<Layer> layers_;  // that have spares. The one that was refilled last is the last.
+  // Those that have spares, or for which some are made. The one that was refilled last is the last.
+  std::deque<Layer> layers_;
   Clock::time_point quiet_from_;
   std::unique_ptr<ChildJob> making_;
 };
