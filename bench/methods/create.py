@@ -7,6 +7,8 @@ import figures
 
 ECHO = ("/bin/echo", "hi")
 COMMAND = {"argv": list(ECHO), "wait": True}
+# The sandboxes of one mode exist at once, and the host admits only as many as its memory holds.
+SMALL = {"limits": {"memory_bytes": 128 << 20}}
 
 
 def _sequential(at, names):
@@ -58,6 +60,7 @@ def many(at, mode, gap_ms):
         gap_ms=gap_ms,
         warm=3,
         settle_ms=2000,
+        sandbox=SMALL,
         command=COMMAND,
     )
     at.add(
