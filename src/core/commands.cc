@@ -21,6 +21,12 @@ RunConfig usual(const Sandbox& row) {
   return layered(of_rules, row.run);
 }
 
+// Returns a start's error. Its keeper does not know the sandbox's name.
+Error with_name(Error error, const Held& held) {
+  if (error.reason == "sandbox_paused") return sandbox_paused(held.entry->row.name);
+  return error;
+}
+
 Error unknown_command(const CommandId& id) {
   return {Code::kNotFound, "unknown_command",
           "no command '" + id.get() + "': it never ran here, or its keeping time is over", 0};
@@ -67,9 +73,24 @@ Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::str
   log_.starting(*held.entry, id, std::move(trace), std::move(by));
   auto answer = co_await held.live->start(std::move(spec));
   log_.started(*held.entry, *held.live, id, answer);
-  if (!answer && answer.error().reason == "sandbox_paused") {
-    co_return sandbox_paused(held.entry->row.name);  // its keeper knows no name
+  if (!answer) co_return with_name(std::move(answer).error(), held);
+  co_return answer;
+}
+
+Task<LiveSandbox::Followed> CommandVerbs::followed(const Held& held, CommandSpec spec,
+                                                   std::string trace, std::string by) {
+  const CommandId id = spec.id;
+  spec.trace = trace;
+  log_.starting(*held.entry, id, std::move(trace), std::move(by));
+  auto answer = co_await held.live->start_attached(std::move(spec));
+  Result<Command> begun;
+  if (answer) {
+    begun = answer->command;
+  } else {
+    begun = answer.error();
   }
+  log_.started(*held.entry, *held.live, id, begun);
+  if (!answer) co_return with_name(std::move(answer).error(), held);
   co_return answer;
 }
 
@@ -98,13 +119,10 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 }
 
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace, std::string by) {
-  const CommandId id = spec.id;
   spec.reader_follows = true;
-  CAY_CO_TRY(Command command,
-             co_await started(held, std::move(spec), std::move(trace), std::move(by)));
-  const OutputOffsets from;
-  CAY_CO_TRY(auto reader, co_await held.live->attach(id, from));
-  co_return held_reader(std::move(reader), std::move(held), std::move(command));
+  CAY_CO_TRY(auto got, co_await followed(held, std::move(spec), std::move(trace), std::move(by)));
+  CAY_CO_TRY(auto reader, std::move(got.reader));
+  co_return held_reader(std::move(reader), std::move(held), std::move(got.command));
 }
 
 Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,

@@ -42,15 +42,24 @@ Result<void> check(const wire::StartCommand& request) {
 
 }  // namespace
 
+// Without this an attach behind a start with the id of another command would read that one.
+void CommandRequests::refuse(ReplyTo to, const wire::StartCommand& request, const Error& error) {
+  if (request.reader_follows) {
+    refused_follower_ = {to.connection, to.channel + 1};
+    refusal_ = error;
+  }
+  outbox_.fail(to, error);
+}
+
 void CommandRequests::start(ReplyTo to, wire::StartCommand request) {
-  if (auto fine = check(request); !fine) return outbox_.fail(to, fine.error());
+  if (auto fine = check(request); !fine) return refuse(to, request, fine.error());
   const std::string id = request.command_id;
   if (const CommandEntry* found = index_.find(id)) {
     const bool other = !found->digest.empty() && found->digest != request.digest;
     if (other && !request.ignore_mismatch) {
-      return outbox_.fail(
-          to, Error{Code::kConflict, "command_id_in_use",
-                    "the id \"" + id + "\" belongs to another command: use a new id", 0});
+      return refuse(to, request,
+                    Error{Code::kConflict, "command_id_in_use",
+                          "the id \"" + id + "\" belongs to another command: use a new id", 0});
     }
     return with(
         to, id,
@@ -87,12 +96,20 @@ void CommandRequests::answer_command(ReplyTo to, const std::string& id, CommandE
 }
 
 void CommandRequests::attach(ReplyTo to, wire::Attach request) {
-  with(to, request.command_id, [this, to, request](const std::string& id, CommandEntry& entry) {
-    auto tape = index_.tape_of(id, entry);
-    if (!tape) return outbox_.fail(to, tape.error());
-    readers_.attach(to, request, *std::move(tape), entry.live.get());
-    index_.expiry().reader_came(id, entry);
-  });
+  if (to == refused_follower_) return outbox_.fail(to, refusal_);
+  const std::string id = request.command_id;
+  CommandEntry* const found = index_.find(id);
+  if (found == nullptr) return outbox_.fail(to, not_found(id));
+  readers_.announce(to);
+  commands_.when_started(id, *found,
+                         [this, to, id, request](CommandEntry* entry, const Error* error) {
+                           if (!readers_.has_come(to)) return;
+                           if (entry == nullptr) return outbox_.fail(to, *error);
+                           auto tape = index_.tape_of(id, *entry);
+                           if (!tape) return outbox_.fail(to, tape.error());
+                           readers_.attach(to, request, *std::move(tape), entry->live.get());
+                           index_.expiry().reader_came(id, *entry);
+                         });
 }
 
 void CommandRequests::write_stdin(ReplyTo to, wire::Stdin request) {

@@ -33,6 +33,8 @@ class CommandRequests {
   std::optional<std::pair<std::string, wire::CommandMsg>> next_after(const std::string& after);
 
  private:
+  // Answers a start that failed at once, and the attach that follows it.
+  void refuse(ReplyTo to, const wire::StartCommand& request, const Error& error);
   // Finds `id` and acts on it, now or once its start is decided.
   void with(ReplyTo to, const std::string& id,
             std::function<void(const std::string&, CommandEntry&)> action);
@@ -42,6 +44,8 @@ class CommandRequests {
   CommandIndex& index_;
   Commands& commands_;
   Readers& readers_;
+  ReplyTo refused_follower_;  // the attach behind the last start that refuse() answered
+  Error refusal_;             // of that start
 };
 
 }  // namespace cay::keeper

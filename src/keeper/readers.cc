@@ -144,9 +144,13 @@ void Readers::remove(std::uint32_t channel, bool orphaned) {
   reader.live->clocks().reader_left(orphaned);
 }
 
-void Readers::cancel(std::uint32_t channel) { remove(channel, false); }
+void Readers::cancel(ReplyTo to) {
+  announced_.erase(to);
+  remove(to.channel, false);
+}
 
 void Readers::orphan_all() {
+  announced_.clear();
   while (!readers_.empty()) remove(readers_.begin()->first, true);
   queue_.clear();
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "keeper/command.h"
@@ -19,12 +20,17 @@ class Readers {
  public:
   Readers(Loop& loop, Outbox& outbox) : loop_(loop), outbox_(outbox) {}
 
+  // An attach that waits for its command's start.
+  void announce(ReplyTo to) { announced_.insert(to); }
+  // Ends the wait of announce(). false: the attach was cancelled meanwhile, or its connection is
+  // gone.
+  bool has_come(ReplyTo to) { return announced_.erase(to) > 0; }
   // Answers kCommand (`known` as given in it), then output and kEnd; or kError. `live`: the command
   // if it did not settle yet, else nullptr.
   void attach(ReplyTo to, const wire::Attach& request, std::shared_ptr<Tape> tape, Command* live);
   bool has(std::uint32_t channel) const { return readers_.contains(channel); }
   void credit(std::uint32_t channel, std::uint64_t bytes);
-  void cancel(std::uint32_t channel);
+  void cancel(ReplyTo to);
   // The daemon's connection is gone.
   void orphan_all();
 
@@ -58,6 +64,7 @@ class Readers {
 
   Loop& loop_;
   Outbox& outbox_;
+  std::set<ReplyTo> announced_;
   std::map<std::uint32_t, std::unique_ptr<Reader>> readers_;
   std::map<const Command*, std::vector<Reader*>> of_;
   std::deque<std::uint32_t> queue_;

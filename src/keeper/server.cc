@@ -203,7 +203,7 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
       const auto credit = wire::decode<wire::Credit>(payload);
       if (credit) services_.readers->credit(channel, credit->bytes);
     } else if (type == Type::kCancel) {
-      services_.readers->cancel(channel);
+      services_.readers->cancel(to);
       listings_.erase(channel);
     }
     return;

@@ -14,7 +14,10 @@ inline constexpr std::string_view kFileWatch = "file-watch";  // FileVerb::kWatc
 
 inline constexpr std::string_view kOneFile = "one-file";  // FileOp::once, FileOp::one_file
 
+// An attach on the channel after that of a start with reader_follows shares the start's failure
+inline constexpr std::string_view kAttachBehindStart = "attach-behind-start";
+
 // All words of this release's keeper.
-inline constexpr std::array kAll = {kFileChanges, kFileWatch, kOneFile};
+inline constexpr std::array kAll = {kFileChanges, kFileWatch, kOneFile, kAttachBehindStart};
 
 }  // namespace cay::wire::keeper_feature

@@ -108,6 +108,19 @@ class LiveCommands {
   // kInvalidArgument (reason bad_cwd, bad_user, command_not_found with the errno), kExhausted.
   virtual Task<Command> start(CommandSpec spec) = 0;
   virtual Task<std::unique_ptr<CommandReader>> attach(CommandId id, OutputOffsets from) = 0;
+  // A command that runs, and its reader from the first byte. `reader` fails as attach() does.
+  struct Followed {
+    Command command;
+    Result<std::unique_ptr<CommandReader>> reader;
+  };
+  // start() and attach() as one request, where the runtime can do that.
+  virtual Task<Followed> start_attached(CommandSpec spec) {
+    const CommandId id = spec.id;
+    CAY_CO_TRY(Command command, co_await start(std::move(spec)));
+    const OutputOffsets from;
+    auto reader = co_await attach(id, from);
+    co_return Followed{std::move(command), std::move(reader)};
+  }
   // Completes when the keeper took the bytes (it buffers at most 1 MiB). kNotReady: stdin closed.
   // `more`: more input follows. A keeper that loses this connection before that comes ends the
   // command as lost: the program would take a part for the whole. `data` may be empty: then only

@@ -20,6 +20,10 @@ void Channel::send(wire::Type type, std::string payload) {
   link_->send(type, state_->number, std::move(payload));
 }
 
+void Channel::send_with_next(wire::Type type, std::string payload) {
+  link_->queue(type, state_->number, std::move(payload));
+}
+
 Task<void> Channel::room(Millis limit) {
   const Deadline deadline = after(limit);
   while (link_->alive_ && !link_->has_room()) {

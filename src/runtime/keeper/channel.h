@@ -22,6 +22,9 @@ class Channel {
     send(type, wire::encode(message));
   }
 
+  // As send(), in one write with the next frame that any channel of the link sends.
+  void send_with_next(wire::Type type, std::string payload);
+
   // Waits until the link's queue has room. kUnavailable (keeper_stalled) at the limit.
   Task<void> room(Millis limit);
 

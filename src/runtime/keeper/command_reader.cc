@@ -72,16 +72,24 @@ void LiveReader::leave() {
 
 Task<void> LiveReader::open() { return attach(); }
 
+void LiveReader::request(std::unique_ptr<Channel> channel) {
+  const wire::Attach request{.command_id = id_.get(),
+                             .out_offset = offsets_.out,
+                             .err_offset = offsets_.err,
+                             .credit = kWindow};
+  channel->send(wire::Type::kAttach, request);
+  channel->grant(kWindow, Channel::Announce::kNo);
+  owed_ = 0;
+  requested_ = std::move(channel);
+}
+
 Task<void> LiveReader::attach() {
   for (int tries = 1;; ++tries) {
-    const wire::Attach request{.command_id = id_.get(),
-                               .out_offset = offsets_.out,
-                               .err_offset = offsets_.err,
-                               .credit = kWindow};
-    auto payload = wire::encode(request);
-    CAY_CO_TRY(auto channel, co_await ask(line_, wire::Type::kAttach, std::move(payload)));
-    channel->grant(kWindow, Channel::Announce::kNo);
-    owed_ = 0;
+    if (!requested_) {
+      CAY_CO_TRY(const auto link, co_await line_->link(kLinkLimit));
+      request(link->open());
+    }
+    auto channel = std::move(requested_);
     const Deadline deadline = after(kAnswerLimit);
     auto first = co_await channel->next(deadline);
     if (!first && link_lost(first.error()) && tries < kTries) continue;

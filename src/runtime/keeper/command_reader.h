@@ -54,6 +54,8 @@ class LiveReader final : public core::CommandReader {
              std::shared_ptr<OpenReaders> readers = nullptr);
   ~LiveReader() override;
 
+  // Sends the attach on `channel`. open() then waits for its answer.
+  void request(std::unique_ptr<Channel> channel);
   // Attaches for the first time. Errors as LiveSandbox::attach.
   Task<void> open();
 
@@ -78,7 +80,8 @@ class LiveReader final : public core::CommandReader {
   std::shared_ptr<PersistentLink> line_;
   std::shared_ptr<OpenReaders> readers_;
   CommandId id_;
-  core::OutputOffsets offsets_;  // of the next byte to deliver
+  core::OutputOffsets offsets_;         // of the next byte to deliver
+  std::unique_ptr<Channel> requested_;  // attaches, and is not answered yet
   std::unique_ptr<Channel> channel_;
   std::uint64_t owed_ = 0;  // delivered and not granted again yet
   Command command_;

@@ -1,16 +1,20 @@
 #include "runtime/keeper/keeper_calls.h"
 
 namespace cay::runtime {
-Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type,
-                                   std::string payload) {
+
+Result<void> check_fits(wire::Type type, const std::string& payload) {
   const std::uint32_t most =
       type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload;
-  if (payload.size() > most) {
-    co_return Error{Code::kInvalidArgument, "request_too_large",
-                    "the request takes " + std::to_string(payload.size()) + " bytes, at most " +
-                        std::to_string(most) + " fit",
-                    0};
-  }
+  if (payload.size() <= most) return {};
+  return Error{Code::kInvalidArgument, "request_too_large",
+               "the request takes " + std::to_string(payload.size()) + " bytes, at most " +
+                   std::to_string(most) + " fit",
+               0};
+}
+
+Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type,
+                                   std::string payload) {
+  CAY_CO_CHECK(check_fits(type, payload));
   CAY_CO_TRY(auto link, co_await line->link(kLinkLimit));
   auto channel = link->open();
   channel->send(type, std::move(payload));

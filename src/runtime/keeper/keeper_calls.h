@@ -20,6 +20,9 @@ inline constexpr int kTries = 8;
 
 enum class Repeat { kSafe, kUnsafe };  // may it be repeated if the link was lost meanwhile?
 
+// kInvalidArgument (request_too_large) if the payload does not fit a frame of `type`.
+Result<void> check_fits(wire::Type type, const std::string& payload);
+
 // An open channel on which `type` was sent. kInvalidArgument (request_too_large) if the payload
 // does not fit a frame; nothing is then sent.
 Task<std::unique_ptr<Channel>> ask(std::shared_ptr<PersistentLink> line, wire::Type type,

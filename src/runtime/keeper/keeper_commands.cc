@@ -8,6 +8,7 @@
 #include "runtime/keeper/convert.h"
 #include "runtime/keeper/file_calls.h"
 #include "runtime/keeper/keeper_calls.h"
+#include "wire/keeper_features.h"
 
 namespace cay::runtime {
 namespace {
@@ -31,12 +32,27 @@ std::int64_t monotonic_in(Millis span) {
   return std::chrono::duration_cast<Millis>(then).count();
 }
 
+// `tries`: which request was answered. The first one was sent at `asked_at`.
+Result<Command> started_command(const wire::Frame& answer, int tries, UnixMillis asked_at) {
+  CAY_TRY(const auto message,
+          decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
+  Command command = to_model(message);
+  // A command that the repeat found may be the one that the first request started.
+  if (tries > 1 && command.known && command.started_at >= asked_at) command.known = false;
+  return command;
+}
+
 }  // namespace
+
+wire::StartCommand KeeperCommands::request_of(const CommandSpec& spec) const {
+  wire::StartCommand request = to_wire(spec);
+  request.disk_reserve = disk_reserve_;
+  return request;
+}
 
 Task<Command> KeeperCommands::start(CommandSpec spec) {
   const UnixMillis asked_at = system_clock().wall();
-  wire::StartCommand request = to_wire(spec);
-  request.disk_reserve = disk_reserve_;
+  wire::StartCommand request = request_of(spec);
   for (int tries = 1;; ++tries) {
     request.not_after_ms = monotonic_in(kStartLimit);
     auto payload = wire::encode(request);
@@ -44,12 +60,44 @@ Task<Command> KeeperCommands::start(CommandSpec spec) {
     if (!frame && link_lost(frame.error()) && tries < kTries)
       continue;  // get-or-create: it never runs twice
     CAY_CO_TRY(const auto answer, std::move(frame));
-    CAY_CO_TRY(const auto message,
-               decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
-    Command command = to_model(message);
-    // A command that the repeat found may be the one that the first request started.
-    if (tries > 1 && command.known && command.started_at >= asked_at) command.known = false;
+    CAY_CO_TRY(auto command, started_command(answer, tries, asked_at));
     co_return std::move(command);
+  }
+}
+
+Task<core::LiveCommands::Followed> KeeperCommands::start_attached(CommandSpec spec) {
+  const UnixMillis asked_at = system_clock().wall();
+  const CommandId id = spec.id;
+  wire::StartCommand request = request_of(spec);
+  for (int tries = 1;; ++tries) {
+    CAY_CO_TRY(const auto link, co_await line_->link(kLinkLimit));
+    if (!line_->theirs().has(wire::keeper_feature::kAttachBehindStart)) {
+      auto followed = co_await LiveCommands::start_attached(std::move(spec));
+      co_return std::move(followed);
+    }
+    request.not_after_ms = monotonic_in(kStartLimit);
+    auto payload = wire::encode(request);
+    CAY_CO_CHECK(check_fits(wire::Type::kStart, payload));
+    auto starting = link->open();
+    starting->send_with_next(wire::Type::kStart, std::move(payload));
+    auto reader = std::make_unique<LiveReader>(line_, id, core::OutputOffsets{}, readers_);
+    reader->request(link->open());  // the channel after that of the start
+    const Deadline deadline = after(kAnswerLimit);
+    auto frame = co_await starting->next(deadline);
+    if (!frame && link_lost(frame.error()) && tries < kTries)
+      continue;  // get-or-create: it never runs twice
+    CAY_CO_TRY(const auto answer, std::move(frame));
+    starting->finish();
+    CAY_CO_TRY(auto command, started_command(answer, tries, asked_at));
+    const auto opened = co_await reader->open();
+    Followed out;
+    out.command = std::move(command);
+    if (opened) {
+      out.reader = std::unique_ptr<core::CommandReader>(std::move(reader));
+    } else {
+      out.reader = opened.error();
+    }
+    co_return std::move(out);
   }
 }
 

@@ -21,6 +21,7 @@ class KeeperCommands : public virtual core::LiveCommands {
   Task<Command> start(CommandSpec spec) override;
   Task<std::unique_ptr<core::CommandReader>> attach(CommandId id,
                                                     core::OutputOffsets from) override;
+  Task<Followed> start_attached(CommandSpec spec) override;
   Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
   Task<void> close_stdin(CommandId id) override;
   Task<void> kill(CommandId id, int signal, std::string by) override;
@@ -33,6 +34,8 @@ class KeeperCommands : public virtual core::LiveCommands {
   Task<void> noted(NoteMark through) override;
 
  private:
+  wire::StartCommand request_of(const CommandSpec& spec) const;
+
   std::shared_ptr<PersistentLink> line_;
   std::uint64_t disk_reserve_ = 0;
   std::shared_ptr<OpenReaders> readers_;

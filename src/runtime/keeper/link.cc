@@ -111,6 +111,12 @@ void Link::part() {
 
 void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {
   if (!alive_) return;
+  queue(type, channel, std::move(payload));
+  if (!writing_) write_more();
+}
+
+void Link::queue(wire::Type type, std::uint32_t channel, std::string payload) {
+  if (!alive_) return;
   CAY_ASSERT(payload.size() <=
              (type == wire::Type::kStart ? wire::kMaxStartPayload : wire::kMaxPayload));
   wire::Frame frame{.type = static_cast<std::uint16_t>(type),
@@ -119,7 +125,6 @@ void Link::send(wire::Type type, std::uint32_t channel, std::string payload) {
                     .payload = std::move(payload)};
   queue_.push_back(wire::encode_frame(frame));
   queued_ += queue_.back().size();
-  if (!writing_) write_more();
 }
 
 void Link::write_more() {

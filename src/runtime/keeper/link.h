@@ -81,6 +81,8 @@ class Link : public std::enable_shared_from_this<Link> {
   Link(StreamSocket socket, std::string peer);
   bool parting_ = false;
   void send(wire::Type type, std::uint32_t channel, std::string payload);
+  // Queues a frame, which goes out in one write with the next one that is sent.
+  void queue(wire::Type type, std::uint32_t channel, std::string payload);
   bool has_room() const { return queued_ < kQueueRoom; }
   void write_more();
   void read_more();

@@ -36,6 +36,35 @@ TEST_P(CommandsTest, RunsAndTellsCodeAndBothStreams) {
   });
 }
 
+TEST_P(CommandsTest, OneRequestStartsAndFollows) {
+  play([this]() -> asio::awaitable<void> {
+    auto followed = co_await box_->start_attached(shell("a", "echo out; echo err >&2; exit 7"));
+    EXPECT_TRUE(followed) << followed.error().message;
+    if (!followed) co_return;
+    EXPECT_FALSE(followed->command.known);
+    EXPECT_TRUE(followed->reader);
+    const Seen seen = co_await drain(**followed->reader);
+    EXPECT_EQ(seen.out, "out\n");
+    EXPECT_EQ(seen.err, "err\n");
+    EXPECT_TRUE(seen.end && seen.end->end.exit_code == 7);
+    // The same id again is the same command, read from its first byte.
+    auto again = co_await box_->start_attached(shell("a", "echo out; echo err >&2; exit 7"));
+    EXPECT_TRUE(again && again->command.known && again->reader);
+    if (!again || !again->reader) co_return;
+    const Seen twice = co_await drain(**again->reader);
+    EXPECT_EQ(twice.out, "out\n");
+    EXPECT_EQ(twice.end->pid, seen.end->pid);
+    auto other = co_await box_->start_attached(shell("a", "echo other"));
+    EXPECT_FALSE(other);
+    if (!other) EXPECT_EQ(other.error().reason, "command_id_in_use");
+    auto missing = shell("b", "true");
+    missing.argv = {"no-such-program-here"};
+    auto failed = co_await box_->start_attached(std::move(missing));
+    EXPECT_FALSE(failed);
+    if (!failed) EXPECT_EQ(failed.error().reason, "command_not_found");
+  });
+}
+
 TEST_P(CommandsTest, WhatTheDaemonKeepsWithACommandIsToldAgain) {
   play([this]() -> asio::awaitable<void> {
     const std::vector<std::pair<std::string, std::string>> kept{
