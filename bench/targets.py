@@ -113,9 +113,9 @@ TARGETS = [
         "1 ms; 10–14 ms cold",
         [
             Aim("warm evaluation: python", "p50", 0.4, label="warm"),
+            Aim("warm evaluation: python, forked", "p50", 2.5, label="forked"),
         ],
         "interpreter",
-        "no process is forked from a warm one",
     ),
     Target(
         "sustained create + exec + delete",

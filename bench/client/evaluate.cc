@@ -4,7 +4,8 @@
 
 namespace cay::bench {
 
-// Settings: "sandbox" (its id), "language", "code", "count", "warm".
+// Settings: "sandbox" (its id), "language", "code", "count", "warm", "fork" (1: each in a process
+// that is forked off the interpreter).
 Awaitable<json::object> evaluate(Session& at) {
   const auto sandbox = at.text("sandbox", "");
   const auto code = at.text("code", "1 + 1");
@@ -12,12 +13,14 @@ Awaitable<json::object> evaluate(Session& at) {
   sdk::ContextOptions options;
   options.language = at.text("language", "python");
   options.warm = true;
+  sdk::CallOptions call;
+  call.fork = at.number("fork", 0) != 0;
   const auto made = co_await contexts.create(std::move(options));
   Samples samples;
   const auto count = at.number("count", 100), warm = at.number("warm", 10);
   for (std::uint64_t i = 0; i < count + warm; ++i) {
     const auto begin = now();
-    const auto got = co_await contexts.run(made.id, code);
+    const auto got = co_await contexts.run(made.id, code, call);
     const double took = microseconds_since(begin);
     if (got.state != "ok") throw Failed{"the evaluation ended as " + got.state + ": " + got.json};
     if (i >= warm) samples.add(took);

@@ -1,4 +1,5 @@
-"""Python: a fresh process, the same on the bare host, and an evaluation in a warm context."""
+"""Python: a fresh process, the same on the bare host, an evaluation in a warm context, and one in a
+process that is forked off it."""
 
 import figures
 
@@ -25,3 +26,5 @@ def measure(at):
                 "evaluate", sandbox=box, language=language, code="1 + 1", count=at.count(1000)
             )
             at.add(f"warm evaluation: {language}", got["microseconds"])
+        got = at.client("evaluate", sandbox=box, code="1 + 1", fork=1, count=at.count(500))
+        at.add("warm evaluation: python, forked", got["microseconds"])

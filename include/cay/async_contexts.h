@@ -23,15 +23,17 @@ class AsyncContexts {
   Awaitable<ContextInfo> get(std::string id) const;
   Awaitable<void> remove(std::string id) const;
   // Evaluates and waits for the end. ApiError kNotReady "context_gone".
-  Awaitable<Evaluation> run(std::string id, std::string code) const;
+  Awaitable<Evaluation> run(std::string id, std::string code, CallOptions options = {}) const;
   // The same, and calls `on_event` with each event as it comes. The Evaluation has none.
   using OnEvent = Contexts::OnEvent;
-  Awaitable<Evaluation> run(std::string id, std::string code, OnEvent on_event) const;
+  Awaitable<Evaluation> run(std::string id, std::string code, OnEvent on_event,
+                            CallOptions options = {}) const;
   // Reads an evaluation to its end likewise. `from` empty: from its beginning.
   Awaitable<Evaluation> follow(std::string id, std::string run, OnEvent on_event,
                                std::string from = {}) const;
   // Begins, and does not wait: read() has the rest. `run` empty: a random id.
-  Awaitable<Evaluation> begin(std::string id, std::string code, std::string run = {}) const;
+  Awaitable<Evaluation> begin(std::string id, std::string code, std::string run = {},
+                              CallOptions options = {}) const;
   // Returns what is known of an evaluation, after at most `wait_s`. `from` empty: all of it.
   Awaitable<Evaluation> read(std::string id, std::string run, std::uint32_t wait_s = 0,
                              std::string from = {}) const;

@@ -53,8 +53,12 @@ struct ContextEvent {
   const std::string& exact() const { return raw.empty() ? text : raw; }
 };
 
-// Options for a call of a shell.
+// Options for a call.
 struct CallOptions {
+  // Python alone: evaluates in a process that is forked off the warm interpreter. It has the
+  // context's variables and modules, and changes none of them. Its end is the evaluation's.
+  bool fork = false;
+  // Shells alone have these.
   std::string input;     // its stdin; empty: /dev/null
   double timeout_s = 0;  // 0: none. It interrupts, and kills what an interrupt does not end
 };

@@ -26,6 +26,7 @@ constexpr int kFailedCode = 1;  // of run: the code ended in an error
 struct ContextArgs {
   std::string action, sandbox, context, code;
   sdk::ContextOptions options;
+  sdk::CallOptions call;
 };
 
 const std::vector<std::string>& context_actions() {
@@ -55,8 +56,8 @@ int run_in_context(Context& at, const sdk::Contexts& contexts, const ContextArgs
   sdk::Evaluation got;
   {
     const InterruptScope scope(*at.signals, contexts, args.context, InterruptScope::Again::kLeaves);
-    got =
-        at.json ? contexts.run(args.context, code) : contexts.run(args.context, code, print_event);
+    got = at.json ? contexts.run(args.context, code, args.call)
+                  : contexts.run(args.context, code, print_event, args.call);
   }
   if (at.json) print(got.json + "\n");
   if (got.state == "ok") return kOk;
@@ -96,6 +97,7 @@ void check_context_words(const ContextArgs& args) {
   if (!makes && args.action != "ls" && args.context.empty()) missing("CONTEXT");
   if (runs && args.code.empty()) missing("CODE");
   if (!runs && !args.code.empty()) wrong("CODE", "goes with run");
+  if (!runs && args.call.fork) wrong("--fork", "goes with run");
 }
 
 }  // namespace
@@ -115,6 +117,7 @@ Command context_entry() {
           "  cay context run box main '2 * x'          prints 42\n"
           "  cay context run box main - <cell.py       code from stdin\n"
           "  cay context run --json box main 'plot()'  pictures and all other parts\n"
+          "  cay context run --fork box main 'x = 0'   in a process of its own: x stays 21\n"
           "  cay context interrupt box main            ends what runs, and keeps the variables\n"
           "  cay context restart box main              begins anew without them\n"
           "  cay context ls box\n"
@@ -134,6 +137,8 @@ Command context_entry() {
             to.text("-l,--language", state->args.options.language,
                     "create: python, javascript or bash (default: python)");
             to.flag("--warm", state->args.options.warm, "create: return when it is ready");
+            to.flag("--fork", state->args.call.fork,
+                    "run: in a process forked off the interpreter (python)");
             to.text("-w,--workdir", state->args.options.cwd, "create: where it begins");
             to.text("-u,--user", state->args.options.user, "create: who it runs as");
           },

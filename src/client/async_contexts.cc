@@ -40,8 +40,8 @@ Awaitable<void> send(AsyncClient client, std::string method, std::string target)
 }
 
 Awaitable<Evaluation> evaluate(AsyncClient client, std::string ref, std::string id,
-                               std::string code) {
-  json::object body{{"code", code}, {"wait_s", kContextPause}};
+                               std::string code, CallOptions options) {
+  json::object body = call_body(code, kContextPause, options);
   json::object whole =
       co_await request(client, "POST", context_target(ref, id, "/run"), std::move(body));
   while (has_more(whole)) {
@@ -64,9 +64,10 @@ Awaitable<Evaluation> follow_events(AsyncClient client, std::string ref, std::st
 }
 
 Awaitable<Evaluation> evaluate_with(AsyncClient client, std::string ref, std::string id,
-                                    std::string code, Contexts::OnEvent on_event) {
+                                    std::string code, Contexts::OnEvent on_event,
+                                    CallOptions options) {
   const AsyncContexts contexts(client, ref);
-  Evaluation begun = co_await contexts.begin(id, code);
+  Evaluation begun = co_await contexts.begin(id, code, {}, std::move(options));
   for (const ContextEvent& event : begun.events) on_event(event);
   begun.events.clear();
   if (begun.state != "running" && !begun.more) co_return begun;
@@ -91,12 +92,15 @@ Awaitable<void> AsyncContexts::remove(std::string id) const {
   return send(client_, "DELETE", context_target(ref_, id));
 }
 
-Awaitable<Evaluation> AsyncContexts::run(std::string id, std::string code) const {
-  return evaluate(client_, ref_, std::move(id), std::move(code));
+Awaitable<Evaluation> AsyncContexts::run(std::string id, std::string code,
+                                         CallOptions options) const {
+  return evaluate(client_, ref_, std::move(id), std::move(code), std::move(options));
 }
 
-Awaitable<Evaluation> AsyncContexts::run(std::string id, std::string code, OnEvent on_event) const {
-  return evaluate_with(client_, ref_, std::move(id), std::move(code), std::move(on_event));
+Awaitable<Evaluation> AsyncContexts::run(std::string id, std::string code, OnEvent on_event,
+                                         CallOptions options) const {
+  return evaluate_with(client_, ref_, std::move(id), std::move(code), std::move(on_event),
+                       std::move(options));
 }
 
 Awaitable<Evaluation> AsyncContexts::follow(std::string id, std::string run, OnEvent on_event,
@@ -105,9 +109,9 @@ Awaitable<Evaluation> AsyncContexts::follow(std::string id, std::string run, OnE
                        std::move(from));
 }
 
-Awaitable<Evaluation> AsyncContexts::begin(std::string id, std::string code,
-                                           std::string run) const {
-  json::object body{{"code", code}, {"wait_s", 0}};
+Awaitable<Evaluation> AsyncContexts::begin(std::string id, std::string code, std::string run,
+                                           CallOptions options) const {
+  json::object body = call_body(code, 0, options);
   if (!run.empty()) body["id"] = run;
   return read_with(evaluation_from, client_, "POST", context_target(ref_, id, "/run"),
                    std::move(body));

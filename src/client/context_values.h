@@ -13,6 +13,8 @@ inline constexpr int kContextPause = 30;  // seconds that one request waits for 
 std::string context_target(const std::string& ref, const std::string& id,
                            const std::string& rest = {});
 boost::json::object context_body(const ContextOptions& options);
+// A request to evaluate, whose answer waits for at most `wait` seconds.
+boost::json::object call_body(const std::string& code, int wait, const CallOptions& options);
 ContextInfo context_from(const boost::json::object& from);
 Evaluation evaluation_from(const boost::json::object& from);
 // Whether an evaluation is under way, or has more events than its answer `from`.

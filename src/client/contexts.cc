@@ -128,14 +128,15 @@ json::object call(const Client& client, const std::string& method, const std::st
       codec::parse_object(client.request(method, target, text), codec::Empty::kIsObject));
 }
 
+}  // namespace
+
 json::object call_body(const std::string& code, int wait, const CallOptions& options) {
   json::object body{{"code", code}, {"wait_s", wait}};
+  if (options.fork) body["fork"] = true;
   if (!options.input.empty()) body["stdin"] = options.input;
   if (options.timeout_s > 0) body["timeout_s"] = options.timeout_s;
   return body;
 }
-
-}  // namespace
 
 std::string Evaluation::text(const std::string& type) const {
   std::string out;

@@ -33,7 +33,8 @@ const std::vector<Driver>& drivers() {
       {.language = "python",
        .program = "python3",
        .package = "python3",
-       .argv = {"python3", "-u", "-c", std::string(kPythonDriver)}},
+       .argv = {"python3", "-u", "-c", std::string(kPythonDriver)},
+       .can_fork = true},
       {.language = "javascript",
        .program = "node",
        .package = "nodejs",
@@ -113,7 +114,8 @@ bool is_valid_context_id(std::string_view text) {
 
 std::string tag_of(const EvaluationSpec& spec) {
   constexpr std::size_t kDigits = 16;
-  const std::string text = spec.input.empty() ? spec.code : spec.code + '\0' + spec.input;
+  std::string text = spec.input.empty() ? spec.code : spec.code + '\0' + spec.input;
+  if (spec.fork) text += std::string_view("\0fork", 5);
   return sha256_hex(text).substr(0, kDigits);
 }
 
@@ -122,7 +124,8 @@ std::string request_line(std::string_view language, const EvaluationSpec& spec) 
     return "\nrun " + spec.id + " " + tag_of(spec) + " " + std::to_string(spec.timeout_ms) + " " +
            codec::base64(spec.code) + " " + codec::base64(spec.input) + "\n";
   }
-  const codec::json::object request{{"run", spec.id}, {"tag", tag_of(spec)}, {"code", spec.code}};
+  codec::json::object request{{"run", spec.id}, {"tag", tag_of(spec)}, {"code", spec.code}};
+  if (spec.fork) request["fork"] = true;
   return "\n" + codec::write(request) + "\n";
 }
 

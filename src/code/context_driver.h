@@ -20,6 +20,8 @@ struct Driver {
   std::vector<std::string> argv;
   // Its calls have an exit code, input and a time limit.
   bool is_shell = false;
+  // A call may ask for a process that is forked off it.
+  bool can_fork = false;
 };
 
 // By its name or an alias. nullptr: contexts have no such language.

@@ -89,7 +89,11 @@ Result<void> check_id(const std::string& id, const char* what) {
                  std::string(what) + "'s id has 1 to 64 letters, digits, '_' or '-'");
 }
 
-Result<void> check_shell_members(const std::string& language, const EvaluationSpec& spec) {
+Result<void> check_members(const std::string& language, const EvaluationSpec& spec) {
+  if (spec.fork && !code::driver_of(language)->can_fork) {
+    return invalid("invalid_context",
+                   "fork is for contexts of python: a context of " + language + " has none");
+  }
   if (spec.input.size() > kMostInput) {
     return invalid("input_too_large", "the input of a call has at most " +
                                           std::to_string(kMostInput) + " bytes: write a file");
@@ -407,7 +411,7 @@ Task<Evaluation> ContextVerbs::evaluate(Principal who, std::string ref, std::str
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   const Key key(entry->row.id, std::move(id));
   CAY_CO_TRY(const auto driver, co_await known(who, key.first, key.second));
-  CAY_CO_CHECK(check_shell_members(driver->language, spec));
+  CAY_CO_CHECK(check_members(driver->language, spec));
   if (named && (driver->places.contains(spec.id) || driver->cold_until > 0)) {
     Patience patience{.wait = wait};
     auto earlier = co_await find(who, key, spec.id, std::nullopt, patience, code::tag_of(spec));

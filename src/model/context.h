@@ -33,6 +33,9 @@ struct Context {
 struct EvaluationSpec {
   std::string id;  // 1-64 of [A-Za-z0-9_-]; empty: made by Cay. A known one runs once
   std::string code;
+  // In a process that is forked off the interpreter. It changes no variable of the context, and its
+  // end is the evaluation's. Only Python has this.
+  bool fork = false;
   // Only shells have these.
   std::string input{};           // their stdin; empty: /dev/null
   std::uint64_t timeout_ms = 0;  // 0: none. It interrupts, and kills what an interrupt does not end

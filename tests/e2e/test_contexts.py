@@ -154,6 +154,45 @@ def test_an_interrupt_ends_the_evaluation_alone(context):
     assert value(context.run("x")) == "1"
 
 
+def test_a_fork_has_the_variables_and_changes_none(context):
+    context.run("x = [1]\nimport os, subprocess\nparent = os.getpid()")
+    code = "x.append(2)\nprint('to stdout')\nsubprocess.run(['echo', 'of a child'])\ndisplay('a')\n"
+    got = context.run(code + "print('behind')\n(x, os.getpid() != parent)", fork=True)
+    assert value(got) == "([1, 2], True)"
+    kinds = [one["type"] for one in got["events"] if one.get("text") != ""]
+    assert kinds == ["stdout", "display", "stdout", "result"] or kinds == (
+        ["stdout", "stdout", "display", "stdout", "result"]
+    ), got
+    assert text(got) == "to stdout\nof a child\nbehind\n"
+    assert value(context.run("(x, os.getpid() == parent)")) == "([1], True)"
+    awaited = "import asyncio\nawait asyncio.sleep(0)\nlen(x)"
+    assert value(context.run(awaited)) == "1"
+    assert value(context.run(awaited, fork=True)) == "1", "with a loop of its own"
+    threads = "import threading, time\nthreading.Thread(target=lambda: print('thread')).start()"
+    assert text(context.run(threads, fork=True)) == "thread\n", "its threads are joined"
+
+
+def test_the_end_of_a_fork_is_told_and_the_context_lives_on(context):
+    context.run("import os, signal\nx = 1")
+    for code, how in [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "the process died of signal 9"),
+        ("os._exit(0)", "the process exited with code 0"),
+        ("os.closerange(3, 100)\nos._exit(7)", "the process exited with code 7"),
+    ]:
+        got = context.run("print('first')\n" + code, fork=True)
+        assert got["state"] == "error" and text(got) == "first\n", got
+        (error,) = events(got, "error")
+        assert (error["name"], error["value"]) == ("ForkEnded", how)
+    assert events(context.run("1 / 0", fork=True), "error")[0]["name"] == "ZeroDivisionError"
+    got = context.run("if os.fork() == 0: raise SystemExit\nos.wait()[1]", fork=True)
+    assert value(got) == "0", "a child of the code writes no end"
+    begun = context.run("print('begun', flush=True)\nwhile True: pass", fork=True, wait_s=0)
+    wait_until(lambda: _out(context, begun["id"]) == "begun\n", "it began")
+    assert context.post("interrupt").status_code == 204
+    assert context.read(begun["id"], wait_s=30)["state"] == "interrupted"
+    assert value(context.run("x")) == "1"
+
+
 def test_two_contexts_of_a_sandbox_share_no_variables(http, box, context):
     other = Context(http, box["id"], id="other", cwd="/tmp", env={"WHO": "other"})
     context.run("x = 1")
@@ -274,6 +313,13 @@ def test_a_context_is_gone_after_a_stop(http, box):
     assert http.get(f"/api/v1/sandboxes/{box['id']}").json()["state"] == "stopped"
     assert context.post("restart").json()["state"] == "ready"
     assert value(context.run("1")) == "1"
+
+
+def test_only_python_forks(http, box):
+    shell = Context(http, box["id"], id="shell", language="bash")
+    got = shell.send("true", fork=True)
+    assert got.status_code == 400 and got.json()["error"]["reason"] == "invalid_context", got.text
+    assert "python" in got.json()["error"]["message"]
 
 
 def test_bad_requests_are_typed(http, box, context):

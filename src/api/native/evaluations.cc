@@ -105,6 +105,7 @@ Result<RunRequest> run_request_of(const object& body) {
   RunRequest out;
   fields.read("id", out.spec.id);
   if (!fields.read("code", out.spec.code, kRunBody)) fields.complain("code", "is needed");
+  fields.read("fork", out.spec.fork);
   fields.read("stdin", out.spec.input, kRunBody);
   double limit = 0;
   if (fields.read("timeout_s", limit, 0, kMostRunWait))

@@ -16,15 +16,18 @@ import math
 import os
 import select
 import signal
+import socket
 import sys
 import termios
 import threading
 import traceback
 import types
+import warnings
 
 TEXT_MOST = 32 * 1024  # bytes of output in one event
 PART_MOST = 4 * 1024 * 1024  # characters of one MIME part
 REMEMBERED = 10_000  # ids of evaluations, so that a repeated request runs once
+EVENT_MEMBERS = ("data", "omitted", "name", "value", "traceback")  # that a fork may give
 
 # The method of an object that returns a MIME part, as notebooks call it.
 METHODS = {
@@ -55,16 +58,86 @@ class Events:
                 data = data[os.write(self.fd, data) :]
 
 
+class EventsOfFork:
+    """Hands the events of a forked process to the driver. Each waits until it is out, so that
+    events and output come in their order."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.lock = threading.RLock()
+
+    def emit(self, kind, **members):
+        data = json.dumps([kind, members], default=str).encode("ascii")
+        with self.lock:
+            self.channel.sendall(len(data).to_bytes(8, "little") + data)
+            self.channel.recv(1)
+
+
+class Fork:
+    """A process that was forked off the driver and evaluates one request."""
+
+    def __init__(self, pid, channel):
+        self.pid = pid
+        self.channel = channel
+        self.ended = os.pidfd_open(pid)
+        self.data = b""
+
+    def events(self):
+        """Yields its events until it ends."""
+        poll = select.poll()
+        poll.register(self.channel, select.POLLIN)
+        poll.register(self.ended, select.POLLIN)
+        while True:
+            ready = dict(poll.poll())
+            if self.channel.fileno() in ready:
+                got = self.received()
+                if not got:
+                    poll.unregister(self.channel)  # nobody has its other end
+                yield from self.whole(got)
+            elif self.ended in ready:
+                return
+
+    def received(self):
+        try:
+            return self.channel.recv(1 << 20)
+        except OSError:
+            return b""
+
+    def whole(self, got):
+        self.data += got
+        while len(self.data) >= 8:
+            size = int.from_bytes(self.data[:8], "little")
+            if len(self.data) < 8 + size:
+                return
+            text, self.data = self.data[8 : 8 + size], self.data[8 + size :]
+            kind, members = json.loads(text)
+            yield kind, {name: members[name] for name in EVENT_MEMBERS if name in members}
+            try:
+                self.channel.sendall(b".")  # it is out
+            except OSError:
+                pass  # the process is gone
+
+    def exit_code(self):
+        """Waits for its end. Negative: the signal that it died of."""
+        _, status = os.waitpid(self.pid, 0)
+        self.channel.close()
+        os.close(self.ended)
+        return os.waitstatus_to_exitcode(status)
+
+
 class Interrupts:
     """Turns SIGINT into KeyboardInterrupt while code is under evaluation, and at no other time."""
 
     def __init__(self):
         self.evaluating = False
+        self.fork = None  # the pid of a process that evaluates, and that is to be interrupted
         self.shielded = 0
         self.pending = False
         signal.signal(signal.SIGINT, self.arrived)
 
     def arrived(self, number, frame):
+        if self.fork is not None:
+            os.kill(self.fork, signal.SIGINT)
         if not self.evaluating:
             return
         if self.shielded:
@@ -89,6 +162,7 @@ class Output:
     def __init__(self, kind, fd, events):
         self.kind = kind
         self.events = events
+        self.is_of_fork = False  # then the driver forwards
         self.lock = threading.Lock()
         self.rest = b""  # the beginning of a character
         self.reader, writer = os.pipe()
@@ -119,6 +193,8 @@ class Output:
             self.text.flush()
         except (OSError, ValueError):
             pass  # closed by the code under evaluation
+        if self.is_of_fork:
+            return
         waiting = bytearray(4)
         fcntl.ioctl(self.reader, termios.FIONREAD, waiting)
         self.forward(int.from_bytes(waiting, sys.byteorder))
@@ -243,6 +319,7 @@ class Driver:
         sys.stdout, sys.stderr = (one.text for one in self.outputs)
         sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
         self.pid = os.getpid()
+        self.is_fork = False
         self.count = 0
         self.known = {}
         self.loop = None
@@ -370,6 +447,8 @@ class Driver:
             try:
                 self.evaluate(source)
                 self.show_plots()
+                if self.is_fork:
+                    self.join_threads()
             finally:
                 self.interrupts.evaluating = False
         except KeyboardInterrupt as error:
@@ -382,6 +461,77 @@ class Driver:
         self.interrupts.pending = False
         return status
 
+    def become_fork(self, channel):
+        """Turns this process, a child of the driver, into one whose events the driver writes."""
+        self.pid = os.getpid()
+        self.is_fork = True
+        self.events = EventsOfFork(channel)
+        self.interrupts.fork = None
+        for one in self.outputs:
+            one.is_of_fork = True
+        self.loop = None  # both processes would wait at one poller
+
+    def join_threads(self):
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+
+    def fork_off(self, source):
+        """Begins to evaluate in a child process. It has this one's variables, as copies."""
+        if not hasattr(os, "pidfd_open"):
+            raise RuntimeError("a fork needs Python 3.9 or newer")
+        mine, its = socket.socketpair()
+        locks = [self.events.lock, *(one.lock for one in self.outputs)]
+        for one in self.outputs:
+            one.drain()
+        for lock in locks:
+            lock.acquire()  # so that no thread, which the child has not, holds one
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the thread that forwards
+                pid = os.fork()
+        finally:
+            for lock in locks:
+                lock.release()
+        if pid != 0:
+            its.close()
+            return Fork(pid, mine)
+        mine.close()
+        self.become_fork(its)
+        status = self.guarded(source)
+        if os.getpid() == self.pid:  # else a child of the code came back here
+            for one in self.outputs:
+                one.drain()
+            self.events.emit("done", value=status)
+        os._exit(0)
+
+    def guarded_in_fork(self, source):
+        """Evaluates in a child process, and returns how it ended."""
+        self.count += 1
+        try:
+            fork = self.fork_off(source)
+        except (OSError, RuntimeError) as error:
+            self.fail(error)
+            return "error"
+        self.interrupts.fork = fork.pid
+        status = None
+        for kind, members in fork.events():
+            for one in self.outputs:
+                one.drain()
+            if kind == "done":
+                status = members["value"]
+            else:
+                self.events.emit(kind, **members)
+        self.interrupts.fork = None
+        code = fork.exit_code()
+        if status is not None:
+            return status
+        how = f"died of signal {-code}" if code < 0 else f"exited with code {code}"
+        for one in self.outputs:
+            one.drain()
+        self.events.emit("error", name="ForkEnded", value="the process " + how, traceback="")
+        return "error"
+
     def serve(self, request):
         run = request["run"]
         if run in self.known:
@@ -393,7 +543,8 @@ class Driver:
             one.drain(last=True)
         self.events.run = run
         self.events.emit("begin", tag=request.get("tag", ""))
-        status = self.guarded(request["code"])
+        evaluate = self.guarded_in_fork if request.get("fork") else self.guarded
+        status = evaluate(request["code"])
         if os.getpid() != self.pid:
             os._exit(0)  # a child that the code forked, and that came back here
         for one in self.outputs:
