@@ -3,8 +3,6 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/read.hpp>
@@ -17,6 +15,7 @@
 
 #include "async/deadline.h"
 #include "base/ascii.h"
+#include "http/proxy_dial.h"
 #include "http/raw_stream.h"
 #include "http/socket.h"
 #include "http/text.h"
@@ -32,7 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kBuffer = 64 * 1024;  // Beast reads no more at once
 constexpr std::size_t kPiece = 256 * 1024;
 constexpr std::size_t kRefusalLimit = 64 * 1024;
-constexpr std::size_t kMostProxyAnswer = 16 * 1024;
 constexpr Millis kTunnelLimit{60'000};  // a stopped sandbox is started first
 
 struct Origin {
@@ -375,18 +373,25 @@ class BeastClient final : public Client {
     asio::ip::tcp::resolver resolver(executor_);
     const auto found = co_await resolver.async_resolve(origin_.host, origin_.port, to(error));
     const bool goes_by_proxy = by_proxy(found);
+    if (goes_by_proxy && !options_.proxy.unusable.empty())
+      co_return Error{Code::kInvalidArgument, "bad_proxy", options_.proxy.unusable, 0};
+    if (error && goes_by_proxy && options_.checks_all) co_return unknown_here();
     if (error && !goes_by_proxy) co_return unreachable(error);
     const auto allowed = allowed_of(found);
-    if (!error && allowed.empty()) {
+    const bool closed = options_.checks_all && allowed.size() < found.size();
+    if (!error && (allowed.empty() || closed)) {
       co_return Error{Code::kPermissionDenied, "special_network",
                       origin_.host + " is in a special network (loopback, private, link-local)", 0};
     }
     asio::ip::tcp::socket socket(executor_);
-    const bool is_forwarded = goes_by_proxy && forwards && !tls_ && options_.proxy.forwards;
-    if (goes_by_proxy) {
-      CAY_CO_CHECK(co_await dial_proxy(socket));
+    const bool is_forwarded =
+        goes_by_proxy && forwards && !tls_ && options_.proxy.forwards && !options_.checks_all;
+    if (goes_by_proxy && options_.checks_all) {
+      CAY_CO_CHECK(co_await connect_to_one_of(options_.proxy, socket, allowed, origin_.host));
+    } else if (goes_by_proxy) {
+      CAY_CO_CHECK(co_await dial_proxy(options_.proxy, socket));
       if (!is_forwarded) {
-        CAY_CO_CHECK(co_await connect_through(socket));
+        CAY_CO_CHECK(co_await connect_through(options_.proxy, socket, origin_.host, origin_.port));
       }
     } else {
       co_await asio::async_connect(socket, allowed, to(error));
@@ -408,67 +413,13 @@ class BeastClient final : public Client {
 
   bool by_proxy(const asio::ip::tcp::resolver::results_type& found) const {
     const ClientProxy& proxy = options_.proxy;
-    if (proxy.host.empty()) return false;
+    if (proxy.host.empty() && proxy.unusable.empty()) return false;
     std::vector<IpAddress> addresses;
     for (const auto& one : found) {
       if (const auto address = IpAddress::parse(one.endpoint().address().to_string()))
         addresses.push_back(*address);
     }
     return !proxy.is_direct || !proxy.is_direct(origin_.host, addresses);
-  }
-
-  Error proxy_failed(const std::string& why) const {
-    return {
-        Code::kUnavailable, "connect_failed",
-        "the proxy " + options_.proxy.host + ":" + std::to_string(options_.proxy.port) + " " + why,
-        0};
-  }
-
-  // Connects `socket` to the proxy.
-  Task<void> dial_proxy(asio::ip::tcp::socket& socket) const {
-    const ClientProxy& proxy = options_.proxy;
-    ErrorCode error;
-    asio::ip::tcp::resolver resolver(executor_);
-    const auto places =
-        co_await resolver.async_resolve(proxy.host, std::to_string(proxy.port), to(error));
-    if (error) co_return proxy_failed("has no address: " + error.message());
-    co_await asio::async_connect(socket, places, to(error));
-    if (error) co_return proxy_failed("does not answer: " + error.message());
-    co_return Result<void>();
-  }
-
-  // Has the proxy connect `socket` to the origin.
-  Task<void> connect_through(asio::ip::tcp::socket& socket) const {
-    const ClientProxy& proxy = options_.proxy;
-    ErrorCode error;
-    const bool is_v6 = origin_.host.find(':') != std::string::npos;
-    const std::string target =
-        (is_v6 ? "[" + origin_.host + "]" : origin_.host) + ":" + origin_.port;
-    std::string head = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
-    if (!proxy.authorization.empty())
-      head += "Proxy-Authorization: " + proxy.authorization + "\r\n";
-    head += "\r\n";
-    co_await asio::async_write(socket, asio::buffer(head), to(error));
-    if (error) co_return proxy_failed("closed the connection: " + error.message());
-    // This side speaks first in HTTP and TLS, so nothing follows the head of the answer.
-    std::string answer;
-    co_await asio::async_read_until(socket, asio::dynamic_buffer(answer, kMostProxyAnswer),
-                                    "\r\n\r\n", to(error));
-    if (error) co_return proxy_failed("sent no answer: " + error.message());
-    const auto space = answer.find(' ');
-    const std::string status = space == std::string::npos ? "" : answer.substr(space + 1, 3);
-    if (!answer.starts_with("HTTP/1.") || status.size() != 3 || status.front() != '2')
-      co_return proxy_failed("refused a connection to " + target + " (status " +
-                             printable_status(status) + ")");
-    if (!answer.ends_with("\r\n\r\n"))
-      co_return proxy_failed("sent more than an answer to the request for a connection");
-    co_return Result<void>();
-  }
-
-  static std::string printable_status(const std::string& status) {
-    const bool is_number =
-        !status.empty() && status.find_first_not_of("0123456789") == std::string::npos;
-    return is_number ? status : "none";
   }
 
   std::vector<asio::ip::tcp::endpoint> allowed_of(
@@ -480,6 +431,13 @@ class BeastClient final : public Client {
         out.push_back(one.endpoint());
     }
     return out;
+  }
+
+  Error unknown_here() const {
+    return {Code::kUnavailable, "connect_failed",
+            origin_.host + " has no address here, and behind a proxy only an address that was " +
+                "checked here is connected to",
+            0};
   }
 
   Error unreachable(const ErrorCode& error) const {

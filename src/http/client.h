@@ -30,6 +30,9 @@ struct ClientProxy {
   // Whether connections to this host are dialled without the proxy. `addresses` is what its name
   // means here, if it means anything.
   std::function<bool(const std::string& host, const std::vector<IpAddress>& addresses)> is_direct;
+  // Why the proxy cannot be used: what is not direct fails kInvalidArgument (bad_proxy) with this
+  // text. Empty: it can.
+  std::string unusable;
 };
 
 struct ClientOptions {
@@ -40,6 +43,10 @@ struct ClientOptions {
   std::string more_ca_file;  // https: trust these as well
   // Whether an address may be dialled, once a name is resolved. Empty: all may.
   std::function<bool(const IpAddress&)> may_dial;
+  // A host is reached by an address that was looked up and checked here, and by no other. One
+  // address that may_dial refuses closes the whole name. A proxy gets the address in place of the
+  // name, by CONNECT also for http://. A name without an address here cannot be reached.
+  bool checks_all = false;
   // For hosts whose name has no address here, or only addresses that may be dialled.
   ClientProxy proxy;
   Headers headers;                // sent with every request; one of the request's own replaces it
@@ -95,9 +102,9 @@ class Client {
   //
   // Fails kUnavailable: connect_failed (nobody listens, or the name is unknown), tls_failed, or
   // tls_untrusted (wrong authority, name or date of the certificate). Fails kPermissionDenied:
-  // special_network, when may_dial allows no address of the host. Fails kUnavailable:
-  // connection_lost, when the request may or may not have been carried out. Fails
-  // kDeadlineExceeded: connect_timeout, response_timeout.
+  // special_network, when may_dial allows no address of the host, or with checks_all not each.
+  // Fails kInvalidArgument: bad_proxy. Fails kUnavailable: connection_lost, when the request may or
+  // may not have been carried out. Fails kDeadlineExceeded: connect_timeout, response_timeout.
   //
   // An idempotent request that a kept-alive connection lost before any answer is sent once more.
   virtual Task<ClientResponse> send(ClientRequest request) = 0;

@@ -278,6 +278,102 @@ TEST_F(ClientTest, AProxyIsAskedForAConnectionUnlessTheHostIsDirect) {
   EXPECT_EQ(ask(make("GET", "/")).error().reason, "special_network");
 }
 
+TEST_F(ClientTest, AnUnusableProxyStopsAllButDirectHosts) {
+  ScriptedServer server({{"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere"}});
+  ClientOptions options;
+  options.proxy.unusable = "SOCKS is not spoken";
+  options.proxy.is_direct = [](const std::string& host, const std::vector<IpAddress>&) {
+    return host == "127.0.0.1";
+  };
+  connect(server.url(), options);
+  EXPECT_EQ(ask(make("GET", "/"))->body, "here");
+  connect("http://9.9.9.9:1", options);
+  const auto got = ask(make("GET", "/"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().reason, "bad_proxy");
+  EXPECT_EQ(got.error().message, "SOCKS is not spoken");
+}
+
+// A proxy that keeps the heads which it read, and answers each as written.
+class ListeningProxy {
+ public:
+  explicit ListeningProxy(std::vector<std::vector<std::string>> connections)
+      : acceptor_(context_, {asio::ip::address_v4::loopback(), 0}),
+        thread_([this, connections = std::move(connections)] {
+          for (const auto& answers : connections) {
+            asio::ip::tcp::socket socket(context_);
+            acceptor_.accept(socket);
+            for (const std::string& answer : answers) {
+              std::string head;
+              boost::system::error_code error;
+              asio::read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", error);
+              if (error) break;
+              heads_.push_back(head);
+              asio::write(socket, asio::buffer(answer), error);
+            }
+          }
+        }) {}
+  ~ListeningProxy() { join(); }
+  std::uint16_t port() { return acceptor_.local_endpoint().port(); }
+  // Waits until its connections are over.
+  const std::vector<std::string>& heads() {
+    join();
+    return heads_;
+  }
+
+ private:
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  asio::io_context context_;
+  asio::ip::tcp::acceptor acceptor_;
+  std::vector<std::string> heads_;
+  std::thread thread_;
+};
+
+TEST_F(ClientTest, AProxyGetsTheAddressThatWasCheckedAndNoName) {
+  const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  const std::string made = "HTTP/1.1 200 made\r\n\r\n";
+  ListeningProxy proxy({{made, ok}});
+  ClientOptions options;
+  options.proxy.host = "127.0.0.1";
+  options.proxy.port = proxy.port();
+  options.proxy.forwards = true;  // a URL would have the proxy look the name up
+  options.max_idle = 0;
+  options.checks_all = true;
+  options.may_dial = [](const IpAddress& address) { return is_special(address); };
+  connect("http://localhost:81", options);
+  const auto got = ask(make("GET", "/page"));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->body, "ok");
+  ASSERT_EQ(proxy.heads().size(), 2U);
+  const std::string& asked = proxy.heads()[0];
+  EXPECT_TRUE(asked.starts_with("CONNECT 127.0.0.1:81 ") || asked.starts_with("CONNECT [::1]:81 "));
+  EXPECT_EQ(asked.find("localhost"), std::string::npos) << asked;
+  EXPECT_EQ(proxy.heads()[1].substr(0, 18), "GET /page HTTP/1.1");
+  EXPECT_NE(proxy.heads()[1].find("Host: localhost:81\r\n"), std::string::npos);
+}
+
+TEST_F(ClientTest, ANameThatIsNotCheckedHereIsNotReachedByAProxy) {
+  ClientOptions options;
+  options.proxy.host = "127.0.0.1";
+  options.proxy.port = 1;  // nobody listens: it would be connect_failed with its name
+  options.checks_all = true;
+  options.may_dial = [](const IpAddress& address) { return !is_special(address); };
+  connect("http://localhost:81", options);
+  EXPECT_EQ(ask(make("GET", "/")).error().reason, "special_network");
+  connect("http://name.invalid", options);
+  const auto got = ask(make("GET", "/"));
+  ASSERT_FALSE(got);
+  EXPECT_NE(got.error().message.find("has no address here"), std::string::npos)
+      << got.error().message;
+  // Without the rule the proxy is asked.
+  options.checks_all = false;
+  connect("http://name.invalid", options);
+  EXPECT_NE(ask(make("GET", "/")).error().message.find("does not answer"), std::string::npos);
+}
+
 TEST_F(ClientTest, AnswersWithoutLengthEndWithTheConnection) {
   ScriptedServer old({{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\n\r\nall of it"}});
   connect(old.url());

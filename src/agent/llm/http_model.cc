@@ -78,7 +78,7 @@ Result<std::unique_ptr<Model>> HttpModel::create(asio::any_io_executor executor,
   options.url = endpoint.base_url;
   options.ca_file = settings.ca_file;
   options.connect_timeout = std::min(kConnect, settings.first_byte_timeout);
-  CAY_TRY(options.proxy, outward_proxy(options.url, process_environment()));
+  options.proxy = outward_proxy(options.url, process_environment());
   CAY_TRY(auto client, http::Client::create(std::move(executor), std::move(options)));
   std::unique_ptr<WireFormat> format;
   switch (endpoint.vendor) {

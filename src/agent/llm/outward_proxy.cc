@@ -35,22 +35,20 @@ bool is_loopback_address(const IpAddress& address) {
 
 }  // namespace
 
-Result<http::ClientProxy> outward_proxy(std::string_view url, const Environment& environment) {
+http::ClientProxy outward_proxy(std::string_view url, const Environment& environment) {
   const bool secure = url.starts_with("https://");
   if (!secure && !url.starts_with("http://")) return http::ClientProxy{};
   const auto found = first_set(environment, {secure ? "HTTPS_PROXY" : "HTTP_PROXY", "ALL_PROXY"});
   if (!found) return http::ClientProxy{};
-  auto parsed = http::parse_proxy_url(found->value);
-  if (!parsed) {
-    Error error = std::move(parsed).error();
-    error.message = "the environment's " + found->name + ": " + error.message;
-    return error;
-  }
   http::ClientProxy out;
-  out.host = parsed->host;
-  out.port = parsed->port;
-  if (parsed->credentials) out.authorization = "Basic " + codec::base64(*parsed->credentials);
-  out.forwards = true;
+  if (const auto parsed = http::parse_proxy_url(found->value)) {
+    out.host = parsed->host;
+    out.port = parsed->port;
+    if (parsed->credentials) out.authorization = "Basic " + codec::base64(*parsed->credentials);
+    out.forwards = true;
+  } else {
+    out.unusable = "the environment's " + found->name + ": " + parsed.error().message;
+  }
   const auto list = first_set(environment, {"NO_PROXY"});
   out.is_direct = [direct = http::no_proxy_entries(list ? list->value : "")](
                       const std::string& host, const std::vector<IpAddress>& addresses) {

@@ -9,8 +9,8 @@
 namespace cay::agent {
 
 // For https:// HTTPS_PROXY, for http:// HTTP_PROXY, else ALL_PROXY, each also in lower case. Hosts
-// of NO_PROXY and loopback are reached directly. Without a proxy its host is empty. Fails
-// kInvalidArgument (bad_proxy); the message names the variable, and not its value.
-Result<http::ClientProxy> outward_proxy(std::string_view url, const Environment& environment);
+// of NO_PROXY and loopback are reached directly, also where the proxy is one that is not spoken
+// (SOCKS). Without a proxy its host is empty. `unusable` names the variable, and not its value.
+http::ClientProxy outward_proxy(std::string_view url, const Environment& environment);
 
 }  // namespace cay::agent

@@ -131,7 +131,7 @@ Result<std::shared_ptr<McpLink>> mcp_over_http(asio::any_io_executor executor,
   CAY_TRY(auto url, parse_web_url(std::string(config.at("url").get_string())));
   http::ClientOptions options;
   options.url = url.origin;
-  CAY_TRY(options.proxy, outward_proxy(options.url, process_environment()));
+  options.proxy = outward_proxy(options.url, process_environment());
   http::Headers headers;
   if (const auto* more = config.if_contains("headers"); more != nullptr && more->is_object()) {
     for (const auto& [name, value] : more->get_object()) {

@@ -55,8 +55,11 @@ Task<Fetched> fetch_one(WebPolicy policy, WebUrl url, std::string key) {
   options.url = url.origin;
   options.ca_file = policy.ca_file;
   options.response_timeout = policy.timeout;
-  if (!policy.special_addresses_for_tests) options.may_dial = is_public;
-  CAY_CO_TRY(options.proxy, outward_proxy(options.url, process_environment()));
+  if (!policy.special_addresses_for_tests) {
+    options.may_dial = is_public;
+    options.checks_all = true;
+  }
+  options.proxy = outward_proxy(options.url, process_environment());
   auto executor = co_await asio::this_coro::executor;
   CAY_CO_TRY(const auto client, http::Client::create(executor, std::move(options)));
   http::ClientRequest request;

@@ -10,8 +10,8 @@
 namespace cay::agent {
 
 struct WebPolicy {
-  // Hosts that web_fetch may reach: "docs.python.org", "*.example.com", or "*" for any. Private and
-  // other special addresses are never reached, whatever is listed.
+  // Hosts that web_fetch may reach: "docs.python.org", "*.example.com", or "*" for any. A name
+  // with a private or other special address is never reached, whatever is listed.
   std::vector<std::string> hosts{};
   // A search service: an http(s) URL with "{query}" in it, whose answer is JSON or HTML. Empty: no
   // web_search.
