@@ -130,6 +130,10 @@ struct CommandOptions {
   bool kill_on_disconnect = false;
   bool close_stdin = true;  // stdin is at its end from the start
   bool end_tree = false;    // kill what the leader leaves behind
+  // How long the start itself waits for the end. A command that ends meanwhile takes one request,
+  // and its output comes with the answer. Another one is read as it runs. 0: it is read at once.
+  // Absent: 0.05 where the caller wants its end (run, run_shell), else 0.
+  std::optional<double> wait_s{};
 };
 
 enum class Stream { kStdout = 1, kStderr = 2 };

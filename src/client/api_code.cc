@@ -32,16 +32,11 @@ json::object code_body(std::string code, const sdk::CodeOptions& options) {
   return out;
 }
 
-std::string decoded_bytes(const json::object& from, const std::string& name) {
-  const std::string coded = string_in(from, name + "_base64");
-  return coded.empty() ? string_in(from, name) : codec::from_base64(coded).value_or("");
-}
-
 sdk::Artifact artifact_from(const json::object& from) {
   sdk::Artifact out;
   out.name = string_in(from, "name");
   out.mime = string_in(from, "mime");
-  out.bytes = decoded_bytes(from, "content");
+  out.bytes = bytes_in(from, "content");
   return out;
 }
 
@@ -52,8 +47,8 @@ sdk::CodeResult code_result_from(const json::object& from) {
   out.ok = bool_in(from, "ok");
   out.command = command_from(from);
   out.command.id = string_in(from, "command_id");
-  out.out = decoded_bytes(from, "stdout");
-  out.err = decoded_bytes(from, "stderr");
+  out.out = bytes_in(from, "stdout");
+  out.err = bytes_in(from, "stderr");
   out.truncated = bool_in(from, "truncated");
   out.artifacts = list_from(from, "artifacts", &artifact_from);
   const auto* notes = from.if_contains("notes");

@@ -6,6 +6,7 @@
 #include "client/async_state.h"
 #include "client/json_write.h"
 #include "client/tunnel_stream.h"
+#include "client/waited_start.h"
 
 namespace cay::sdk {
 
@@ -32,13 +33,13 @@ Awaitable<AsyncCommand> command_of(Place place, Task<std::unique_ptr<api::Comman
   co_return AsyncCommand(std::move(state));
 }
 
-Awaitable<AsyncCommand> spawn_spec(const Place& place, api::json::object spec) {
-  return command_of(
-      place, api::CommandStream::start(place->client->connection, place->ref, std::move(spec)));
+Awaitable<AsyncCommand> spawn_spec(const Place& place, api::json::object spec, double wait_s) {
+  return command_of(place, api::CommandStream::start(place->client->connection, place->ref,
+                                                     std::move(spec), wait_s));
 }
 
-Awaitable<CommandResult> run_spec(Place place, api::json::object spec) {
-  auto command = co_await spawn_spec(place, std::move(spec));
+Awaitable<CommandResult> run_spec(Place place, api::json::object spec, double wait_s) {
+  auto command = co_await spawn_spec(place, std::move(spec), wait_s);
   co_return co_await command.wait();
 }
 
@@ -86,22 +87,26 @@ Awaitable<void> AsyncCommand::resize(TerminalSize size) {
 
 Awaitable<CommandResult> AsyncSandboxCommands::run(std::vector<std::string> argv,
                                                    CommandOptions options) const {
-  return run_spec(place_, api::command_body(argv, api::Line::kArgv, options));
+  return run_spec(place_, api::command_body(argv, api::Line::kArgv, options),
+                  api::wait_of(options, api::kWaitOfRun));
 }
 Awaitable<CommandResult> AsyncSandboxCommands::run_shell(std::string line,
                                                          CommandOptions options) const {
-  return run_spec(place_, api::command_body({std::move(line)}, api::Line::kShell, options));
+  return run_spec(place_, api::command_body({std::move(line)}, api::Line::kShell, options),
+                  api::wait_of(options, api::kWaitOfRun));
 }
 Awaitable<CodeResult> AsyncSandboxCommands::run_code(std::string code, CodeOptions options) const {
   return at_place(place_, api::run_code, std::move(code), std::move(options));
 }
 Awaitable<AsyncCommand> AsyncSandboxCommands::spawn(std::vector<std::string> argv,
                                                     CommandOptions options) const {
-  return spawn_spec(place_, api::command_body(argv, api::Line::kArgv, options));
+  return spawn_spec(place_, api::command_body(argv, api::Line::kArgv, options),
+                    api::wait_of(options, 0));
 }
 Awaitable<AsyncCommand> AsyncSandboxCommands::spawn_shell(std::string line,
                                                           CommandOptions options) const {
-  return spawn_spec(place_, api::command_body({std::move(line)}, api::Line::kShell, options));
+  return spawn_spec(place_, api::command_body({std::move(line)}, api::Line::kShell, options),
+                    api::wait_of(options, 0));
 }
 Awaitable<CommandInfo> AsyncSandboxCommands::start_detached(std::vector<std::string> argv,
                                                             CommandOptions options) const {

@@ -4,6 +4,7 @@
 #include "client/json_read.h"
 #include "client/retry.h"
 #include "client/socket_end.h"
+#include "client/waited_start.h"
 #include "model/ids.h"
 
 namespace cay::client {
@@ -13,7 +14,7 @@ bool worth_a_retry(const Error& error) {
 }
 
 Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection, std::string ref,
-                                                          json::object spec) {
+                                                          json::object spec, double wait_s) {
   std::unique_ptr<CommandStream> out(new CommandStream(connection, std::move(ref)));
   out->id_ = string_in(spec, "id");
   if (out->id_.empty()) {
@@ -21,7 +22,7 @@ Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection
     spec["id"] = out->id_;
   }
   out->spec_ = std::move(spec);
-  CAY_CO_CHECK(co_await out->begin());  // reports the first refusal at once
+  CAY_CO_CHECK(co_await out->begin(wait_s));  // reports the first refusal at once
   co_return std::move(out);
 }
 
@@ -35,9 +36,17 @@ Task<std::unique_ptr<CommandStream>> CommandStream::attach(Connection& connectio
   co_return std::move(out);
 }
 
-Task<void> CommandStream::begin() {
+Task<void> CommandStream::begin(double wait_s) {
   CAY_CO_TRY(at_, co_await id_of(connection_, ref_));
-  co_return co_await connect_once();
+  if (wait_s <= 0) {
+    auto connected = co_await connect_once();
+    co_return connected;
+  }
+  CAY_CO_TRY(auto got, co_await start_and_wait(connection_, at_, spec_, wait_s));
+  started_ = std::move(got.command);
+  ready_ = std::move(got.events);
+  confirmed_ = true;
+  co_return Result<void>();
 }
 
 Task<void> CommandStream::connect_once() {
@@ -90,7 +99,13 @@ Task<void> CommandStream::connect() {
 }
 
 Task<sdk::Event> CommandStream::next() {
-  if (events_.ended())
+  if (!ready_.empty()) {
+    sdk::Event event = std::move(ready_.front());
+    ready_.pop_front();
+    over_ = ready_.empty();
+    co_return event;
+  }
+  if (over_ || events_.ended())
     co_return Error{Code::kOutOfRange, "command_ended", "the command has ended: there is no more",
                     0};
   Retry retry(connection_.executor(), connection_.options().reconnect_for_s);

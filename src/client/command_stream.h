@@ -13,9 +13,10 @@ namespace cay::client {
 
 class CommandStream {
  public:
-  // `spec`: the body of command_body(); its id is set if it has none.
+  // `spec`: the body of command_body(); its id is set if it has none. `wait_s`: above 0, the start
+  // itself waits so long for the end, and the socket is opened if it does not come.
   static Task<std::unique_ptr<CommandStream>> start(Connection& connection, std::string ref,
-                                                    json::object spec);
+                                                    json::object spec, double wait_s = 0);
   static Task<std::unique_ptr<CommandStream>> attach(Connection& connection, std::string ref,
                                                      std::string id, sdk::Offsets from);
 
@@ -39,7 +40,7 @@ class CommandStream {
       : connection_(connection), ref_(std::move(ref)) {}
 
   // Finds out which sandbox is meant, and begins there.
-  Task<void> begin();
+  Task<void> begin(double wait_s = 0);
   // Opens the socket, sends start or attach, and waits for `started`.
   Task<void> connect();
   Task<void> connect_once();
@@ -50,9 +51,11 @@ class CommandStream {
   std::string ref_;
   std::string at_;  // the sandbox's id: names may be given away while a command runs
   std::string id_;
-  json::object spec_;       // of start(); empty for attach()
-  bool confirmed_ = false;  // `started` came once: from then on reconnects attach
-  std::string last_end_;    // how the last connection ended, in words
+  json::object spec_;             // of start(); empty for attach()
+  bool confirmed_ = false;        // `started` came once: from then on reconnects attach
+  std::string last_end_;          // how the last connection ended, in words
+  std::deque<sdk::Event> ready_;  // of an answer that had the end
+  bool over_ = false;             // its End was given
   CommandEvents events_;
   sdk::CommandInfo started_;
   std::unique_ptr<http::WebSocket> socket_;

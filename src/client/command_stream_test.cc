@@ -17,6 +17,13 @@ constexpr const char* kEnd =
     R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":3,"stdout":{"bytes":6},)"
     R"("stderr":{"bytes":2}}})";
 
+// Options of a run that opens the stream at once.
+sdk::CommandOptions at_once() {
+  sdk::CommandOptions out;
+  out.wait_s = 0;
+  return out;
+}
+
 struct CommandStreamTest : ::testing::Test {
   std::shared_ptr<FakeHttp::Log> log = std::make_shared<FakeHttp::Log>();
 
@@ -33,7 +40,7 @@ TEST_F(CommandStreamTest, GathersBothStreamsAndTheEnd) {
   log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 0, "abc"),
                                         output_frame(2, 0, "ee"), output_frame(1, 3, "def"),
                                         text_frame(kEnd)});
-  const auto got = box().run({"prog"});
+  const auto got = box().run({"prog"}, at_once());
   EXPECT_EQ(got.out, "abcdef");
   EXPECT_EQ(got.err, "ee");
   EXPECT_EQ(got.command.exit_code, 3);
@@ -48,7 +55,7 @@ TEST_F(CommandStreamTest, ComesBackAtTheNextByteOfEachStream) {
   // The reader was quicker than its offsets: "c" comes again and must not be passed on twice.
   log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 2, "cdef"),
                                         output_frame(2, 1, "e"), text_frame(kEnd)});
-  const auto got = box().run({"prog"});
+  const auto got = box().run({"prog"}, at_once());
   EXPECT_EQ(got.out, "abcdef");
   EXPECT_EQ(got.err, "ee");
   ASSERT_EQ(log->frames.size(), 2u);
@@ -59,7 +66,7 @@ TEST_F(CommandStreamTest, ComesBackAtTheNextByteOfEachStream) {
 
 TEST_F(CommandStreamTest, AStartHasAnIdOfItsOwnSoThatItCannotRunTwice) {
   log->sockets.emplace_back(std::vector{text_frame(kStarted), text_frame(kEnd)});
-  (void)box().run({"prog"});
+  (void)box().run({"prog"}, at_once());
   ASSERT_EQ(log->frames.size(), 1u);
   EXPECT_NE(log->frames[0].find(R"("id":")"), std::string::npos);
 }
@@ -67,7 +74,7 @@ TEST_F(CommandStreamTest, AStartHasAnIdOfItsOwnSoThatItCannotRunTwice) {
 TEST_F(CommandStreamTest, AHoleIsAnErrorAndNotSilence) {
   log->sockets.emplace_back(std::vector{text_frame(kStarted), output_frame(1, 5, "late")});
   try {
-    (void)box().run({"prog"});
+    (void)box().run({"prog"}, at_once());
     FAIL();
   } catch (const ApiError& error) {
     EXPECT_EQ(error.reason(), "stream_hole");
@@ -79,7 +86,7 @@ TEST_F(CommandStreamTest, AGapIsToldAndPassed) {
       std::vector{text_frame(kStarted), output_frame(1, 0, "ab"),
                   text_frame(R"({"type":"gap","stream":"stdout","offset":2,"length":10})"),
                   output_frame(1, 12, "yz"), text_frame(kEnd)});
-  const auto got = box().run({"prog"});
+  const auto got = box().run({"prog"}, at_once());
   const std::string note = "\n[cay: 10 bytes of output are left out here]\n";
   EXPECT_EQ(got.out, "ab" + note + "yz");
   EXPECT_TRUE(got.truncated);
@@ -97,7 +104,7 @@ TEST_F(CommandStreamTest, AGapIsToldToCallbacksWhereItIs) {
                   output_frame(1, 12, "yz"), text_frame(kEnd)});
   std::string told;
   (void)box().run(
-      {"prog"}, {},
+      {"prog"}, at_once(),
       {.on_stdout = [&](const std::string& bytes) { told += bytes; },
        .on_stderr = {},
        .on_gap = [&](const sdk::Gap& gap) { told += "[" + std::to_string(gap.length) + "]"; }});
@@ -109,7 +116,7 @@ TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
       R"({"type":"error","error":{"code":"invalid_argument","reason":"command_not_found",)"
       R"("message":"no"}})")});
   try {
-    (void)box().run({"prog"});
+    (void)box().run({"prog"}, at_once());
     FAIL();
   } catch (const ApiError& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
@@ -120,7 +127,7 @@ TEST_F(CommandStreamTest, ARefusalIsToldAtOnce) {
 TEST_F(CommandStreamTest, ACloseBeforeItBeganIsToldInWords) {
   log->sockets.emplace_back(std::vector{closed_frame(1009)});
   try {
-    (void)box().run({"prog"});
+    (void)box().run({"prog"}, at_once());
     FAIL();
   } catch (const ApiError& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
@@ -134,7 +141,7 @@ TEST_F(CommandStreamTest, TheLastEndIsToldWhenNoOtherConnectionIsHad) {
   log->sockets.emplace_back(std::vector{text_frame(kStarted), closed_frame(1011)});
   log->sockets.emplace_back(std::vector{text_frame(kStarted), closed_frame(1013)});
   try {
-    (void)box(0).run({"prog"});
+    (void)box(0).run({"prog"}, at_once());
     FAIL();
   } catch (const ApiError& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
@@ -147,7 +154,7 @@ TEST_F(CommandStreamTest, GivesUpWhenTheDaemonStaysAway) {
   log->sockets.emplace_back(
       std::vector{text_frame(kStarted), output_frame(1, 0, "abc"), closed_frame(1001)});
   try {
-    (void)box(0.05).run({"prog"});
+    (void)box(0.05).run({"prog"}, at_once());
     FAIL();
   } catch (const ApiError& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);

@@ -53,12 +53,6 @@ const json::object& object_in(const json::object& from, std::string_view name) {
   return value != nullptr && value->is_object() ? value->get_object() : kEmpty;
 }
 
-// Text, or `name`_base64 where the bytes are no UTF-8.
-std::string bytes_in(const json::object& from, const std::string& name) {
-  if (from.contains(name)) return string_in(from, name);
-  return codec::from_base64(string_in(from, name + "_base64")).value_or("");
-}
-
 std::pair<std::string, std::string> xattr_from(const json::object& from) {
   return {string_in(from, "name"), bytes_in(from, "value")};
 }
@@ -82,6 +76,11 @@ Code code_from(std::string_view text, Code fallback) {
 std::string string_in(const json::object& from, std::string_view name) {
   const auto* value = from.if_contains(name);
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+std::string bytes_in(const json::object& from, const std::string& name) {
+  const std::string coded = string_in(from, name + "_base64");
+  return coded.empty() ? string_in(from, name) : codec::from_base64(coded).value_or("");
 }
 
 std::uint64_t number_in(const json::object& from, std::string_view name) {

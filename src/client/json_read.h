@@ -30,6 +30,8 @@ sdk::Version version_from(const json::object& from);
 
 // "" if missing, null or no string.
 std::string string_in(const json::object& from, std::string_view name);
+// The member `name`, which is text, or NAME_base64.
+std::string bytes_in(const json::object& from, const std::string& name);
 // 0 if missing, negative or no number.
 std::uint64_t number_in(const json::object& from, std::string_view name);
 bool bool_in(const json::object& from, std::string_view name);

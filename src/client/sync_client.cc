@@ -3,6 +3,7 @@
 #include "client/api.h"
 #include "client/json_write.h"
 #include "client/sync_state.h"
+#include "client/waited_start.h"
 
 namespace cay::sdk {
 
@@ -114,9 +115,9 @@ Command command_of(SandboxState& box, Task<std::unique_ptr<api::CommandStream>> 
   return Command(std::move(state));
 }
 
-Command spawn_spec(SandboxState& box, api::json::object spec) {
-  return command_of(box,
-                    api::CommandStream::start(box.client->connection, box.at(), std::move(spec)));
+Command spawn_spec(SandboxState& box, api::json::object spec, double wait_s) {
+  return command_of(
+      box, api::CommandStream::start(box.client->connection, box.at(), std::move(spec), wait_s));
 }
 
 constexpr std::size_t kKeep = 16u << 20;  // of each stream, in a CommandResult
@@ -134,18 +135,22 @@ CommandState::~CommandState() {
 CommandResult SandboxCommands::run(const std::vector<std::string>& argv,
                                    const CommandOptions& options,
                                    const OutputCallbacks& callbacks) const {
-  return spawn(argv, options).wait(callbacks, kKeep);
+  return spawn_spec(*state_, api::command_body(argv, api::Line::kArgv, options),
+                    api::wait_of(options, api::kWaitOfRun))
+      .wait(callbacks, kKeep);
 }
 
 CommandResult SandboxCommands::run_shell(const std::string& line, const CommandOptions& options,
                                          const OutputCallbacks& callbacks) const {
-  return spawn_spec(*state_, api::command_body({line}, api::Line::kShell, options))
+  return spawn_spec(*state_, api::command_body({line}, api::Line::kShell, options),
+                    api::wait_of(options, api::kWaitOfRun))
       .wait(callbacks, kKeep);
 }
 
 Command SandboxCommands::spawn(const std::vector<std::string>& argv,
                                const CommandOptions& options) const {
-  return spawn_spec(*state_, api::command_body(argv, api::Line::kArgv, options));
+  return spawn_spec(*state_, api::command_body(argv, api::Line::kArgv, options),
+                    api::wait_of(options, 0));
 }
 
 CommandInfo SandboxCommands::start_detached(const std::vector<std::string>& argv,

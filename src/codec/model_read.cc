@@ -230,6 +230,18 @@ void read_command_spec(Fields& fields, CommandSpec& spec, bool* close_stdin_give
 void read_command_request(Fields& fields, CommandRequest& request) {
   read_command_spec(fields, request.spec, &request.close_stdin_given);
   fields.read("wait", request.wait);
+  if (fields.has("wait_s")) {
+    std::int64_t wait_ms = 0;
+    read_seconds(fields, "wait_s", wait_ms, 0);
+    request.wait_ms = wait_ms;
+    if (!request.wait) fields.complain("wait_s", "cannot go with wait: false");
+    if (fields.has("stdin"))
+      fields.complain("stdin", "cannot go with wait_s: write it to .../stdin");
+    if (request.spec.kill_on_disconnect) {
+      fields.complain("kill_on_disconnect",
+                      "cannot go with wait_s: the command runs on when nobody waits any more");
+    }
+  }
   std::string encoded;
   constexpr std::size_t kMaxStdin = 64 << 20;
   if (fields.read("stdin", encoded, kMaxStdin)) {

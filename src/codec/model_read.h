@@ -28,6 +28,7 @@ std::optional<std::string> read_policy(Fields& fields);
 struct CommandRequest {
   CommandSpec spec;
   bool wait = true;
+  std::optional<std::int64_t> wait_ms;  // the longest wait; absent: to the command's end
   std::optional<std::string> stdin_bytes;
   std::uint64_t max_output_bytes = 1 << 20;
   bool close_stdin_given = false;

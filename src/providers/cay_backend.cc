@@ -16,6 +16,7 @@ namespace cay::providers {
 namespace {
 
 constexpr double kDefaultTimeout = 1800;
+constexpr double kQuick = 0.05;  // a command that takes longer is followed by a stream
 constexpr std::size_t kMostPolled = 1u << 20;
 
 // stderr goes where stdout goes, so that both keep their order. A line that sh cannot parse is
@@ -112,6 +113,7 @@ Task<Executed> CayBackend::execute(std::string command, ExecuteOptions options) 
   with.id = cay_command_id(options.id);
   with.cwd = options.workdir;
   with.timeout_s = options.timeout_s.value_or(kDefaultTimeout);
+  with.wait_s = kQuick;
   auto started = co_await called(box_.spawn_shell(merged(command), std::move(with)));
   if (!started) co_return std::move(started).error();
   auto ending = end_of(*std::move(started), options.keep, std::move(options.on_output));

@@ -85,8 +85,27 @@ TEST_F(CayBackendTest, AnImageThatIsNotHereIsPulled) {
   EXPECT_NE(log->requests[1].find("python:3.12"), std::string::npos) << log->requests[1];
 }
 
+TEST_F(CayBackendTest, AShortExecutionTakesOneRequest) {
+  auto box = open();
+  log->requests.clear();
+  answers(200, R"({"stdout":"one\n","truncated":false,)"
+               R"("command":{"id":"c1","state":"exited","exit_code":3}})");
+  ExecuteOptions options;
+  options.id = "c1";
+  std::string streamed;
+  options.on_output = [&](std::string_view bytes) { streamed += bytes; };
+  auto ran = run(loop, box->execute("make", options));
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(ran->output, "one\n");
+  EXPECT_EQ(streamed, "one\n");
+  EXPECT_EQ(ran->exit_code, 3);
+  EXPECT_EQ(log->requests.size(), 1U);
+  EXPECT_TRUE(log->targets.empty());
+}
+
 TEST_F(CayBackendTest, AnExecutionHasTheIdOfItsCallAndStreams) {
   auto box = open();
+  answers(201, R"({"id":"c1","state":"running"})");
   socket({text_frame(R"({"type":"started","command":{"id":"c1","state":"running"}})"),
           output_frame(1, 0, "one\n"), output_frame(1, 4, "two\n"),
           text_frame(R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":3}})")});
@@ -100,7 +119,7 @@ TEST_F(CayBackendTest, AnExecutionHasTheIdOfItsCallAndStreams) {
   EXPECT_EQ(ran->output, "one\ntwo\n");
   EXPECT_EQ(streamed, "one\ntwo\n");
   EXPECT_EQ(ran->exit_code, 3);
-  const auto& sent = log->frames.back();
+  const auto& sent = log->requests.back();
   EXPECT_NE(sent.find(R"("id":"c1")"), std::string::npos) << sent;
   EXPECT_NE(sent.find(R"("command":"exec 2>&1; make")"), std::string::npos) << sent;
   EXPECT_NE(sent.find(R"("timeout_s":7)"), std::string::npos) << sent;
@@ -141,6 +160,7 @@ TEST_F(CayBackendTest, ASandboxThatIsGoneIsLost) {
 
 TEST_F(CayBackendTest, ACommandOfADeletedSandboxIsALoss) {
   auto box = open();
+  answers(201, R"({"id":"c1","state":"running"})");
   socket({text_frame(R"({"type":"started","command":{"id":"c1","state":"running"}})"),
           text_frame(R"({"type":"end","command":{"id":"c1","state":"killed",)"
                      R"("by":"sandbox removal"}})")});

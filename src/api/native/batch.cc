@@ -62,6 +62,7 @@ Result<Batch> batch_of(const object& body) {
     out.command.emplace();
     codec::read_command_request(inner, *out.command);
     if (!out.command->wait) inner.complain("wait", "cannot be false in a batch");
+    if (out.command->wait_ms) inner.complain("wait_s", "cannot be in a batch, which waits");
     inner.refuse_unknown();
     fields.adopt(inner);
   }

@@ -87,9 +87,14 @@ Task<http::Response> start_command(core::Cay& cay, ExchangePtr exchange) {
     co_return json_answer(201, codec::to_json(*command));
   }
   const auto part = cay.answers().begin(who.tenant);
+  const bool limited = request->wait_ms.has_value();
   auto got = co_await run_to_end(cay, exchange, ref, *std::move(request), part);
   if (!got) co_return std::move(got).error();
-  auto response = json_answer(200, result_json(*got, ref));
+  if (got->runs_on) co_return json_answer(201, codec::to_json(got->command));
+  auto result = result_json(*got, ref);
+  // Its client may get either answer, so both have the command itself.
+  if (limited) result["command"] = codec::to_json(got->command);
+  auto response = json_answer(200, std::move(result));
   response.holds = part;
   co_return response;
 }

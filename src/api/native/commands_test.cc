@@ -43,6 +43,42 @@ TEST_F(NativeTest, RunAndWait) {
   EXPECT_TRUE(spec.close_stdin);
 }
 
+TEST_F(NativeTest, AWaitOfSomeSecondsEndsWithTheCommandOrWithoutIt) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return prints("4\n", "warn\n", exited(7)); };
+  const auto ended = call("POST", box + "/commands", R"({"argv":["x"],"id":"c1","wait_s":60})");
+  ASSERT_EQ(ended->status, 200) << ended->answer_body;
+  const auto result = json(ended);
+  EXPECT_EQ(result.at("stdout").as_string(), "4\n");
+  EXPECT_EQ(result.at("stderr").as_string(), "warn\n");
+  EXPECT_EQ(result.at("exit_code").as_int64(), 7);
+  EXPECT_EQ(result.at("command"), json(call("GET", box + "/commands/c1")));
+  // A repeat of the request is the same command.
+  const auto again =
+      json(call("POST", box + "/commands", R"({"argv":["x"],"id":"c1","wait_s":60})"));
+  EXPECT_EQ(again.at("stdout").as_string(), "4\n");
+  EXPECT_EQ(commands().started.size(), 1U);
+
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  const auto runs = call("POST", box + "/commands", R"({"argv":["x"],"id":"c2","wait_s":0.001})");
+  ASSERT_EQ(runs->status, 201) << runs->answer_body;
+  EXPECT_EQ(json(runs).at("state").as_string(), "running");
+  EXPECT_EQ(commands().table.at(CommandId("c2")).readers, 0);
+  EXPECT_FALSE(json(call("POST", box + "/commands", R"({"argv":["x"]})")).contains("command"));
+}
+
+TEST_F(NativeTest, AWaitOfSomeSecondsGoesWithSomeMembersOnly) {
+  const std::string box = make_box();
+  for (const auto* bad :
+       {R"({"argv":["x"],"wait_s":1,"wait":false})", R"({"argv":["x"],"wait_s":1,"stdin":"eA=="})",
+        R"({"argv":["x"],"wait_s":1,"kill_on_disconnect":true})", R"({"argv":["x"],"wait_s":-1})",
+        R"({"argv":["x"],"wait_s":"1"})"}) {
+    EXPECT_EQ(call("POST", box + "/commands", bad)->status, 400) << bad;
+  }
+  EXPECT_EQ(call("POST", box + "/batch", R"({"command":{"argv":["x"],"wait_s":1}})")->status, 400);
+  EXPECT_TRUE(commands().started.empty());
+}
+
 TEST_F(NativeTest, EndsAreToldAsTheyWere) {
   const std::string box = make_box();
   CommandEnd oom = ended(CommandState::kOomKilled, 9);
@@ -411,6 +447,17 @@ TEST_F(NativeTest, ALostSandboxIsNotAnExitCode) {
   const std::string box = make_box();
   commands().program = [](const CommandSpec&) { return runs_on(); };
   auto waiting = begin(exchange("POST", box + "/commands", R"({"argv":["x"]})"));
+  die("keeper lost");
+  settle();
+  ASSERT_TRUE(waiting.done());
+  EXPECT_EQ(waiting.exchange->status, 500);
+  EXPECT_EQ(json(waiting.exchange).at("error").at("code").as_string(), "lost");
+}
+
+TEST_F(NativeTest, ALostSandboxIsNoEndOfAWaitOfSomeSeconds) {
+  const std::string box = make_box();
+  commands().program = [](const CommandSpec&) { return runs_on(); };
+  auto waiting = begin(exchange("POST", box + "/commands", R"({"argv":["x"],"wait_s":60})"));
   die("keeper lost");
   settle();
   ASSERT_TRUE(waiting.done());

@@ -73,6 +73,23 @@ Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint
   co_return got;
 }
 
+// As collect_meanwhile(). nullopt: the command has not ended within `wait_ms`.
+Task<std::optional<Collected>> collect_within(core::Cay& cay, core::Reader reader,
+                                              const codec::CommandRequest& request,
+                                              AnswerPart part) {
+  auto collecting =
+      collect_meanwhile(cay, std::move(reader), request.max_output_bytes, std::move(part));
+  if (!request.wait_ms) {
+    CAY_CO_TRY(auto all, co_await std::move(collecting));
+    co_return std::optional<Collected>(std::move(all));
+  }
+  auto limited = with_deadline(std::move(collecting), Millis(*request.wait_ms), "the command");
+  auto got = co_await std::move(limited);
+  if (got) co_return std::optional<Collected>(*std::move(got));
+  if (got.error().code == Code::kDeadlineExceeded) co_return std::optional<Collected>();
+  co_return std::move(got).error();
+}
+
 }  // namespace
 
 Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part) {
@@ -105,11 +122,16 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
       co_return std::move(killed).error();
     }
   }
-  auto collected =
-      co_await collect_meanwhile(cay, *std::move(reader), request.max_output_bytes, part);
+  auto collected = co_await collect_within(cay, *std::move(reader), request, part);
   if (!collected) co_return std::move(collected).error();
   Ran got;
-  static_cast<Collected&>(got) = *std::move(collected);
+  if (!*collected) {
+    part->hold(0);
+    got.runs_on = true;
+    CAY_CO_TRY(got.command, co_await cay.commands().get(who, sandbox, command.id));
+    co_return got;
+  }
+  static_cast<Collected&>(got) = **std::move(collected);
   const std::uint64_t needs = bytes_size(got.out) + bytes_size(got.err);
   if (got.too_large || needs > kMostAnswer) {
     co_return Error{

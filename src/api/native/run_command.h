@@ -14,12 +14,14 @@ namespace cay::api::native {
 Result<void> check_room(const codec::CommandRequest& request, const core::AnswerRoom::Part& part);
 
 struct Ran : Collected {
+  bool runs_on = false;  // wait_ms passed before its end: `command` is as it was then
   // The refusals since the start of a command that failed. nullopt: it did not fail, or the report
   // did not come in time.
   std::optional<codec::json::array> network_refused;
 };
 
-// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits.
+// For the caller of `exchange`: starts, which is on its record from then on, writes stdin, waits
+// for the end or for `wait_ms`.
 // The Collected's command holds the end, and `part` the output as JSON. kExhausted
 // (too_many_answers): nothing was begun. `besides`: what else the request does, for its record,
 // behind the command.
