@@ -35,14 +35,22 @@ struct AgentTool {
   bool repeatable = false;
 };
 
+// AgentPrices: a model's prices, in US dollars for a million tokens.
+struct AgentPrices {
+  double input = 0, output = 0;
+  // For input that the vendor's cache had, and for input that it took. Absent: as `input`.
+  std::optional<double> cache_read{}, cache_write{};
+};
+
 struct AgentSubagent {
   std::string name;
   std::string description;  // by it the model chooses
   std::string system_prompt;
-  std::string model{};               // empty: the agent's
-  std::string sandbox = "shared";    // shared, own or forked
-  std::string response_schema{};     // JSON
-  std::vector<std::string> tools{};  // empty: all
+  std::string model{};                  // empty: the agent's
+  std::optional<AgentPrices> prices{};  // of `model`
+  std::string sandbox = "shared";       // shared, own or forked
+  std::string response_schema{};        // JSON
+  std::vector<std::string> tools{};     // empty: all
 };
 
 // The first rule that matches a call decides. A call without one is allowed. See
@@ -53,10 +61,12 @@ struct AgentRule {
   std::string verdict = "ask";  // "allow", "ask" or "deny"
 };
 
+// Bounds of one run. Tokens and cost are those of the agent and its subagents together. Each loop
+// that runs compares them before it calls the model, and so passes them by one answer at most.
 struct AgentLimits {
-  std::uint64_t steps = 500;  // calls of the model; 0: no limit
+  std::uint64_t steps = 500;  // calls of the model, of each subagent too; 0: no limit
   std::uint64_t tokens = 0;   // 0: no limit
-  double cost = 0;            // US dollars; 0: no limit
+  double cost = 0;            // US dollars, with `prices`; 0: no limit
   double time_s = 0;          // 0: no limit
 };
 
@@ -70,6 +80,7 @@ struct AgentOptions {
   std::string api_key{};
   std::optional<double> temperature{};
   std::uint32_t max_retries = 2;
+  std::optional<AgentPrices> prices{};  // absent: unknown, and no cost is reported
 
   std::string sandbox{};   // an existing sandbox; empty: one for each thread
   std::string snapshot{};  // of a new sandbox
@@ -84,6 +95,13 @@ struct AgentOptions {
   std::uint32_t subagent_depth = 1;  // above 1 subagents have subagents
   std::vector<AgentRule> rules{};
   AgentLimits limits{};
+  // Hosts that web_fetch may reach from this process, as "*.example.com" or "*". Empty: it is not
+  // offered.
+  std::vector<std::string> web_hosts{};
+  // The service of web_search, as "https://search.example.com/?q={query}", and its bearer token.
+  // Empty: it is not offered.
+  std::string search_url{}, search_key{};
+  bool todos = false;                 // offers write_todos
   std::vector<std::string> skills{};  // directories of skills in the sandbox
   std::vector<std::string> memory{};  // AGENTS.md files in the sandbox
   std::string response_schema{};      // JSON: the answer's `structured` follows it

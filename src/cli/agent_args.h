@@ -14,6 +14,11 @@ struct AgentLimitArgs {
   double timeout_s = 0;  // of the whole run
 };
 
+// The model's prices, in US dollars for a million tokens.
+struct AgentPriceArgs {
+  std::optional<double> input, output, cache_read, cache_write;
+};
+
 struct AgentArgs {
   std::string action;              // threads, show, export, rm, rewind or tasks; empty: a run
   std::vector<std::string> words;  // of the action
@@ -29,10 +34,13 @@ struct AgentArgs {
   std::vector<std::string> decide;  // one for each waiting call, or one for all
   std::vector<std::string> approve;
   AgentLimitArgs limits;
+  AgentPriceArgs prices;
   std::vector<std::string> skills, memory;
   std::vector<std::string> mcp;    // files of servers
   std::vector<std::string> tools;  // the only ones; empty: all
   std::vector<std::string> web;    // hosts of web_fetch
+  std::string search_url;          // of web_search, with {query}; empty: there is none
+  bool todos = false;              // offers write_todos
   bool checkpoint = false;
   bool new_sandbox = false;  // in place of a lost one
   bool ask_network = false;  // destinations that no rule decides wait for an answer

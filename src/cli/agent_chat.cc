@@ -37,7 +37,8 @@ struct Totals {
   std::string text() const {
     return grouped(steps) + " steps, " + grouped(usage.input) + " tokens in, " +
            grouped(usage.output) + " out, " +
-           (priced ? dollars(cost) : std::string("cost unknown: the model's price is not known"));
+           (priced ? dollars(cost)
+                   : std::string("cost unknown: give --input-price and --output-price"));
   }
 };
 

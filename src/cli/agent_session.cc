@@ -16,6 +16,7 @@
 #include "cli/image.h"
 #include "cli/output.h"
 #include "codec/lenient.h"
+#include "providers/environment.h"
 
 namespace cay::cli {
 namespace {
@@ -119,6 +120,7 @@ std::unique_ptr<agent::ThreadLog> open_threads() {
 
 Result<agent::AgentOptions> session_options(Context& at, const AgentArgs& args) {
   CAY_TRY(auto options, options_of(args));
+  options.built_in.web.search_key = providers::first_set({"CAY_SEARCH_KEY"});
   if (!args.image.empty() && options.provider == "cay")
     options.sandbox.snapshot = snapshot_of(at, args.image).id;
   return options;

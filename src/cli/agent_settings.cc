@@ -39,6 +39,21 @@ Result<agent::Decision> decision_of(std::string_view text, const agent::PendingC
   return out;
 }
 
+// nullopt: they are unknown.
+Result<std::optional<agent::Prices>> prices_of(const AgentPriceArgs& args) {
+  const bool any = args.input || args.output || args.cache_read || args.cache_write;
+  if (!any) return std::optional<agent::Prices>();
+  if (!args.input || !args.output)
+    return Error{Code::kInvalidArgument, "bad_price",
+                 "a cost needs both --input-price and --output-price (CAY_INPUT_PRICE, "
+                 "CAY_OUTPUT_PRICE)",
+                 0};
+  return std::optional(agent::Prices{.input = *args.input,
+                                     .output = *args.output,
+                                     .cache_read = args.cache_read,
+                                     .cache_write = args.cache_write});
+}
+
 // Package registries are reached as usual, unless the policy is given.
 std::string policy_with_questions(const std::string& policy) {
   return (policy.empty() ? "packages" : policy) + ",ask";
@@ -76,6 +91,19 @@ Result<double> parse_cost(std::string_view text) {
     return Error{Code::kInvalidArgument, "bad_cost",
                  "'" + std::string(text) + "' is no cost in US dollars: write it like 0.50", 0};
   return value;
+}
+
+Result<double> parse_price(std::string_view text) {
+  double value = 0;
+  const std::string_view number = text.starts_with('$') ? text.substr(1) : text;
+  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (failed == std::errc() && end == number.data() + number.size() && value >= 0 &&
+      std::isfinite(value))
+    return value;
+  return Error{Code::kInvalidArgument, "bad_price",
+               "'" + std::string(text) +
+                   "' is no price in US dollars for a million tokens: write it like 2.50",
+               0};
 }
 
 Result<double> parse_temperature(std::string_view text) {
@@ -127,13 +155,18 @@ Result<agent::AgentOptions> options_of(const AgentArgs& args) {
     out.fallback->temperature = out.model.temperature;
     out.fallback->max_retries = out.model.max_retries;
   }
-  // No price of a model is known yet, so that the limit would hold nothing.
-  if (args.limits.cost > 0)
-    return Error{Code::kUnsupported, "no_prices",
-                 "--max-cost: Cay knows no prices of models yet. Bound the run by --max-tokens", 0};
+  CAY_TRY(out.model.profile.prices, prices_of(args.prices));
+  if (args.limits.cost > 0 && !out.model.profile.prices)
+    return Error{Code::kInvalidArgument, "no_prices",
+                 "--max-cost needs the model's prices, in US dollars for a million tokens: give "
+                 "--input-price and --output-price, or bound the run by --max-tokens",
+                 0};
   out.offered = args.tools;
   out.subagent_depth = static_cast<std::uint32_t>(args.subagent_depth);
   out.built_in.web.hosts = args.web;
+  CAY_CHECK(agent::check_search_url(args.search_url));
+  out.built_in.web.search_url = args.search_url;
+  out.todos = args.todos;
   out.model.profile.calls_by_schema = args.calls_by_schema;
   out.model.profile.context_tokens = args.context_tokens;
   out.replace_lost_sandbox = args.new_sandbox;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent/loop/agent.h"
+#include "agent/tools/web_policy.h"
 #include "cli/agent_args.h"
 
 namespace cay::cli {
@@ -15,6 +16,8 @@ Result<agent::ApprovalRule> parse_rule(std::string_view text);
 
 // US dollars: "0.5", "$2". Fails kInvalidArgument (bad_cost).
 Result<double> parse_cost(std::string_view text);
+// US dollars for a million tokens: "2.5", "$2.5", "0". Fails kInvalidArgument (bad_price).
+Result<double> parse_price(std::string_view text);
 // Fails kInvalidArgument (bad_temperature) outside 0 to 2.
 Result<double> parse_temperature(std::string_view text);
 

@@ -81,10 +81,37 @@ TEST(AgentSettingsTest, OptionsAreThoseOfTheLine) {
   EXPECT_FALSE(options_of(args)->sandbox.idle_ttl_s) << "whose timers are its owner's";
 }
 
+TEST(AgentSettingsTest, ASearchServiceHasAPlaceForTheQuery) {
+  AgentArgs args;
+  args.search_url = "https://search.example.com/?q={query}";
+  args.todos = true;
+  ASSERT_TRUE(options_of(args));
+  EXPECT_EQ(options_of(args)->built_in.web.search_url, args.search_url);
+  EXPECT_TRUE(options_of(args)->todos);
+  for (const char* wrong :
+       {"https://search.example.com/", "search.example.com/{query}", "https://{query}.example.com/",
+        "https://{query}.a/{query}", "file:///{query}"}) {
+    args.search_url = wrong;
+    EXPECT_EQ(options_of(args).error().reason, "bad_search_url") << wrong;
+  }
+}
+
 TEST(AgentSettingsTest, CostsAreDollars) {
   AgentArgs priced;
   priced.limits.cost = 0.5;
   EXPECT_EQ(options_of(priced).error().reason, "no_prices");
+  EXPECT_NE(options_of(priced).error().message.find("--input-price"), std::string::npos);
+  priced.prices.input = 2;
+  EXPECT_EQ(options_of(priced).error().reason, "bad_price") << "half of the prices are none";
+  priced.prices.output = 8;
+  ASSERT_TRUE(options_of(priced));
+  EXPECT_EQ(options_of(priced)->model.profile.prices->output, 8);
+  EXPECT_EQ(options_of(priced)->limits.cost, 0.5);
+  EXPECT_EQ(*parse_price("0"), 0);
+  EXPECT_EQ(*parse_price("$2.5"), 2.5);
+  for (const char* wrong : {"", "$", "x", "-1", "1x", "nan", "inf"}) {
+    EXPECT_FALSE(parse_price(wrong)) << wrong;
+  }
   EXPECT_EQ(*parse_cost("0.5"), 0.5);
   EXPECT_EQ(*parse_cost("$2"), 2);
   for (const char* wrong : {"", "$", "x", "0", "-1", "1x", "nan"}) EXPECT_FALSE(parse_cost(wrong));

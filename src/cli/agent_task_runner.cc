@@ -173,7 +173,10 @@ Task<void> AgentTaskRunner::collect(const AgentTask& task, agent::Agent& agent, 
 agent::AgentOptions AgentTaskRunner::options_of(const AgentTask& task) const {
   constexpr double kMillis = 1000;
   agent::AgentOptions out = options_.agent;
-  if (!task.model.empty()) out.model.model = task.model;
+  if (!task.model.empty()) {
+    out.model.model = task.model;
+    out.model.profile.prices.reset();  // those of the line are of another model
+  }
   if (!task.system.empty()) out.system_prompt = task.system;
   if (!task.snapshot.empty()) out.sandbox.snapshot = task.snapshot;
   if (!task.policy.empty()) out.sandbox.policy = task.policy;

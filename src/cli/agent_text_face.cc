@@ -52,7 +52,7 @@ std::string run_summary(const json::object& data) {
       out += " (" + grouped(cached) + " cached)";
     out += ", " + grouped(count_in(*usage, "output")) + " out";
   }
-  if (const double cost = number_in(data, "cost"); cost > 0) out += ", " + dollars(cost);
+  if (data.contains("cost")) out += ", " + dollars(number_in(data, "cost"));
   return printable(out);
 }
 

@@ -21,12 +21,15 @@ namespace {
 namespace json = codec::json;
 
 json::object to_json(const agent::ThreadInfo& thread) {
-  return {{"id", thread.id},
-          {"state", thread.state},
-          {"title", codec::text(thread.title)},
-          {"events", thread.events},
-          {"created_at", codec::rfc3339(thread.created_ms)},
-          {"updated_at", codec::rfc3339(thread.updated_ms)}};
+  json::object out{{"id", thread.id},
+                   {"state", thread.state},
+                   {"title", codec::text(thread.title)},
+                   {"events", thread.events},
+                   {"usage", agent::to_json(thread.spent.usage)},
+                   {"created_at", codec::rfc3339(thread.created_ms)},
+                   {"updated_at", codec::rfc3339(thread.updated_ms)}};
+  if (const auto cost = thread.spent.known_cost()) out["cost"] = *cost;
+  return out;
 }
 
 // The sandboxes that were made for a thread, as provider and id.
@@ -60,11 +63,13 @@ int agent_threads(Context& at, const AgentArgs&) {
   constexpr std::size_t kTitle = 60, kToTheSecond = 19;
   std::vector<Row> rows;
   for (const auto& thread : threads) {
+    const auto cost = thread.spent.known_cost();
     rows.push_back({thread.id, codec::rfc3339(thread.updated_ms).substr(0, kToTheSecond) + "Z",
                     thread.state.empty() ? "-" : thread.state, std::to_string(thread.events),
+                    grouped(thread.spent.tokens()), cost ? dollars(*cost) : "-",
                     cut_line(printable(thread.title), kTitle)});
   }
-  print(table({"THREAD", "UPDATED", "STATE", "EVENTS", "TASK"}, rows));
+  print(table({"THREAD", "UPDATED", "STATE", "EVENTS", "TOKENS", "COST", "TASK"}, rows));
   return kOk;
 }
 

@@ -14,6 +14,13 @@
 
 namespace cay::agent {
 
+// Prices: US dollars for a million tokens. The user gives them: Cay ships none.
+struct Prices {
+  double input = 0, output = 0;
+  // For input that the vendor's cache had, and for input that it took. Absent: as `input`.
+  std::optional<double> cache_read{}, cache_write{};
+};
+
 // ModelProfile: facts about a model that its API does not return. Settings replace any of it.
 struct ModelProfile {
   std::uint64_t context_tokens = 0;  // input and output together; 0: unknown
@@ -21,8 +28,7 @@ struct ModelProfile {
   // The model has no tool calls of its own. The harness requests JSON of a schema instead, and
   // reads a call from it.
   bool calls_by_schema = false;
-  // US dollars for a million tokens. 0: unknown, and the cost is not reported.
-  double input_price = 0, output_price = 0, cache_read_price = 0, cache_write_price = 0;
+  std::optional<Prices> prices{};  // absent: unknown, and no cost is reported
 };
 
 struct ModelSettings {

@@ -15,6 +15,7 @@
 #include "agent/loop/prompt.h"
 #include "agent/loop/sandbox.h"
 #include "agent/loop/spill.h"
+#include "agent/loop/subagents_spent.h"
 #include "agent/loop/task.h"
 #include "agent/tools/permission_mounts.h"
 #include "async/event.h"
@@ -30,6 +31,21 @@ Error busy() {
 
 bool is_resumable(const std::string& state) {
   return state == "failed" || state == "cancelled" || state == "limit" || state == "sandbox_lost";
+}
+
+// A limit of the cost would bound nothing where an answer has no price.
+Result<void> check_prices(const AgentOptions& options, const ModelProfile& profile) {
+  if (options.limits.cost <= 0) return {};
+  std::string without = profile.prices ? "" : "the model";
+  for (const auto& each : options.subagents) {
+    if (each.model && !each.model->profile.prices) without = "the model of subagent " + each.name;
+  }
+  if (without.empty()) return {};
+  return Error{Code::kInvalidArgument, "no_prices",
+               "a limit of the cost needs the prices of " + without +
+                   ", in US dollars for a million tokens: give --input-price and --output-price "
+                   "(in C++ prices)",
+               0};
 }
 
 }  // namespace
@@ -97,6 +113,7 @@ Result<void> AgentImpl::open_model() {
     }
     harness_.model = std::move(first);
   }
+  CAY_CHECK(check_prices(options_, harness_.model->profile()));
   provider_ = options_.made_provider;
   if (!provider_) {
     CAY_TRY(provider_, providers::make_provider(harness_.executor, options_.provider));
@@ -171,6 +188,7 @@ Result<void> AgentImpl::keep_offered() {
 
 Task<void> AgentImpl::open() {
   CAY_CO_CHECK(open_thread());
+  CAY_CO_CHECK(record_subagents(harness_));
   CAY_CO_CHECK(open_model());
   CAY_CO_TRY(options_.sandbox.paths, mounts_of(options_.built_in.permissions));
   harness_.rules = options_.rules;

@@ -26,9 +26,13 @@ std::string_view to_string(RunState state);  // "done", "sandbox_lost", as the l
 
 // Bounds of one run. 0: none. A model that loops costs its user money, so steps have a default.
 struct Limits {
-  std::uint64_t steps = 500;  // calls of the model
-  std::uint64_t tokens = 0;   // input and output, subagents included
-  double cost = 0;            // US dollars, where the model's prices are known
+  std::uint64_t steps = 500;  // calls of the model, of each loop: a subagent has as many
+  // Input and output, and US dollars. The answers of subagents count, and so do summaries. Each
+  // loop compares them before it requests an answer, so that each running one passes them by one
+  // answer at most. A limit of the cost fails kInvalidArgument (no_prices) for a model without
+  // prices.
+  std::uint64_t tokens = 0;
+  double cost = 0;
   Millis time{0};
 };
 
@@ -131,7 +135,7 @@ struct RunResult {
   std::string text;               // the model's last text
   codec::json::value structured;  // by response_schema; else null
   Usage usage;                    // of this run, subagents included
-  std::optional<double> cost;     // US dollars; absent: a price is unknown
+  std::optional<double> cost;     // US dollars, likewise; absent: a price is unknown
   std::uint64_t steps = 0;
   std::string thread;
   std::vector<PendingCall> pending;  // kWaiting

@@ -39,7 +39,6 @@ std::size_t transcript_limit(const ModelProfile& profile) {
 struct Summary {
   std::string text;
   Usage usage;
-  std::optional<double> cost;
 };
 
 // The model writes it. If the transcript is too long for the model, it gets less of it.
@@ -53,11 +52,7 @@ Task<Summary> summarise(Harness* harness, std::string transcript) {
         Role::kUser, "<conversation>\n" + within(transcript, most) + "\n</conversation>"));
     const OnDelta ignored = [](const Delta&) {};
     auto reply = co_await harness->model->complete(std::move(request), ignored);
-    if (reply) {
-      Summary out{reply->message.text(), reply->usage, {}};
-      out.cost = cost_of(harness->model->profile(), out.usage);
-      co_return out;
-    }
+    if (reply) co_return Summary{reply->message.text(), reply->usage};
     failure = std::move(reply).error();
     if (failure.reason != "context_overflow") co_return failure;
   }
@@ -96,8 +91,7 @@ Task<bool> compact(Harness* harness) {
   data["kind"] = "summary";
   data["summary"] = summary.text;
   data["path"] = path;
-  data["usage"] = to_json(summary.usage);
-  if (summary.cost) data["cost"] = *summary.cost;
+  harness->count(summary.usage, data);
   CAY_CO_CHECK(harness->recorder->record("compacted", std::move(data)));
   co_return true;
 }

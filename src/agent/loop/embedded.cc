@@ -87,6 +87,14 @@ agent::Decision::Type type_of(const std::string& word) {
   refuse("a decision is approve, edit, reject or respond, not '" + word + "'");
 }
 
+std::optional<agent::Prices> prices_of(const std::optional<AgentPrices>& from) {
+  if (!from) return std::nullopt;
+  return agent::Prices{.input = from->input,
+                       .output = from->output,
+                       .cache_read = from->cache_read,
+                       .cache_write = from->cache_write};
+}
+
 agent::SubagentSpec subagent_of(const AgentSubagent& from, const agent::ModelSettings& model) {
   agent::SubagentSpec out;
   out.name = from.name;
@@ -95,6 +103,7 @@ agent::SubagentSpec subagent_of(const AgentSubagent& from, const agent::ModelSet
   if (!from.model.empty()) {
     out.model = model;
     out.model->model = from.model;
+    out.model->profile.prices = prices_of(from.prices);
   }
   if (!from.tools.empty()) out.tools = from.tools;
   out.response_schema = object_of(from.response_schema, "a subagent's response_schema");
@@ -109,6 +118,7 @@ agent::AgentOptions options_of(const AgentOptions& from) {
   out.model.api_key = from.api_key;
   out.model.temperature = from.temperature;
   out.model.max_retries = from.max_retries;
+  out.model.profile.prices = prices_of(from.prices);
   out.system_prompt = from.system_prompt;
   out.provider = from.backend;
   out.sandbox.id = from.sandbox;
@@ -126,6 +136,11 @@ agent::AgentOptions options_of(const AgentOptions& from) {
   out.limits.tokens = from.limits.tokens;
   out.limits.cost = from.limits.cost;
   out.limits.time = Millis{std::llround(from.limits.time_s * 1000)};
+  if (auto good = agent::check_search_url(from.search_url); !good) raise(good.error());
+  out.built_in.web.hosts = from.web_hosts;
+  out.built_in.web.search_url = from.search_url;
+  out.built_in.web.search_key = from.search_key;
+  out.todos = from.todos;
   out.skills = from.skills;
   out.memory = from.memory;
   out.response_schema = object_of(from.response_schema, "response_schema");

@@ -16,14 +16,23 @@ std::vector<ToolSpec> Harness::specs() const {
   return out;
 }
 
+void Harness::count(const Usage& usage, codec::json::object& data) {
+  const auto cost = cost_of(model->profile(), usage);
+  meter->add(usage, cost);
+  data["usage"] = to_json(usage);
+  if (cost) data["cost"] = *cost;
+}
+
 std::optional<double> cost_of(const ModelProfile& profile, const Usage& usage) {
-  if (profile.input_price == 0 && profile.output_price == 0) return std::nullopt;
+  if (!profile.prices) return std::nullopt;
+  const auto& prices = *profile.prices;
   const auto cached = usage.cache_read + usage.cache_write;
   const auto fresh = usage.input > cached ? usage.input - cached : 0;
-  const double dollars = static_cast<double>(fresh) * profile.input_price +
-                         static_cast<double>(usage.output) * profile.output_price +
-                         static_cast<double>(usage.cache_read) * profile.cache_read_price +
-                         static_cast<double>(usage.cache_write) * profile.cache_write_price;
+  const double dollars =
+      static_cast<double>(fresh) * prices.input +
+      static_cast<double>(usage.output) * prices.output +
+      static_cast<double>(usage.cache_read) * prices.cache_read.value_or(prices.input) +
+      static_cast<double>(usage.cache_write) * prices.cache_write.value_or(prices.input);
   return dollars / 1e6;
 }
 

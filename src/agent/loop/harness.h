@@ -21,6 +21,10 @@ struct Harness {
   Limits limits;
   codec::json::object response_schema;
 
+  // The account of the whole run. The loops of its subagents share it.
+  std::shared_ptr<Spending> meter = std::make_shared<Spending>();
+  bool is_subagent = false;
+
   // Calls of subagents that ended a task without its result, until their approval.
   std::vector<ChildCall> child_calls;
   // The end that a cancelled run writes into the log.
@@ -30,6 +34,8 @@ struct Harness {
   const ThreadState& state() const { return recorder->state(); }
   std::shared_ptr<Tool> tool(const std::string& name) const;
   std::vector<ToolSpec> specs() const;
+  // Counts an answer of the model, and adds its `usage` and `cost` to an event's members.
+  void count(const Usage& usage, codec::json::object& data);
 };
 
 // An end of a run.

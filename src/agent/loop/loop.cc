@@ -10,6 +10,7 @@
 #include "agent/loop/context.h"
 #include "agent/loop/sandbox.h"
 #include "agent/loop/schema.h"
+#include "agent/loop/subagents_spent.h"
 #include "async/event.h"
 
 namespace cay::agent {
@@ -64,16 +65,17 @@ void name_calls(const ThreadState& state, Message& message) {
 std::optional<Outcome> met_limit(const Harness& harness) {
   const auto& run = harness.state().run;
   const auto& limits = harness.limits;
+  const auto& spent = *harness.meter;
   const auto met = [](const char* which, const std::string& message) {
     return Outcome{RunState::kLimit, which, message, nullptr};
   };
   if (limits.steps != 0 && run.steps >= limits.steps) {
     return met("steps", "the run met its limit of " + std::to_string(limits.steps) + " steps");
   }
-  if (limits.tokens != 0 && run.usage.input + run.usage.output >= limits.tokens) {
+  if (limits.tokens != 0 && spent.tokens() >= limits.tokens) {
     return met("tokens", "the run met its limit of " + std::to_string(limits.tokens) + " tokens");
   }
-  if (limits.cost > 0 && run.cost >= limits.cost) {
+  if (limits.cost > 0 && spent.cost >= limits.cost) {
     return met("cost", "the run met its limit of " + std::to_string(limits.cost) + " US dollars");
   }
   return std::nullopt;
@@ -105,23 +107,28 @@ Result<void> record_reply(Harness& harness, ModelReply reply) {
   codec::json::object data;
   data["run"] = harness.state().run.id;
   data["message"] = to_json(reply.message);
-  data["usage"] = to_json(reply.usage);
-  if (const auto cost = cost_of(harness.model->profile(), reply.usage)) data["cost"] = *cost;
+  harness.count(reply.usage, data);
   data["stop"] = to_string(reply.stop);
   data["model"] = reply.model;
   return harness.recorder->record("assistant_message", std::move(data));
 }
 
-Task<void> call_model(Harness* harness) {
+// A summary is an answer of the model too, so the limits are compared before each request.
+Task<std::optional<Outcome>> call_model(Harness* harness) {
+  if (auto limit = met_limit(*harness)) co_return limit;
   CAY_CO_CHECK(co_await keep_within_context(harness));
   for (int overflows = 0;; ++overflows) {
+    if (auto limit = met_limit(*harness)) co_return limit;
     CAY_CO_CHECK(record_call(*harness));
     const OnDelta on_delta = [harness](const Delta& delta) {
       harness->recorder->observer().on_delta(harness->recorder->thread(), delta);
     };
     auto request = request_of(*harness);
     auto reply = co_await harness->model->complete(std::move(request), on_delta);
-    if (reply) co_return record_reply(*harness, *std::move(reply));
+    if (reply) {
+      CAY_CO_CHECK(record_reply(*harness, *std::move(reply)));
+      co_return std::nullopt;
+    }
     const bool overflow = reply.error().reason == "context_overflow";
     if (!overflow || overflows == kOverflows) co_return std::move(reply).error();
     CAY_CO_TRY(const bool smaller, co_await recover_from_overflow(harness, overflows));
@@ -172,12 +179,13 @@ Task<Outcome> drive(Harness* harness) {
       CAY_CO_TRY(auto end, finished(*harness));
       if (end) co_return *std::move(end);
     }
-    if (auto limit = met_limit(*harness)) co_return *std::move(limit);
-    CAY_CO_CHECK(co_await call_model(harness));
+    CAY_CO_TRY(auto limit, co_await call_model(harness));
+    if (limit) co_return *std::move(limit);
   }
 }
 
 Result<void> record_end(Harness& harness, const Outcome& outcome) {
+  CAY_CHECK(record_subagents(harness));
   const auto& state = harness.state();
   codec::json::object data;
   data["run"] = state.run.id;
@@ -186,8 +194,8 @@ Result<void> record_end(Harness& harness, const Outcome& outcome) {
   if (!outcome.message.empty()) data["message"] = outcome.message;
   data["text"] = state.text;
   if (!outcome.structured.is_null()) data["structured"] = outcome.structured;
-  data["usage"] = to_json(state.run.usage);
-  if (state.run.cost_known) data["cost"] = state.run.cost;
+  data["usage"] = to_json(state.run.spent.usage);
+  if (const auto cost = state.run.spent.known_cost()) data["cost"] = *cost;
   data["steps"] = state.run.steps;
   return harness.recorder->record("run_ended", std::move(data));
 }
@@ -213,8 +221,8 @@ RunResult result_of(const Harness& harness) {
   RunResult out;
   out.reason = state.run.reason;
   out.text = state.text;
-  out.usage = state.run.usage;
-  if (state.run.cost_known) out.cost = state.run.cost;
+  out.usage = state.run.spent.usage;
+  out.cost = state.run.spent.known_cost();
   out.steps = state.run.steps;
   out.thread = harness.recorder->thread();
   for (const auto each : {RunState::kDone, RunState::kFailed, RunState::kCancelled,
@@ -237,6 +245,7 @@ Task<RunResult> conduct(Harness* harness, std::string run) {
   if (run == harness->state().run.id) data["resumed"] = true;
   data["run"] = std::move(run);
   CAY_CO_CHECK(harness->recorder->record("run_started", std::move(data)));
+  if (!harness->is_subagent) *harness->meter = harness->state().run.spent;
   Result<Outcome> got;
   try {
     got = co_await drive(harness);

@@ -47,17 +47,6 @@ bool is_named(const std::optional<std::vector<std::string>>& names, const std::s
   return !names || std::ranges::find(*names, name) != names->end();
 }
 
-// Returns the rest of the agent's limits. A subagent spends from them, but counts its own steps.
-Limits left_of(const Harness& parent) {
-  Limits out = parent.limits;
-  const auto& run = parent.state().run;
-  const auto spent = run.usage.input + run.usage.output;
-  if (out.tokens != 0) out.tokens = out.tokens > spent ? out.tokens - spent : 1;
-  if (out.cost > 0) out.cost = std::max(out.cost - run.cost, 1e-9);
-  out.time = Millis{0};  // the agent's own cancels it
-  return out;
-}
-
 class TaskTool : public Tool {
  public:
   explicit TaskTool(TaskParts parts) : parts_(std::move(parts)) {
@@ -96,7 +85,10 @@ Result<std::unique_ptr<Harness>> TaskTool::make_child(const SubagentSpec& spec,
   child->executor = parent.executor;
   child->log = parent.log;
   child->model = parent.model;
-  child->limits = left_of(parent);
+  child->limits = parent.limits;
+  child->limits.time = Millis{0};  // the agent's own cancels it
+  child->meter = parent.meter;
+  child->is_subagent = true;
   child->rules = spec.rules.value_or(parent.rules);
   child->response_schema = spec.response_schema;
   if (spec.model) {
@@ -180,8 +172,8 @@ ToolResult answer_of(const Harness& child, const RunResult& result) {
   const auto& state = child.state();
   out.artifact["thread"] = child.recorder->thread();
   out.artifact["state"] = std::string(to_string(result.state));
-  out.artifact["usage"] = to_json(state.usage);
-  if (state.run.cost_known) out.artifact["cost"] = state.cost;
+  out.artifact["usage"] = to_json(state.spent.usage);
+  if (const auto cost = state.spent.known_cost()) out.artifact["cost"] = *cost;
   return out;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 // A program that reads events ignores types and members that it does not list. A member is never
 // renamed, and never changes its meaning.
-constexpr std::array<EventType, 19> kTypes = {{
+constexpr std::array<EventType, 20> kTypes = {{
     {"thread_created", "model system_prompt provider parent? parent_call? subagent?"},
     // The part of the system prompt that came from the sandbox: skills and memory.
     {"instructions", "text"},
@@ -29,6 +29,9 @@ constexpr std::array<EventType, 19> kTypes = {{
     {"tool_ended", "run call_id message artifact?"},
     // The run was stopped, and the command could not be ended: it may go on.
     {"tool_left", "run call_id execution_id reason message"},
+    // A subagent's call has no result, because its run or its process ended first. `usage` is all
+    // that its thread has spent.
+    {"subagent_spent", "run call_id thread usage cost?"},
     // `kind`: summary, arguments (long arguments are cut) or results (long results are cut).
     {"compacted", "run before_seq kind summary path usage? cost?"},
     {"checkpoint", "name sandbox"},

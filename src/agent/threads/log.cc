@@ -191,6 +191,24 @@ Result<std::vector<ThreadEvent>> ThreadLog::events(const std::string& thread, st
   }
 }
 
+// A run that went on after its end, such as an approval, has several ends. The last one has it all.
+Result<Spending> ThreadLog::spent_by(const std::string& thread) {
+  CAY_TRY(const auto number, number_of(thread));
+  CAY_TRY(auto row, db_->prepare("SELECT data FROM event WHERE thread = ? AND type = 'run_ended' "
+                                 "ORDER BY seq"));
+  row.bind(number);
+  std::map<std::string, Spending> runs;
+  for (;;) {
+    CAY_TRY(const bool more, row.step());
+    if (!more) break;
+    CAY_TRY(const auto data, codec::parse_object(row.text(0)));
+    runs[string_of(data, "run")] = spending_in(data);
+  }
+  Spending out;
+  for (const auto& [run, spent] : runs) out += spent;
+  return out;
+}
+
 Result<std::vector<ThreadInfo>> ThreadLog::infos(const std::string& where,
                                                  const std::string& argument) {
   CAY_TRY(auto row,
@@ -203,7 +221,7 @@ Result<std::vector<ThreadInfo>> ThreadLog::infos(const std::string& where,
   std::vector<ThreadInfo> out;
   for (;;) {
     CAY_TRY(const bool more, row.step());
-    if (!more) return out;
+    if (!more) break;
     ThreadInfo info;
     info.id = row.text(0);
     info.parent = row.text(1);
@@ -214,6 +232,10 @@ Result<std::vector<ThreadInfo>> ThreadLog::infos(const std::string& where,
     info.updated_ms = row.is_null(6) ? info.created_ms : row.number(6);
     out.push_back(std::move(info));
   }
+  for (auto& info : out) {
+    CAY_TRY(info.spent, spent_by(info.id));
+  }
+  return out;
 }
 
 Result<ThreadInfo> ThreadLog::info(const std::string& thread) {

@@ -12,6 +12,7 @@
 
 #include "agent/threads/event.h"
 #include "agent/threads/lease.h"
+#include "agent/threads/spending.h"
 #include "base/result.h"
 #include "codec/json.h"
 #include "db/database.h"
@@ -28,6 +29,7 @@ struct ThreadInfo {
   std::uint64_t events = 0;
   std::string title;  // the beginning of its first input
   std::string state;  // of its last run: "done", "waiting"; "running" or "" before its end
+  Spending spent;     // of its runs, with their subagents, as of each run's last end
 };
 
 // One OS thread uses a log, and several processes may. Every method may fail kUnavailable
@@ -72,6 +74,7 @@ class ThreadLog {
       : db_(std::move(db)), lock_path_(std::move(path) + ".lock") {}
   Result<std::int64_t> number_of(const std::string& thread);
   Result<std::vector<ThreadInfo>> infos(const std::string& where, const std::string& argument);
+  Result<Spending> spent_by(const std::string& thread);
   Result<void> note(std::int64_t number, const ThreadEvent& event);
 
   std::unique_ptr<db::Database> db_;

@@ -21,22 +21,9 @@ std::uint64_t number_of(const json::object& from, const char* name) {
   return number != nullptr && *number > 0 ? static_cast<std::uint64_t>(*number) : 0;
 }
 
-std::optional<double> cost_of(const json::object& from) {
-  const auto* value = from.if_contains("cost");
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return value->to_number<double>();
-}
-
 const json::object* object_of(const json::object& from, const char* name) {
   const auto* value = from.if_contains(name);
   return value == nullptr ? nullptr : value->if_object();
-}
-
-Usage usage_of(const json::object& from) {
-  const auto* usage = object_of(from, "usage");
-  if (usage == nullptr) return {};
-  return {number_of(*usage, "input"), number_of(*usage, "output"), number_of(*usage, "cache_read"),
-          number_of(*usage, "cache_write")};
 }
 
 std::optional<Message> message_of(const json::object& from) {
@@ -74,7 +61,7 @@ void on_user(ThreadState& state, const ThreadEvent& event) {
 void on_assistant(ThreadState& state, const ThreadEvent& event) {
   auto message = message_of(event.data);
   if (!message) return;
-  const Usage usage = usage_of(event.data);
+  const Usage usage = spending_in(event.data).usage;
   if (auto text = message->text(); !text.empty()) state.text = std::move(text);
   state.stop = text_of(event.data, "stop");
   ++state.run.steps;
@@ -211,15 +198,22 @@ void apply_conversation(ThreadState& state, const ThreadEvent& event) {
   if (type == "run_ended") on_run_ended(state, event);
 }
 
-void spend(ThreadState& state, const json::object& data, bool in_run) {
-  const Usage usage = usage_of(data);
-  const auto cost = cost_of(data);
-  state.usage += usage;
-  state.cost += cost.value_or(0);
-  if (!in_run) return;
-  state.run.usage += usage;
-  state.run.cost += cost.value_or(0);
-  if (!cost) state.run.cost_known = false;
+void spend(ThreadState& state, const Spending& more, bool in_run) {
+  state.spent += more;
+  if (in_run) state.run.spent += more;
+}
+
+// `data` has all that a subagent has spent so far. An earlier event may have had a part of it.
+void spend_by_subagent(ThreadState& state, const std::string& thread, const json::object& data,
+                       bool in_run) {
+  const Spending total = spending_in(data);
+  if (thread.empty()) {
+    spend(state, total, in_run);
+    return;
+  }
+  Spending& known = state.subagents[thread];
+  spend(state, beyond(total, known), in_run);
+  known = total;
 }
 
 // The sandbox and the cost are what they are, whatever the conversation was rewound to.
@@ -239,13 +233,14 @@ void apply_account(ThreadState& state, const ThreadEvent& event, bool in_run) {
   if (type == "rewound") state.restore = text_of(data, "checkpoint");
   if (type == "tool_started") state.tool_seqs.push_back(event.seq);
   if (type == "forked") on_forked(state);
-  if (type == "assistant_message") spend(state, data, in_run);
-  if (type == "compacted" && object_of(data, "usage") != nullptr) spend(state, data, in_run);
+  const bool has_usage = object_of(data, "usage") != nullptr;
+  if (type == "assistant_message") spend(state, spending_in(data), in_run);
+  if (type == "compacted" && has_usage) spend(state, spending_in(data), in_run);
+  if (type == "subagent_spent") spend_by_subagent(state, text_of(data, "thread"), data, in_run);
   if (type != "tool_ended") return;
-  // The model calls of a subagent.
   const auto* artifact = object_of(data, "artifact");
   if (artifact != nullptr && object_of(*artifact, "usage") != nullptr) {
-    spend(state, *artifact, in_run);
+    spend_by_subagent(state, text_of(*artifact, "thread"), *artifact, in_run);
   }
 }
 

@@ -4,12 +4,14 @@
 // does what the former one would have done.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/llm/message.h"
 #include "agent/threads/event.h"
+#include "agent/threads/spending.h"
 
 namespace cay::agent {
 
@@ -56,9 +58,7 @@ struct RunAccount {
   std::string reason{};
   std::uint64_t ended_seq = 0;
   std::uint64_t steps = 0;
-  Usage usage{};
-  double cost = 0;
-  bool cost_known = true;  // false: the price of some answer is unknown
+  Spending spent{};  // with that of its subagents
 };
 
 struct SandboxState {
@@ -97,8 +97,9 @@ struct ThreadState {
   std::string restore;                   // a checkpoint that is still to be restored
 
   RunAccount run;
-  Usage usage;  // of all runs
-  double cost = 0;
+  Spending spent;  // of all runs, with their subagents
+  // The part of each subagent, by the id of its thread. It is in `spent` once.
+  std::map<std::string, Spending> subagents;
   std::string text;  // the model's last text that is not empty, since the user's last input
   std::string stop;  // why its last answer ended: end, tool_calls, length or refused
 

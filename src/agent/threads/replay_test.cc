@@ -61,10 +61,36 @@ TEST_F(ReplayTest, ARewindKeepsTheCostAndTheSandbox) {
   ASSERT_EQ(got.conversation.size(), 3U);
   EXPECT_EQ(got.conversation[2].message.text(), "three");
   EXPECT_EQ(got.text, "") << "the new input has no answer";
-  EXPECT_DOUBLE_EQ(got.cost, 1.0);
-  EXPECT_EQ(got.usage.input, 20U);
+  EXPECT_DOUBLE_EQ(got.spent.cost, 1.0);
+  EXPECT_EQ(got.spent.usage.input, 20U);
   EXPECT_EQ(got.sandbox->id, "box");
   EXPECT_TRUE(got.open()) << "an input without an answer";
+}
+
+codec::json::object spent_of(const char* thread, int input, double cost) {
+  return {{"thread", thread}, {"usage", {{"input", input}, {"output", 1}}}, {"cost", cost}};
+}
+
+TEST_F(ReplayTest, ASubagentIsInTheAccountOnce) {
+  user("go");
+  add("run_started", {{"run", "r1"}});
+  assistant("", {{"a", "task", "{}"}});
+  add("tool_started", {{"call_id", "a"}, {"execution_id", "child"}, {"attempt", 1}});
+  add("subagent_spent", spent_of("child", 100, 1.0));
+  add("run_ended", {{"state", "cancelled"}});
+  EXPECT_EQ(state().run.spent.usage, (Usage{110, 3, 0, 0}));
+  EXPECT_DOUBLE_EQ(state().run.spent.cost, 1.5);
+  add("run_started", {{"run", "r2"}});
+  auto message = Message::of(Role::kTool, "the piece");
+  message.call_id = "a";
+  add("tool_ended", {{"call_id", "a"},
+                     {"message", to_json(message)},
+                     {"artifact", spent_of("child", 160, 1.75)}});
+  const auto got = state();
+  EXPECT_EQ(got.spent.usage, (Usage{170, 3, 0, 0})) << "the subagent's whole usage, once";
+  EXPECT_EQ(got.run.spent.usage, (Usage{60, 0, 0, 0})) << "the second run has the rest";
+  EXPECT_DOUBLE_EQ(got.spent.cost, 2.25);
+  EXPECT_DOUBLE_EQ(got.run.spent.cost, 0.75);
 }
 
 TEST_F(ReplayTest, ARunIsOpenUntilItsEnd) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 
 namespace cay::agent {
 
@@ -22,5 +23,9 @@ struct WebPolicy {
   std::string ca_file{};                     // for https; empty: the system's authorities
   bool special_addresses_for_tests = false;  // reaches loopback: tests alone
 };
+
+// Fails kInvalidArgument (bad_search_url) for a URL that is not http or https, or has no "{query}"
+// behind its host. An empty one is right.
+Result<void> check_search_url(const std::string& url);
 
 }  // namespace cay::agent

@@ -10,6 +10,8 @@
 namespace cay::agent {
 namespace {
 
+constexpr std::string_view kQueryPlace = "{query}";
+
 // No failure of the web ends a run: the model reads it.
 ToolResult web_result(const Result<WebPage>& page) {
   if (!page) return refused(page.error().message);
@@ -42,9 +44,10 @@ Task<ToolResult> run_web_search(KitPtr kit, json::object from, ToolContext) {
   if (!arguments.fault().empty()) co_return refused(arguments.fault());
   WebPolicy policy = kit->options.web;
   std::string url = policy.search_url;
-  constexpr std::string_view kPlace = "{query}";
-  const auto place = url.find(kPlace);
-  if (place != std::string::npos) url.replace(place, kPlace.size(), http::encode_segment(query));
+  const auto place = url.find(kQueryPlace);
+  if (place != std::string::npos) {
+    url.replace(place, kQueryPlace.size(), http::encode_segment(query));
+  }
   const auto service = parse_web_url(url);
   if (service) policy.hosts = {service->host};  // the operator chose it, and no other
   auto page = co_await web_fetch(policy, std::move(url), policy.search_key);
@@ -52,6 +55,18 @@ Task<ToolResult> run_web_search(KitPtr kit, json::object from, ToolContext) {
 }
 
 }  // namespace
+
+Result<void> check_search_url(const std::string& url) {
+  if (url.empty()) return {};
+  const auto parsed = parse_web_url(url);
+  const bool has_host = parsed && parsed->host.find('{') == std::string::npos;
+  if (has_host && parsed->target.find(kQueryPlace) != std::string::npos) return {};
+  return Error{Code::kInvalidArgument, "bad_search_url",
+               "'" + url +
+                   "' is no URL of a search service: write it like "
+                   "https://search.example.com/?q={query}",
+               0};
+}
 
 void add_web_tools(Tools& tools, const KitPtr& kit) {
   if (!kit->options.web.hosts.empty()) {
