@@ -1,5 +1,6 @@
 """`cay agent` as its users start it, with a state directory of its own, and the events of its
 runs."""
+
 import json
 import os
 import pathlib
@@ -80,6 +81,7 @@ class AgentUser:
     def __init__(self, home, daemon, model, wire="chat"):
         self.home, self.daemon, self.model = pathlib.Path(home), daemon, model
         self.name = MODELS[wire]
+        self.prefix = []  # words before `cay`: what the agent finds on its host
         self.home.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -92,7 +94,7 @@ class AgentUser:
     def start(self, *words, env=None, events=True):
         chosen = [*(["--json"] if events else []), "--model", self.name]
         process = subprocess.Popen(
-            [str(CAY), "agent", *chosen, *(str(one) for one in words)],
+            [*self.prefix, str(CAY), "agent", *chosen, *(str(one) for one in words)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
