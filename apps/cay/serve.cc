@@ -316,6 +316,7 @@ class Daemon {
     api::daytona::DaytonaConfig daytona;
     daytona.version = CAY_VERSION;
     daytona.names = gateway.names;
+    daytona.key_lives = gateway.key_lives;
     daytona.maximum = config_.core.defaults.maximum;
     daytona.usual = config_.core.defaults.limits;
     daytona.policy = config_.core.defaults.policy;

@@ -26,8 +26,9 @@ constexpr const char* kNoPools =
     "Cay keeps no warm pool: a sandbox starts in a fraction of a second without one";
 constexpr const char* kNoTelemetry =
     "Cay sends traces where its operator says (otlp_endpoint), and keeps none to read";
-constexpr const char* kNoSocket =
-    "Cay has no Socket.IO: the client asks for the state instead, which it does by itself";
+constexpr const char* kNoWebhooks =
+    "the operator of Cay names the receivers of its webhooks in cay.toml: see docs/operator/"
+    "monitor.md";
 constexpr const char* kByCay = "keys are made on the host of Cay: `cay key create`";
 constexpr Absent kAbsent[] = {
     {"POST", "/sandbox/{id}/ssh-access", kNoSsh},
@@ -38,7 +39,10 @@ constexpr Absent kAbsent[] = {
     {"DELETE", "/warm-pools/{id}", kNoPools},
     {"GET", "/sandbox/{id}/telemetry/logs", kNoTelemetry},
     {"GET", "/sandbox/{id}/telemetry/traces", kNoTelemetry},
-    {"GET", "/socket.io", kNoSocket},
+    {"POST", "/webhooks/organizations/{organization}/app-portal-access", kNoWebhooks},
+    {"GET", "/webhooks/organizations/{organization}/initialization-status", kNoWebhooks},
+    {"POST", "/webhooks/organizations/{organization}/initialize", kNoWebhooks},
+    {"POST", "/webhooks/organizations/{organization}/refresh-endpoints", kNoWebhooks},
     {"POST", "/api-keys", kByCay},
     {"DELETE", "/api-keys/{name}", kByCay},
 };

@@ -10,6 +10,7 @@
 #include "core/cay.h"
 #include "http/router.h"
 #include "model/limits.h"
+#include "model/link.h"
 
 namespace cay::api::daytona {
 
@@ -19,6 +20,8 @@ struct DaytonaConfig {
   Limits maximum;                   // of one sandbox
   Limits usual;                     // of one whose client sets none
   std::string policy = "packages";  // of sandboxes whose client sets no network
+  // Whether the key that made a link may still do so. Unset: no token opens the toolbox.
+  std::function<bool(const Link& link)> key_lives;
   // Runs work that outlives its request, and ends it with the daemon.
   std::function<void(asio::awaitable<void>)> background;
   std::shared_ptr<InputRoom> input =

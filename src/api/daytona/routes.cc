@@ -7,6 +7,7 @@
 #include "api/daytona/config_route.h"
 #include "api/daytona/control.h"
 #include "api/daytona/create.h"
+#include "api/daytona/events_socket.h"
 #include "api/daytona/list.h"
 #include "api/daytona/previews.h"
 #include "api/daytona/sandboxes.h"
@@ -28,11 +29,11 @@ http::Response outer_refusal(const http::RequestHead& head, int status, const Er
 
 // The clients send a key as a bearer token to both planes.
 http::Facade facade() {
-  return {
-      .prefixes = {kPrefix},
-      .refusal = outer_refusal,
-      .key = http::KeyRule{{{"Authorization", http::KeyPlace::Form::kBearer}}, "Bearer"},
-      .without_key = {"GET /daytona/config", "GET /daytona/health", "GET /daytona/health/ready"}};
+  return {.prefixes = {kPrefix},
+          .refusal = outer_refusal,
+          .key = http::KeyRule{{{"Authorization", http::KeyPlace::Form::kBearer}}, "Bearer"},
+          .without_key = {"GET /daytona/config", "GET /daytona/health", "GET /daytona/health/ready",
+                          "GET /daytona/socket.io"}};
 }
 
 using Shared = std::shared_ptr<Control>;
@@ -130,6 +131,7 @@ void add_daytona_routes(http::Router& router, core::Cay& cay, daytona::DaytonaCo
   daytona::add_store_routes(control);
   daytona::add_storage_routes(control, state);
   daytona::add_account_routes(control);
+  daytona::add_events_socket(control);
   daytona::PlaneRoutes toolbox(router, cay, Plane::kToolbox,
                                std::string(daytona::kToolboxPrefix) + "/{id}");
   daytona::add_toolbox_routes(toolbox, config);

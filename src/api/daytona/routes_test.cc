@@ -48,5 +48,21 @@ TEST_F(RoutesTest, ConfigurationNamesTheToolbox) {
   EXPECT_EQ(call("GET", "/daytona/health")->status, 200);
 }
 
+TEST_F(RoutesTest, TheChannelForEventsIsRefusedInItsOwnWords) {
+  EXPECT_EQ(call("GET", "/daytona/socket.io/")->status, 501);
+  auto handle = exchange("GET", "/daytona/socket.io/?EIO=4&transport=websocket");
+  handle->request.wants_websocket = true;
+  auto running = begin(handle);
+  settle();
+  ASSERT_TRUE(handle->socket);
+  ASSERT_EQ(handle->socket->sent.size(), 2u);
+  EXPECT_EQ(handle->socket->sent[0].data.substr(0, 2), "0{");
+  EXPECT_EQ(handle->socket->sent[1].data.substr(0, 14), R"(44{"message":")");
+  EXPECT_FALSE(running.done());  // a client that is closed would come again
+  handle->socket->client_close();
+  settle();
+  EXPECT_TRUE(running.done());
+}
+
 }  // namespace
 }  // namespace cay::api::daytona

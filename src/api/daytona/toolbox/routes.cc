@@ -13,6 +13,7 @@
 #include "api/daytona/toolbox/pty.h"
 #include "api/daytona/toolbox/sessions.h"
 #include "api/daytona/toolbox/signed_routes.h"
+#include "api/daytona/toolbox/token_sockets.h"
 #include "api/daytona/toolbox/toolbox.h"
 
 namespace cay::api::daytona {
@@ -143,6 +144,7 @@ void add_toolbox_routes(PlaneRoutes& routes, const DaytonaConfig& config) {
   add_language_servers(routes);
   add_computer_use_routes(routes);
   divert_signed_files(routes.router(), routes.cay());
+  divert_token_sockets(routes.router(), routes.cay(), config);
 }
 
 }  // namespace cay::api::daytona

@@ -6,11 +6,11 @@
 #include "api/daytona/config.h"
 #include "api/daytona/plane.h"
 #include "api/daytona/signing.h"
+#include "api/daytona/toolbox/admitted.h"
 #include "api/daytona/toolbox/errors.h"
 #include "api/daytona/toolbox/files.h"
 #include "api/daytona/toolbox/signed_files.h"
 #include "base/clock.h"
-#include "http/forwarding_exchange.h"
 
 namespace cay::api::daytona {
 namespace {
@@ -18,17 +18,6 @@ namespace {
 constexpr std::int64_t kMillisInOneSecond = 1000;
 constexpr std::pair<const char*, const char*> kSigned[] = {
     {"GET", "/files/download"}, {"POST", "/files/upload-v2"}, {"POST", "/files/upload"}};
-
-// A request with the rights that its signature gives.
-class SignedExchange final : public http::ForwardingExchange {
- public:
-  SignedExchange(ExchangePtr inner, Principal who)
-      : ForwardingExchange(std::move(inner)), who_(std::move(who)) {}
-  const Principal& principal() const override { return who_; }
-
- private:
-  const Principal who_;
-};
 
 bool is_signed_file(const http::RequestHead& head) {
   constexpr std::size_t kSegments = 5;  // daytona, toolbox, ID, files, download
@@ -51,7 +40,7 @@ Task<ExchangePtr> admitted_by_signature(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_CHECK(check_signature(exchange->head(), key, now));
   const std::string caller = access->who.tenant.get() + "/" + sandbox;
   CAY_CO_CHECK(exchange->let_in({http::Caller::Kind::kLink, caller}));
-  co_return ExchangePtr(std::make_shared<SignedExchange>(exchange, std::move(access->who)));
+  co_return ExchangePtr(std::make_shared<Admitted>(exchange, std::move(access->who)));
 }
 
 Task<void> signed_download(core::Cay& cay, ExchangePtr exchange) {
