@@ -22,6 +22,18 @@ asio::awaitable<void> ready(KernelSocket& socket, KernelSocket::wait_type what, 
 
 }  // namespace
 
+Task<Bytes> PassingSource::next() {
+  CAY_CO_TRY(Bytes piece, co_await inner_->next());
+  CAY_CO_CHECK(see(piece.size()));
+  co_return std::move(piece);
+}
+
+Task<KernelPipe> PassingSource::next_piped() {
+  CAY_CO_TRY(KernelPipe piece, co_await piped_->next_piped());
+  CAY_CO_CHECK(see(piece.size()));
+  co_return std::move(piece);
+}
+
 bool would_block(const ErrorCode& error) {
   return error == asio::error::would_block || error == asio::error::try_again;
 }

@@ -3,7 +3,9 @@
 #pragma once
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "async/kernel_pipe.h"
 #include "async/task.h"
@@ -35,6 +37,30 @@ class PipedSource : public ByteSource {
   // Whether next_piped() may be called for the next piece.
   virtual bool can_splice() const = 0;
   virtual Task<KernelPipe> next_piped() = 0;
+  // Whether it is the answer of a service, which is passed on as it comes.
+  virtual bool is_of_service() const { return false; }
+};
+
+// PassingSource: another source's pieces, each of which is seen on its way.
+class PassingSource : public PipedSource {
+ public:
+  explicit PassingSource(std::unique_ptr<ByteSource> inner)
+      : inner_(std::move(inner)), piped_(dynamic_cast<PipedSource*>(inner_.get())) {}
+  Task<Bytes> next() final;
+  std::optional<Bytes> come() final { return std::nullopt; }
+  bool can_splice() const final { return piped_ != nullptr && piped_->can_splice(); }
+  Task<KernelPipe> next_piped() final;
+
+ protected:
+  // For a destructor whose own members have to outlive the inner source.
+  void drop() { inner_.reset(); }
+
+ private:
+  // Sees the size of a piece, 0 at the end. An error takes its place.
+  virtual Result<void> see(std::size_t size) = 0;
+
+  std::unique_ptr<ByteSource> inner_;
+  PipedSource* piped_;  // the same; null: it is none
 };
 
 using KernelSocket = asio::generic::stream_protocol::socket;

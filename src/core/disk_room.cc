@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "async/piped.h"
+
 namespace cay::core {
 namespace {
 
@@ -41,18 +43,14 @@ class Watch {
   std::uint64_t first_ = 0, last_ = 0, sent_ = 0, looked_at_ = 0;
 };
 
-class WatchedBytes final : public ByteSource {
+class WatchedBytes final : public PassingSource {
  public:
   WatchedBytes(std::unique_ptr<ByteSource> inner, DiskRoom room)
-      : inner_(std::move(inner)), watch_(std::move(room)) {}
-  Task<Bytes> next() override {
-    CAY_CO_TRY(Bytes piece, co_await inner_->next());
-    CAY_CO_CHECK(watch_.take(piece.size()));
-    co_return piece;
-  }
+      : PassingSource(std::move(inner)), watch_(std::move(room)) {}
 
  private:
-  std::unique_ptr<ByteSource> inner_;
+  Result<void> see(std::size_t size) override { return watch_.take(size); }
+
   Watch watch_;
 };
 

@@ -1,5 +1,7 @@
 #include "core/streams.h"
 
+#include "async/piped.h"
+
 namespace cay::core {
 namespace {
 
@@ -31,19 +33,21 @@ class HeldReader : public CommandReader {
   std::optional<Command> shown_;
 };
 
-class HeldBytes : public ByteSource {
+class HeldBytes final : public PassingSource {
  public:
   HeldBytes(std::unique_ptr<ByteSource> inner, Held held)
-      : held_(std::move(held)), inner_(std::move(inner)) {}
-  Task<Bytes> next() override {
-    auto bytes = co_await inner_->next();
-    if (bytes) held_.entry->bytes_out += bytes->size();
-    co_return bytes;
-  }
+      : PassingSource(std::move(inner)), held_(std::move(held)) {}
+  ~HeldBytes() override { drop(); }
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
 
  private:
+  Result<void> see(std::size_t size) override {
+    held_.entry->bytes_out += size;
+    return {};
+  }
+
   Held held_;
-  std::unique_ptr<ByteSource> inner_;
 };
 
 class HeldTree : public TreeSource {
@@ -61,18 +65,17 @@ class HeldTree : public TreeSource {
   std::unique_ptr<TreeSource> inner_;
 };
 
-class CountedBytes : public ByteSource {
+class CountedBytes final : public PassingSource {
  public:
   CountedBytes(std::unique_ptr<ByteSource> inner, std::shared_ptr<Entry> entry)
-      : inner_(std::move(inner)), entry_(std::move(entry)) {}
-  Task<Bytes> next() override {
-    auto bytes = co_await inner_->next();
-    if (bytes) entry_->bytes_in += bytes->size();
-    co_return bytes;
-  }
+      : PassingSource(std::move(inner)), entry_(std::move(entry)) {}
 
  private:
-  std::unique_ptr<ByteSource> inner_;
+  Result<void> see(std::size_t size) override {
+    entry_->bytes_in += size;
+    return {};
+  }
+
   std::shared_ptr<Entry> entry_;
 };
 

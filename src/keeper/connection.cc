@@ -6,18 +6,9 @@
 
 #include <array>
 #include <cerrno>
-
-#include "os/unix_socket.h"
+#include <utility>
 
 namespace cay::keeper {
-namespace {
-
-void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
-}
-
-}  // namespace
-
 Connection::Connection(Loop& loop, UniqueFd fd, Events events)
     : loop_(loop), fd_(std::move(fd)), events_(std::move(events)) {
   watch_ = loop_.watch(fd_.get(), EPOLLIN, [this](std::uint32_t ready) {
@@ -27,20 +18,16 @@ Connection::Connection(Loop& loop, UniqueFd fd, Events events)
 }
 
 void Connection::head(wire::Type type, std::uint32_t channel, std::size_t payload) {
-  if (out_begin_ > 0 && (out_begin_ == out_.size() || out_begin_ > kHighWater)) {
-    out_.erase(0, out_begin_);
-    out_begin_ = 0;
-  }
-  put(out_, payload + wire::kHeaderBytes - 4, 4);
-  put(out_, static_cast<std::uint64_t>(type), 2);
-  put(out_, 0, 2);
-  put(out_, channel, 4);
+  out_.append(payload + wire::kHeaderBytes - 4, 4);
+  out_.append(static_cast<std::uint64_t>(type), 2);
+  out_.append(0, 2);
+  out_.append(channel, 4);
 }
 
 void Connection::send(wire::Type type, std::uint32_t channel, std::string_view payload) {
   if (dead_) return;
   head(type, channel, payload.size());
-  out_ += payload;
+  out_.append(payload);
   schedule_flush();
 }
 
@@ -48,23 +35,18 @@ void Connection::send_data(std::uint32_t channel, const wire::Data& data) {
   if (dead_) return;
   constexpr std::size_t kDataHead = 10;
   head(wire::Type::kData, channel, kDataHead + data.bytes.size());
-  put(out_, data.stream, 1);
-  put(out_, data.after_end ? 1 : 0, 1);
-  put(out_, data.offset, 8);
-  out_ += data.bytes;
+  out_.append(data.stream, 1);
+  out_.append(data.after_end ? 1 : 0, 1);
+  out_.append(data.offset, 8);
+  out_.append(data.bytes);
   schedule_flush();
 }
 
-bool Connection::send_with(int descriptor, wire::Type type, std::uint32_t channel,
+void Connection::send_with(UniqueFd descriptor, wire::Type type, std::uint32_t channel,
                            std::string_view payload) {
-  if (!dead_ && !flushed()) flush();
-  if (dead_ || !flushed()) return false;
-  head(type, channel, payload.size());  // which begins anew in what was flushed
-  out_ += payload;
-  const auto sent = os::send_message(fd_.get(), out_, {descriptor});  // into an empty buffer
-  out_.clear();
-  out_begin_ = 0;
-  return static_cast<bool>(sent);
+  if (dead_) return;
+  out_.attach(std::move(descriptor));
+  send(type, channel, payload);
 }
 
 // Schedules one flush for all frames of a round of the loop.
@@ -81,21 +63,12 @@ void Connection::rewatch() {
 }
 
 void Connection::flush() {
-  while (out_begin_ < out_.size()) {
-    const ssize_t done =
-        ::send(fd_.get(), out_.data() + out_begin_, out_.size() - out_begin_, MSG_NOSIGNAL);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == EAGAIN) break;
-    if (done < 0) return closed();
-    out_begin_ += static_cast<std::size_t>(done);
-  }
+  if (out_.flush(fd_.get()) != 0) return closed();
   if (flushed()) {
-    if (out_.capacity() > 2 * kHighWater) out_ = {};
-    out_.clear();
-    out_begin_ = 0;
+    out_.shrink(2 * kHighWater);
     if (ending_) return closed();
   }
-  if (full_ && queued() < kHighWater / 2) {
+  if (full_ && out_.size() < kHighWater / 2) {
     full_ = false;
     events_.on_room();
   }

@@ -5,10 +5,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <string_view>
 
 #include "base/unique_fd.h"
 #include "keeper/loop.h"
+#include "keeper/out_buffer.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
 
@@ -26,16 +27,16 @@ class Connection {
 
   void send(wire::Type type, std::uint32_t channel, std::string_view payload);
   void send_data(std::uint32_t channel, const wire::Data& data);
-  // A short frame with a descriptor beside it, at once. false: it could not be sent, and the
-  // connection is of no use any more.
-  bool send_with(int descriptor, wire::Type type, std::uint32_t channel, std::string_view payload);
-  bool room() const { return out_.size() - out_begin_ < kHighWater; }
+  // A frame with a descriptor beside it.
+  void send_with(UniqueFd descriptor, wire::Type type, std::uint32_t channel,
+                 std::string_view payload);
+  bool room() const { return out_.size() < kHighWater; }
   // The longest frame that the peer may send, from its next one on. At first kMaxStartPayload.
   void allow(std::uint32_t most_payload) { reader_.allow(most_payload); }
   // Nothing more is read; on_close comes once all was sent, or the peer is gone.
   void close_after_flush();
   // Whether everything was handed to the kernel.
-  bool flushed() const { return out_begin_ == out_.size(); }
+  bool flushed() const { return out_.empty(); }
   int fd() const { return fd_.get(); }
 
  private:
@@ -45,8 +46,7 @@ class Connection {
   void head(wire::Type type, std::uint32_t channel, std::size_t payload);
   void schedule_flush();
   void rewatch();
-  std::size_t queued() const { return out_.size() - out_begin_; }
-  bool reads() const { return !ending_ && queued() < kHardLimit; }
+  bool reads() const { return !ending_ && out_.size() < kHardLimit; }
   void flush();
   void read_some();
   void process();
@@ -56,8 +56,7 @@ class Connection {
   UniqueFd fd_;
   Events events_;
   wire::FrameReader reader_{wire::kMaxStartPayload};
-  std::string out_;
-  std::size_t out_begin_ = 0;
+  OutBuffer out_;
   bool full_ = false;  // room() was false, and on_room is due
   bool ending_ = false;
   bool dead_ = false;

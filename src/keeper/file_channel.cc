@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "keeper/loop.h"
+#include "os/unix_socket.h"
 
 namespace cay::keeper {
 namespace {
@@ -45,9 +47,10 @@ wire::Frame FileChannel::receive() {
     if (auto frame = reader_.next()) return *std::move(frame);
     if (reader_.bad()) hang_up();
     static char buffer[64 * 1024];
-    const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
+    std::vector<UniqueFd> passed;
+    const ssize_t got = os::receive_with(fd_, buffer, passed);
     if (got <= 0) hang_up();
+    if (!passed.empty()) bulk_ = std::move(passed.front());
     reader_.feed(std::string_view(buffer, static_cast<std::size_t>(got)));
   }
 }
@@ -127,6 +130,15 @@ wire::Frame FileChannel::next_upload() {
     to_grant_ += frame.payload.size();
   }
   return frame;
+}
+
+UniqueFd FileChannel::open_bulk() {
+  send(wire::Type::kBulk, std::string_view());
+  for (;;) {
+    const wire::Frame frame = receive();
+    if (static_cast<wire::Type>(frame.type) == wire::Type::kBulk) return take_bulk();
+    add_credit(frame);
+  }
 }
 
 void FileChannel::heartbeat() {

@@ -5,8 +5,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
 
@@ -37,9 +39,13 @@ class FileChannel {
   int fd() const { return fd_; }
   // How much may be sent now; waits until that is at least `least`.
   std::uint64_t wait_for_credit(std::uint64_t least = 1);
-  // The next frame of an upload: kData, kEof, kFileInfo or kLayerEntry. Gives new credit as data
-  // comes.
+  // The next frame of an upload: kData, kEof, kFileInfo, kLayerEntry or kBulk. Gives new credit as
+  // data comes.
   wire::Frame next_upload();
+  // The socket that came with a kBulk. Content goes over it bare; the keeper does not see it.
+  UniqueFd take_bulk() { return std::move(bulk_); }
+  // Requests one from the keeper, and waits for it.
+  UniqueFd open_bulk();
   // Sends the keeper a sign, not too often, that long work goes on.
   void heartbeat();
 
@@ -57,6 +63,7 @@ class FileChannel {
   bool granted_ = false;
   std::int64_t last_beat_ = 0;
   wire::FrameReader reader_;
+  UniqueFd bulk_;
 };
 
 }  // namespace cay::keeper

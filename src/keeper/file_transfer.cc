@@ -1,5 +1,8 @@
 // read and write of one file.
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +16,50 @@
 #include "keeper/file_task.h"
 
 namespace cay::keeper {
+namespace {
+
+constexpr std::size_t kBulkPiece = 512 * 1024;
+constexpr std::uint64_t kMostSent = std::uint64_t{1} << 30;  // of one sendfile(2)
+
+Error no_socket(const std::string& shown) {
+  return {Code::kExhausted, "no_descriptors",
+          shown + ": the file helper could not take another descriptor", EMFILE};
+}
+
+// The pages of the file go into the socket without a copy. A file that grows meanwhile is read as
+// long as it was.
+Result<void> send_bulk(FileChannel& channel, int file, std::uint64_t offset, std::uint64_t size,
+                       const std::string& shown) {
+  const UniqueFd bulk = channel.open_bulk();
+  if (!bulk) return no_socket(shown);
+  ::signal(SIGPIPE, SIG_IGN);  // the daemon may give it up
+  auto at = static_cast<off_t>(offset);
+  while (size > 0) {
+    const ssize_t gone =
+        ::sendfile(bulk.get(), file, &at, static_cast<std::size_t>(std::min(size, kMostSent)));
+    if (gone < 0 && errno == EINTR) continue;
+    if (gone < 0) return file_error(errno, shown);
+    if (gone == 0) break;
+    size -= static_cast<std::uint64_t>(gone);
+  }
+  return {};
+}
+
+// Reads until the daemon ends the stream. The next frame confirms that it was the whole file.
+Result<void> receive_bulk(FileChannel& channel, PendingFile& pending, const std::string& shown) {
+  const UniqueFd bulk = channel.take_bulk();
+  if (!bulk) return no_socket(shown);
+  std::vector<char> buffer(kBulkPiece);
+  for (;;) {
+    const ssize_t got = ::recv(bulk.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error(errno, shown);
+    if (got == 0) return {};
+    CAY_CHECK(pending.write(std::string_view(buffer.data(), static_cast<std::size_t>(got)), shown));
+  }
+}
+
+}  // namespace
 
 Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
   const std::string shown = shown_path(op, op.path);
@@ -27,7 +74,12 @@ Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
   channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
   std::uint64_t offset = op.offset;
   std::uint64_t left = op.length < 0 ? UINT64_MAX : static_cast<std::uint64_t>(op.length);
-  std::vector<char> buffer(wire::kDataChunk);
+  const auto whole = static_cast<std::uint64_t>(info.st_size);
+  if (op.bulk_from > 0 && std::min(left, whole - std::min(whole, offset)) >= op.bulk_from) {
+    CAY_CHECK(send_bulk(channel, file.get(), offset, std::min(left, whole - offset), shown));
+    left = 0;
+  }
+  std::vector<char> buffer(left > 0 ? wire::kDataChunk : 0);
   while (left > 0) {
     const std::uint64_t allowed = channel.wait_for_credit();
     const auto want =
@@ -67,6 +119,10 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
     const wire::Frame frame = channel.next_upload();
     const auto type = static_cast<wire::Type>(frame.type);
     if (type == wire::Type::kEof) break;
+    if (type == wire::Type::kBulk) {
+      CAY_CHECK(receive_bulk(channel, pending, shown));
+      continue;
+    }
     const auto data = wire::decode_data(frame.payload);
     if (type != wire::Type::kData || !data) {
       return Error{Code::kInvalidArgument, "malformed_request", "an upload is data, then its end",

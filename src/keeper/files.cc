@@ -22,6 +22,8 @@ constexpr std::int64_t kTickMs = 200;
 constexpr std::int64_t kTidyMs = 1000;             // a helper's time to remove its temporary file
 constexpr std::uint64_t kMostUpload = 512 * 1024;  // credit a helper may give: what we hold for it
 constexpr std::uint64_t kMostCredit = std::uint64_t{1} << 40;
+constexpr int kBulkBuffer =
+    512 * 1024;  // bytes that a bulk socket holds, as far as the host allows
 
 bool valid(const wire::FileOp& op) {
   for (const std::string* text : {&op.path, &op.to, &op.user, &op.workdir}) {
@@ -187,9 +189,12 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
     job->credit = std::min(kMostCredit, job->credit + std::min(kMostCredit, credit->bytes));
   } else if (!job->uploads || job->daemon_done) {
     return overrun();
+  } else if (type == Type::kBulk) {
+    if (job->bulk || static_cast<FileVerb>(job->op.verb) != FileVerb::kWrite) return overrun();
+    if (!open_bulk(job)) return;
   } else if (type == Type::kData) {
     const auto data = wire::decode_data(payload);
-    if (!data || data->bytes.size() > job->upload_credit) return overrun();
+    if (!data || job->bulk || data->bytes.size() > job->upload_credit) return overrun();
     job->upload_credit -= data->bytes.size();
   } else if (type == Type::kFileInfo || type == Type::kLayerEntry) {
     if (payload.size() > job->upload_credit) return overrun();
@@ -200,7 +205,7 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
   wire::Frame frame;
   frame.type = static_cast<std::uint16_t>(type);
   frame.payload = payload;
-  job->out += wire::encode_frame(frame);
+  job->out.append(wire::encode_frame(frame));
   job->last_progress = monotonic_ms();
   if (!job->watch || std::exchange(job->flush_due, true)) return;
   // Once for all frames that came together: the entries of a layer are many and small.
@@ -210,22 +215,27 @@ void Files::on_frame(std::uint32_t channel, Type type, std::string_view payload)
   });
 }
 
+bool Files::open_bulk(const JobPtr& job) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    fail(job, Error::from_errno(errno, "make a socket for file work", "start_failed"));
+    return false;
+  }
+  UniqueFd daemons(ends[0]);
+  UniqueFd helpers(ends[1]);
+  for (const int end : ends)
+    ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &kBulkBuffer, sizeof kBulkBuffer);
+  job->bulk = true;
+  job->out.attach(std::move(helpers));  // with the frame that follows
+  shop_.outbox.send_with(std::move(daemons), job->to, Type::kBulk);
+  return true;
+}
+
 void Files::flush(const JobPtr& job) {
-  while (job->out_begin < job->out.size()) {
-    const ssize_t done = ::send(job->socket.get(), job->out.data() + job->out_begin,
-                                job->out.size() - job->out_begin, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) break;  // full, or the helper is gone, which the reading side reports
-    job->out_begin += static_cast<std::size_t>(done);
-    job->last_progress = monotonic_ms();
-  }
-  if (job->out_begin == job->out.size()) {
-    job->out.clear();
-    job->out_begin = 0;
-  } else if (job->out_begin > 64 * 1024) {
-    job->out.erase(0, job->out_begin);
-    job->out_begin = 0;
-  }
+  const std::size_t before = job->out.size();
+  // A helper that is gone is reported by the reading side.
+  static_cast<void>(job->out.flush(job->socket.get()));
+  if (job->out.size() < before) job->last_progress = monotonic_ms();
   want(job);
 }
 
@@ -319,11 +329,17 @@ bool Files::forward(const JobPtr& job, const wire::Frame& frame) {
     }
     case Type::kData: {
       const auto data = wire::decode_data(frame.payload);
-      fine = data && !job->uploads && data->bytes.size() <= wire::kDataChunk &&
+      fine = data && !job->uploads && !job->bulk && data->bytes.size() <= wire::kDataChunk &&
              data->bytes.size() <= job->credit;
       if (fine) job->credit -= data->bytes.size();
       break;
     }
+    case Type::kBulk:
+      if (verb != FileVerb::kRead || job->op.bulk_from == 0 || job->bulk) break;
+      if (!open_bulk(job)) return false;
+      job->out.append(wire::encode_frame(frame));
+      flush(job);
+      return true;
     case Type::kCredit: {
       const auto credit = wire::decode<wire::Credit>(frame.payload);
       if (credit && credit->bytes == 0) {  // "still at work"
@@ -395,6 +411,8 @@ void Files::cancel_all() {
 bool Files::owes(const Job& job) {
   if (job.starting || job.pid == 0 || job.blocked) return false;
   if (!job.out.empty()) return true;
+  // The daemon sees what goes over the socket, and ends an operation that does not get on.
+  if (job.bulk) return job.daemon_done;
   if (job.uploads) return job.daemon_done || job.upload_credit < kMostUpload / 2;
   const auto verb = static_cast<FileVerb>(job.op.verb);
   if (verb == FileVerb::kWatch && job.confirmed) return false;  // nothing may happen for days

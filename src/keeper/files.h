@@ -10,6 +10,7 @@
 
 #include "keeper/command_context.h"
 #include "keeper/loop.h"
+#include "keeper/out_buffer.h"
 #include "keeper/outbox.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
@@ -41,13 +42,13 @@ class Files {
     UniqueFd helper_end;  // until the start is decided
     Watch watch;
     wire::FrameReader reader;
-    std::string out;  // for the helper
-    std::size_t out_begin = 0;
+    OutBuffer out;                    // for the helper
     std::uint64_t credit = 0;         // the daemon takes so many bytes of data
     std::uint64_t upload_credit = 0;  // the helper takes so many
     bool uploads = false;
     bool daemon_done = false;  // it sent kEof
     bool helper_eof = false;
+    bool bulk = false;       // helper and daemon have a socket of their own for the content
     bool confirmed = false;  // a watch: it stands
     bool flush_due = false;
     bool blocked = false;  // the daemon's connection takes nothing now
@@ -68,6 +69,9 @@ class Files {
   // Forwards one frame; false when the operation is over.
   bool forward(const JobPtr& job, const wire::Frame& frame);
   void flush(const JobPtr& job);
+  // Gives each of helper and daemon an end of a socket for the content. False: the operation
+  // failed.
+  bool open_bulk(const JobPtr& job);
   void want(const JobPtr& job);
   void fail(const JobPtr& job, const Error& error);
   // The channel is over; the helper gets a moment to tidy up, then is killed.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
 
@@ -23,6 +24,8 @@ class Outbox {
   virtual void send(ReplyTo to, wire::Type type, std::string payload) = 0;
   // A DATA frame without a copy of the bytes more than needed.
   virtual void send_data(ReplyTo to, const wire::Data& data) = 0;
+  // A frame with a descriptor beside it.
+  virtual void send_with(UniqueFd descriptor, ReplyTo to, wire::Type type) = 0;
   virtual bool room() const = 0;
   // A word on channel 0 to whoever is the daemon now.
   virtual void event(wire::Type /*type*/, const std::string& /*payload*/) {}

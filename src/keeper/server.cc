@@ -20,7 +20,8 @@ constexpr std::int64_t kGreetingMs = 5000;
 // Whether a request of this type opens a channel that stays open.
 bool continues_channel(Type type) {
   return type == Type::kData || type == Type::kEof || type == Type::kCredit ||
-         type == Type::kCancel || type == Type::kFileInfo || type == Type::kLayerEntry;
+         type == Type::kCancel || type == Type::kFileInfo || type == Type::kLayerEntry ||
+         type == Type::kBulk;
 }
 
 }  // namespace
@@ -133,9 +134,8 @@ void Server::pass_socket(Peer& peer, const wire::Frame& frame) {
                                     error.message, error.os_errno};
           return at->connection->send(Type::kError, channel, wire::encode(told));
         }
-        const auto opened = wire::encode(wire::TunnelOpen{});
-        if (!at->connection->send_with(socket->get(), Type::kTunnelOpen, channel, opened))
-          on_close(*at);
+        at->connection->send_with(*std::move(socket), Type::kTunnelOpen, channel,
+                                  wire::encode(wire::TunnelOpen{}));
       });
 }
 
@@ -172,6 +172,11 @@ void Server::send(ReplyTo to, Type type, std::string payload) {
 void Server::send_data(ReplyTo to, const wire::Data& data) {
   if (daemon_ == nullptr || daemon_->number != to.connection) return;
   daemon_->connection->send_data(to.channel, data);
+}
+
+void Server::send_with(UniqueFd descriptor, ReplyTo to, Type type) {
+  if (daemon_ == nullptr || daemon_->number != to.connection) return;
+  daemon_->connection->send_with(std::move(descriptor), type, to.channel, {});
 }
 
 void Server::event(Type type, const std::string& payload) {

@@ -49,6 +49,7 @@ class Server : public Outbox {
 
   void send(ReplyTo to, wire::Type type, std::string payload) override;
   void send_data(ReplyTo to, const wire::Data& data) override;
+  void send_with(UniqueFd descriptor, ReplyTo to, wire::Type type) override;
   bool room() const override;
   void event(wire::Type type, const std::string& payload) override;
   using Outbox::send;

@@ -110,12 +110,24 @@ bool peer_is(int socket_fd, uid_t uid) {
 }
 
 Result<void> send_message(int socket_fd, std::string_view bytes, const std::vector<int>& fds) {
+  const ssize_t sent = send_with(socket_fd, bytes, fds, 0);
+  if (sent >= 0 && static_cast<std::size_t>(sent) < bytes.size())
+    return Error::from_errno(EMSGSIZE, "send a message whole");
+  if (sent >= 0) return {};
+  return Error::from_errno(errno,
+                           fds.size() > kMaxPassedFds ? "pass descriptors" : "send a message");
+}
+
+ssize_t send_with(int socket_fd, std::string_view bytes, std::span<const int> fds, int flags) {
   iovec data{const_cast<char*>(bytes.data()), bytes.size()};  // sendmsg only reads
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPassedFds)]{};
-  if (fds.size() > kMaxPassedFds) return Error::from_errno(EMSGSIZE, "pass descriptors");
+  if (fds.size() > kMaxPassedFds) {
+    errno = EMSGSIZE;
+    return -1;
+  }
   if (!fds.empty()) {
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
@@ -126,34 +138,37 @@ Result<void> send_message(int socket_fd, std::string_view bytes, const std::vect
     std::memcpy(CMSG_DATA(head), fds.data(), sizeof(int) * fds.size());
   }
   for (;;) {
-    const ssize_t sent = ::sendmsg(socket_fd, &message, MSG_NOSIGNAL);
-    if (sent >= 0 && static_cast<std::size_t>(sent) < bytes.size())
-      return Error::from_errno(EMSGSIZE, "send a message whole");
-    if (sent >= 0) return {};
-    if (errno != EINTR) return Error::from_errno(errno, "send a message");
+    const ssize_t sent = ::sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL);
+    if (sent >= 0 || errno != EINTR) return sent;
   }
 }
 
 Result<Message> receive_message(int socket_fd) {
   char buffer[4096];
-  iovec data{buffer, sizeof buffer};
+  Message got;
+  const ssize_t n = receive_with(socket_fd, buffer, got.fds);
+  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    return Error{Code::kNotReady, "no_message", "no message yet", errno};
+  }
+  if (n < 0) return Error::from_errno(errno, "receive a message");
+  got.bytes.assign(buffer, static_cast<std::size_t>(n));
+  got.fds_lost = std::erase_if(got.fds, [](const UniqueFd& fd) { return !fd; }) > 0;
+  return got;
+}
+
+ssize_t receive_with(int socket_fd, std::span<char> into, std::vector<UniqueFd>& fds) {
+  iovec data{into.data(), into.size()};
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPassedFds)]{};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPassedFds)];  // the kernel fills it
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t n = 0;
   do {
     n = ::recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
   } while (n < 0 && errno == EINTR);
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-    return Error{Code::kNotReady, "no_message", "no message yet", errno};
-  }
-  if (n < 0) return Error::from_errno(errno, "receive a message");
-  Message got;
-  got.bytes.assign(buffer, static_cast<std::size_t>(n));
-  got.fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
+  if (n < 0) return n;
   for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr;
        head = CMSG_NXTHDR(&message, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
@@ -161,10 +176,11 @@ Result<Message> receive_message(int socket_fd) {
     for (std::size_t i = 0; i < count; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(head) + i * sizeof(int), sizeof fd);
-      got.fds.emplace_back(fd);
+      fds.emplace_back(fd);
     }
   }
-  return got;
+  if ((message.msg_flags & MSG_CTRUNC) != 0) fds.emplace_back();
+  return n;
 }
 
 }  // namespace cay::os

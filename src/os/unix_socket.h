@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,9 @@ inline constexpr std::size_t kMaxPassedFds = 176;
 // stream socket took only a part, that is an error, and the stream cannot be used any more.
 Result<void> send_message(int socket_fd, std::string_view bytes, const std::vector<int>& fds = {});
 
+// Like send(2): -1 with errno, never EINTR. The descriptors go with the first of the bytes.
+ssize_t send_with(int socket_fd, std::string_view bytes, std::span<const int> fds, int flags);
+
 struct Message {
   std::string bytes;  // empty: the peer is gone
   std::vector<UniqueFd> fds;
@@ -52,5 +56,9 @@ struct Message {
 };
 // Received descriptors are close-on-exec. Code kNotReady when there is nothing (non-blocking).
 Result<Message> receive_message(int socket_fd);
+
+// Like recv(2): -1 with errno. Descriptors that came beside the bytes are appended to `fds`,
+// close-on-exec. One that could not be taken (EMFILE) is there as an empty one.
+ssize_t receive_with(int socket_fd, std::span<char> into, std::vector<UniqueFd>& fds);
 
 }  // namespace cay::os

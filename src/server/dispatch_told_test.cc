@@ -180,6 +180,7 @@ TEST_F(DispatchTest, AServicesLongAnswerHasOneLine) {
     Task<KernelPipe> next_piped() override {
       co_return Error{Code::kInternal, "none", "no pipe", 0};
     }
+    bool is_of_service() const override { return true; }
 
    private:
     Bytes bytes_ = std::string(1 << 20, 'x');

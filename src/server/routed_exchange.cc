@@ -52,8 +52,8 @@ asio::awaitable<void> RoutedExchange::respond_stream(int status, http::Headers h
   const bool endless = headers.get("Content-Type").value_or("").starts_with("text/event-stream");
   // A service's answers, passed on as they come, are no downloads of ours: how long they are is
   // its own affair.
-  const bool passed_on =
-      !course_.link().empty() && dynamic_cast<const PipedSource*>(bytes.get()) != nullptr;
+  const auto* piped = dynamic_cast<const PipedSource*>(bytes.get());
+  const bool passed_on = !course_.link().empty() && piped != nullptr && piped->is_of_service();
   const bool is_long = head().method != "HEAD" && !passed_on && (!length || *length >= kLongAnswer);
   if (endless || is_long) course_.last();
   return ForwardingExchange::respond_stream(status, std::move(headers), length, std::move(bytes));

@@ -17,7 +17,9 @@ inline constexpr std::string_view kOneFile = "one-file";  // FileOp::once, FileO
 // An attach on the channel after that of a start with reader_follows shares the start's failure
 inline constexpr std::string_view kAttachBehindStart = "attach-behind-start";
 
+inline constexpr std::string_view kBulk = "bulk";  // Type::kBulk, where sockets can be passed
+
 // All words of this release's keeper.
-inline constexpr std::array kAll = {kFileChanges, kFileWatch, kOneFile, kAttachBehindStart};
+inline constexpr std::array kAll = {kFileChanges, kFileWatch, kOneFile, kAttachBehindStart, kBulk};
 
 }  // namespace cay::wire::keeper_feature

@@ -48,6 +48,8 @@ enum class Type : std::uint16_t {
   kFileDone = 44,    // FileDoneMsg
   kReplaced = 45,    // ReplacedMsg
   kFileEvent = 46,   // FileEventMsg
+  kBulk = 47,  // Empty, with a socket beside it that carries the content of a read or write. An
+               // upload's daemon sends it to request one
 
   kStats = 50,       // Empty -> kStatsReply
   kStatsReply = 51,  // StatsMsg
@@ -404,8 +406,8 @@ struct Resize {
 
 enum class FileVerb : std::uint8_t {
   kStat = 1,    // -> kFileInfo, kOk
-  kRead = 2,    // -> kFileInfo, kData... under credit, kEof
-  kWrite = 3,   // -> kCredit...; daemon: kData..., kEof; -> kFileInfo, kOk
+  kRead = 2,    // -> kFileInfo, then kData... under credit or kBulk, kEof
+  kWrite = 3,   // -> kCredit...; daemon: kData..., or kBulk after some, kEof; -> kFileInfo, kOk
   kList = 4,    // -> kFileInfo..., kEof
   kMkdir = 5,   // -> kOk
   kRemove = 6,  // -> kOk
@@ -455,6 +457,8 @@ struct FileOp {
   // From here on: feature "one-file".
   bool once = false;      // replace: leaves a file that has the text several times, with an error
   bool one_file = false;  // replace: `path` is a file, through links, with bytes of any kind
+  std::uint64_t bulk_from = 0;  // read: so many bytes or more go over a socket of their own
+                                // (kBulk); 0: none do. Feature "bulk"
   template <class V>
   void fields(V& v) {
     v(1, verb);
@@ -482,6 +486,7 @@ struct FileOp {
     v(23, replacement);
     v(24, once);
     v(25, one_file);
+    v(26, bulk_from);
   }
 };
 

@@ -194,6 +194,7 @@ class ServiceCall {
     std::optional<Bytes> come() override { return call_.upstream_.come(); }
     bool can_splice() const override { return call_.upstream_.can_splice(); }
     Task<KernelPipe> next_piped() override { return call_.upstream_.next_piped(); }
+    bool is_of_service() const override { return true; }
 
    private:
     ServiceCall& call_;

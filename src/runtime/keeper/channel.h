@@ -40,6 +40,9 @@ class Channel {
   // A frame that has come already. Errors as next().
   Result<std::optional<wire::Frame>> poll();
 
+  // The descriptor that came with the last kBulk; empty: none was free for it.
+  UniqueFd take_passed() { return std::move(state_->passed); }
+
   // Returns when something may have come, or the link was lost: look with poll(). For those who
   // share a channel; every one of them is woken.
   asio::awaitable<void> changed();

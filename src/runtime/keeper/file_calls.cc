@@ -1,5 +1,9 @@
 #include "runtime/keeper/file_calls.h"
 
+#include <boost/asio/this_coro.hpp>
+
+#include "async/piped.h"
+#include "runtime/keeper/bulk.h"
 #include "runtime/keeper/convert.h"
 #include "runtime/keeper/file_sender.h"
 #include "runtime/keeper/keeper_calls.h"
@@ -9,14 +13,19 @@ namespace {
 
 constexpr std::uint64_t kReadWindow = 512 * 1024;
 
-// The content of one file, from the keeper, under credit.
-class FileBytes final : public ByteSource {
+// The content of one file: from the keeper under credit, or from the helper over a socket of its
+// own.
+class FileBytes final : public PipedSource {
  public:
   FileBytes(std::unique_ptr<Channel> channel, std::uint64_t offset)
       : channel_(std::move(channel)), offset_(offset) {}
 
   Task<Bytes> next() override {
     if (!channel_) co_return Bytes();
+    if (bulk_) {
+      auto bytes = co_await next_of_bulk();
+      co_return bytes;
+    }
     if (owed_ >= kReadWindow / 4) {
       channel_->grant(owed_);
       owed_ = 0;
@@ -29,6 +38,12 @@ class FileBytes final : public ByteSource {
         channel_.reset();
         co_return Bytes();
       }
+      if (is(frame, wire::Type::kBulk)) {
+        auto loop = co_await asio::this_coro::executor;
+        CAY_CO_TRY(bulk_, Bulk::adopt(std::move(loop), channel_->take_passed()));
+        auto bytes = co_await next_of_bulk();
+        co_return bytes;
+      }
       const auto data =
           is(frame, wire::Type::kData) ? wire::decode_data(frame.payload) : std::nullopt;
       if (!data) co_return unexpected_frame(frame, "file content");
@@ -40,8 +55,37 @@ class FileBytes final : public ByteSource {
     }
   }
 
+  std::optional<Bytes> come() override { return std::nullopt; }
+  bool can_splice() const override { return channel_ && bulk_; }
+  Task<KernelPipe> next_piped() override {
+    CAY_CO_TRY(KernelPipe pipe, co_await bulk_->read_piped());
+    if (pipe.empty()) {
+      CAY_CO_CHECK(co_await confirm_end());
+    }
+    co_return std::move(pipe);
+  }
+
  private:
+  Task<Bytes> next_of_bulk() {
+    CAY_CO_TRY(Bytes bytes, co_await bulk_->read());
+    if (bytes.empty()) {
+      CAY_CO_CHECK(co_await confirm_end());
+    }
+    co_return std::move(bytes);
+  }
+
+  // After the end of the stream: the helper confirms that it sent the whole content.
+  Task<void> confirm_end() {
+    const Deadline deadline = after(kFileLimit);
+    CAY_CO_TRY(const auto frame, co_await channel_->next(deadline));
+    if (!is(frame, wire::Type::kEof)) co_return unexpected_frame(frame, "the end of the file");
+    channel_->finish();
+    channel_.reset();
+    co_return Result<void>{};
+  }
+
   std::unique_ptr<Channel> channel_;  // null at the end
+  std::unique_ptr<Bulk> bulk_;
   std::uint64_t offset_;
   std::uint64_t owed_ = 0;
 };
@@ -117,6 +161,8 @@ Task<void> file_change(std::shared_ptr<PersistentLink> line, wire::FileOp op, bo
 
 Task<core::FileStream> file_read(std::shared_ptr<PersistentLink> line, wire::FileOp op) {
   op.credit = kReadWindow;
+  CAY_CO_CHECK(co_await line->link(kLinkLimit));  // which knows the keeper
+  if (Bulk::is_known(*line)) op.bulk_from = Bulk::kWorth;
   auto payload = wire::encode(op);
   CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kFileOp, std::move(payload)));
   channel->grant(kReadWindow, Channel::Announce::kNo);
@@ -133,10 +179,17 @@ Task<core::FileStream> file_read(std::shared_ptr<PersistentLink> line, wire::Fil
 Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
                           std::unique_ptr<ByteSource> data) {
   auto payload = wire::encode(op);
-  CAY_CO_TRY(auto channel, co_await ask(std::move(line), wire::Type::kFileOp, std::move(payload)));
+  CAY_CO_TRY(auto channel, co_await ask(line, wire::Type::kFileOp, std::move(payload)));
   FileSender sender(std::move(channel));
+  auto* piped = dynamic_cast<PipedSource*>(data.get());
   std::uint64_t offset = 0;
   while (true) {
+    CAY_CO_TRY(const bool bulk, co_await sender.piped(*line));
+    if (bulk && piped != nullptr && piped->can_splice()) {
+      CAY_CO_TRY(KernelPipe pipe, co_await piped->next_piped());
+      CAY_CO_CHECK(co_await sender.send_piped(std::move(pipe)));
+      continue;
+    }
     CAY_CO_TRY(auto bytes, co_await data->next());
     if (bytes.empty()) break;
     const std::size_t size = bytes.size();

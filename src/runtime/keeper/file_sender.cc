@@ -1,6 +1,7 @@
 #include "runtime/keeper/file_sender.h"
 
 #include <algorithm>
+#include <boost/asio/this_coro.hpp>
 
 #include "runtime/keeper/keeper_calls.h"
 
@@ -20,7 +21,39 @@ Result<void> FileSender::take_what_came() {
   }
 }
 
+Task<bool> FileSender::piped(const PersistentLink& line) {
+  if (bulk_) co_return true;
+  if (sent_ < Bulk::kWorth || !Bulk::is_known(line)) co_return false;
+  channel_->send(wire::Type::kBulk, std::string());
+  CAY_CO_TRY(const auto frame, co_await next_word());
+  if (!is(frame, wire::Type::kBulk)) co_return unexpected_frame(frame, "a socket");
+  auto loop = co_await asio::this_coro::executor;
+  CAY_CO_TRY(bulk_, Bulk::adopt(std::move(loop), channel_->take_passed()));
+  co_return true;
+}
+
+Task<void> FileSender::send_piped(KernelPipe pipe) {
+  CAY_CO_CHECK(take_what_came());
+  CAY_CO_TRY(const bool taken, co_await bulk_->write_piped(std::move(pipe)));
+  if (taken) co_return Result<void>{};
+  auto why = co_await refused();
+  co_return why;
+}
+
+Task<void> FileSender::refused() {
+  CAY_CO_TRY(const auto frame, co_await next_word());
+  co_return unexpected_frame(frame, "why the file takes no more");
+}
+
 Task<void> FileSender::send(std::uint64_t offset, Bytes bytes) {
+  if (bulk_) {
+    CAY_CO_CHECK(take_what_came());
+    CAY_CO_TRY(const bool taken, co_await bulk_->write(std::move(bytes)));
+    if (taken) co_return Result<void>{};
+    auto why = co_await refused();
+    co_return why;
+  }
+  sent_ += bytes.size();
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     CAY_CO_CHECK(take_what_came());
@@ -61,7 +94,13 @@ Task<void> FileSender::announce(wire::Type type, std::string entry) {
 
 Task<wire::Frame> FileSender::finish() {
   const wire::Eof eof;
+  if (bulk_) bulk_->end();  // first: the keeper's word comes to a helper that has it all
   channel_->send(wire::Type::kEof, eof);
+  auto word = co_await next_word();
+  co_return word;
+}
+
+Task<wire::Frame> FileSender::next_word() {
   while (true) {
     const Deadline deadline = after(kFileLimit);
     CAY_CO_TRY(auto frame, co_await channel_->next(deadline));

@@ -5,10 +5,12 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 
 #include "base/assert.h"
 #include "base/hang_up.h"
 #include "os/random.h"
+#include "os/unix_socket.h"
 #include "runtime/keeper/channel.h"
 #include "wire/hello_proof.h"
 
@@ -18,6 +20,7 @@ namespace {
 constexpr std::size_t kReadSize = 64 * 1024;
 constexpr int kReadsInARow = 8;         // then others on the loop have their turn
 constexpr std::size_t kMaxGather = 64;  // buffers in one write
+constexpr std::size_t kMostPassed = 8;  // descriptors whose frame has not come whole
 
 }  // namespace
 
@@ -163,8 +166,12 @@ void Link::read_more() {
         // One buffer for all links of a loop: nothing is kept for an idle one.
         thread_local std::array<char, kReadSize> scratch;
         for (int i = 0; i < kReadsInARow && !failed; ++i) {
-          const std::size_t got = self->socket_.read_some(asio::buffer(scratch), failed);
+          const ssize_t read =
+              os::receive_with(self->socket_.native_handle(), scratch, self->passed_);
+          if (read < 0) failed.assign(errno, boost::system::system_category());
+          if (read == 0) failed = asio::error::eof;
           if (failed) break;
+          const auto got = static_cast<std::size_t>(read);
           self->reader_.feed(std::string_view(scratch.data(), got));
           while (self->alive_) {
             auto frame = self->reader_.next();
@@ -172,6 +179,7 @@ void Link::read_more() {
             self->take(std::move(*frame));
           }
           if (self->reader_.bad()) self->breach("a frame of an impossible length");
+          if (self->passed_.size() > kMostPassed) self->breach("descriptors without a frame");
           if (!self->alive_) return;
           if (got < scratch.size()) break;
         }
@@ -189,6 +197,13 @@ void Link::take(wire::Frame frame) {
   if (!theirs_) {
     take_hello(frame);
     return;
+  }
+  UniqueFd passed;
+  const bool bulk = frame.type == static_cast<std::uint16_t>(wire::Type::kBulk);
+  if (bulk) {
+    if (passed_.empty()) return breach("a frame without its descriptor");
+    passed = std::move(passed_.front());
+    passed_.erase(passed_.begin());
   }
   if (frame.channel == 0) {
     if (awaits_proof_) {
@@ -228,6 +243,7 @@ void Link::take(wire::Frame frame) {
       return;
     }
   }
+  if (bulk) state->passed = std::move(passed);
   state->inbox.push_back(std::move(frame));
   state->changed.notify();
 }

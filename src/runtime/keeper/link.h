@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "async/task.h"
+#include "base/unique_fd.h"
 #include "runtime/keeper/deadline.h"
 #include "wire/frame.h"
 #include "wire/messages.h"
@@ -75,6 +76,7 @@ class Link : public std::enable_shared_from_this<Link> {
     std::size_t uncredited = 0;  // payload bytes of non-DATA frames in the inbox
     std::uint64_t credit = 0;    // payload bytes the peer may still send as DATA
     bool overflow = false;       // the peer sent more than kMaxInbox
+    UniqueFd passed;             // came with the last kBulk; empty: no descriptor was free for it
     Event changed;
   };
 
@@ -93,6 +95,7 @@ class Link : public std::enable_shared_from_this<Link> {
   StreamSocket socket_;
   std::string peer_;
   wire::FrameReader reader_;
+  std::vector<UniqueFd> passed_;     // came beside the bytes, for the next frames that have one
   std::vector<std::string> queue_;   // encoded, waiting
   std::vector<std::string> flying_;  // encoded, being written
   std::size_t queued_ = 0;           // bytes in both
