@@ -79,9 +79,8 @@ void check_ways(const AgentArgs& args) {
   if (args.acp && (has_task || args.resume || !args.tasks.empty()))
     wrong("--acp", "gets its prompts from the editor");
   if (args.resume && !args.thread.empty()) wrong("--resume and --thread", "name the thread twice");
-  if (args.ask_network && (args.acp || !args.tasks.empty()))
-    wrong("--ask-network",
-          "goes with a run in a terminal or with --json, not with --acp or --tasks");
+  if (args.ask_network && !args.tasks.empty())
+    wrong("--ask-network", "has nobody to answer for many tasks: give --tasks a --policy");
   if (args.subagent_depth < 1 || args.subagent_depth > kMostDepth)
     wrong("--subagent-depth", "is a number from 1 to 8");
   if (!args.decide.empty() && !args.resume) wrong("--decide", "needs --resume THREAD");

@@ -1,8 +1,13 @@
 // cay agent --acp: threads as the sessions of an editor.
 #include <unistd.h>
 
+#include <boost/asio/use_future.hpp>
+#include <chrono>
+#include <exception>
+#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +15,7 @@
 #include "agent/threads/log.h"
 #include "agent/tools/mcp.h"
 #include "cli/agent_actions.h"
+#include "cli/agent_destinations.h"
 #include "cli/agent_loop.h"
 #include "cli/agent_mcp.h"
 #include "cli/agent_session.h"
@@ -25,6 +31,7 @@ namespace acp = agent::acp;
 namespace json = codec::json;
 
 constexpr std::size_t kLongestLine = 32u << 20;  // a prompt may have images
+constexpr std::chrono::milliseconds kAnswerPause{100};
 
 // Passes the events of one thread, and none of its subagents.
 class WatchedRun : public agent::Observer {
@@ -59,10 +66,35 @@ class WatchedRun : public agent::Observer {
   acp::Watch watch_;
 };
 
+std::optional<DestinationAnswer> answer_of(const Result<acp::NetworkPermission>& permission) {
+  if (!permission) return std::nullopt;  // the editor is gone: the question expires by itself
+  return DestinationAnswer{.allowed = *permission != acp::NetworkPermission::kRefused,
+                           .always = *permission == acp::NetworkPermission::kAlways};
+}
+
+// The editor answers on the loop, while the watch's own thread waits.
+DestinationFace editor_destinations(const asio::any_io_executor& loop, const acp::Watch& watch) {
+  DestinationFace face = daemon_destinations();
+  face.answer = [loop, ask = watch.ask_network](
+                    const Destination& one,
+                    const std::function<bool()>& is_over) -> std::optional<DestinationAnswer> {
+    auto asking = asio::co_spawn(loop, ask(one.id, one.text()), asio::use_future);
+    while (asking.wait_for(kAnswerPause) != std::future_status::ready) {
+      if (is_over()) return std::nullopt;
+    }
+    try {
+      return answer_of(asking.get());
+    } catch (const std::exception&) {
+      return std::nullopt;  // the loop ends
+    }
+  };
+  return face;
+}
+
 class ThreadSessions : public acp::Sessions {
  public:
-  ThreadSessions(asio::any_io_executor loop, agent::AgentOptions options)
-      : loop_(std::move(loop)), options_(std::move(options)) {}
+  ThreadSessions(asio::any_io_executor loop, agent::AgentOptions options, bool asks_network)
+      : loop_(std::move(loop)), options_(std::move(options)), asks_network_(asks_network) {}
 
   Task<std::string> create(json::array mcp_servers) override {
     return open({}, std::move(mcp_servers));
@@ -79,14 +111,26 @@ class ThreadSessions : public acp::Sessions {
   Task<json::object> prompt(std::string id, std::vector<agent::Block> blocks,
                             acp::Watch watch) override {
     agent::Agent& agent = *agents_.at(id);
-    WatchedRun observer(id, std::move(watch));
-    auto running = agent.run(std::move(blocks), &observer);
+    std::optional<DestinationWatch> destinations;
+    if (asks_network_) {
+      destinations.emplace(editor_destinations(loop_, watch));
+      if (agent.backend() != nullptr) destinations->add(agent.backend()->id());
+    }
+    WatchedRun run(id, std::move(watch));
+    std::optional<DestinationFeed> feed;
+    std::optional<DestinationWatch::Watching> watching;
+    if (destinations) {
+      feed.emplace(run, *destinations);
+      watching.emplace(*destinations);
+    }
+    agent::Observer* observer = feed ? static_cast<agent::Observer*>(&*feed) : &run;
+    auto running = agent.run(std::move(blocks), observer);
     auto result = co_await std::move(running);
     while (result && result->state == agent::RunState::kWaiting) {
-      auto deciding = observer.decisions(result->pending);
+      auto deciding = run.decisions(result->pending);
       auto decisions = co_await std::move(deciding);
       if (!decisions) co_return std::move(decisions).error();
-      auto going_on = agent.approve(*std::move(decisions), &observer);
+      auto going_on = agent.approve(*std::move(decisions), observer);
       auto next = co_await std::move(going_on);
       result = std::move(next);
     }
@@ -119,6 +163,7 @@ class ThreadSessions : public acp::Sessions {
 
   asio::any_io_executor loop_;
   agent::AgentOptions options_;
+  bool asks_network_;
   std::map<std::string, std::unique_ptr<agent::Agent>> agents_;
 };
 
@@ -134,7 +179,7 @@ int agent_acp(Context& at, const AgentArgs& args) {
   AgentLoop loop;
   auto options = client::value_or_raise(session_options(at, args));
   options.tools = loop.wait(mcp_tools_of(loop.executor(), args.mcp));
-  ThreadSessions sessions(loop.executor(), std::move(options));
+  ThreadSessions sessions(loop.executor(), std::move(options), args.ask_network);
   acp::Server server(loop.executor(), sessions, {.version = CAY_VERSION, .sees_images = true},
                      [](std::string line) { print(line); });
   StdinLines input(loop.executor(), STDIN_FILENO, kLongestLine);

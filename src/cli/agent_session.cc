@@ -79,20 +79,22 @@ void warn_of_no_isolation(const std::string& thread) {
   print(codec::write(line) + "\n");
 }
 
-// A client of its own, for another thread.
 DestinationFace destination_face(bool as_json) {
-  DestinationFace face{
-      .request = [client = sdk::Client()](
-                     const std::string& method, const std::string& target,
-                     const std::string& body) { return client.request(method, target, body); },
-      .answer = {},
-      .note = [](std::string_view text) { write_all(STDERR_FILENO, text); }};
+  DestinationFace face = daemon_destinations();
   if (as_json) return json_destinations(std::move(face), print_whole);
   if (can_ask()) return terminal_destinations(std::move(face));
   return unattended_destinations(std::move(face));
 }
 
 }  // namespace
+
+DestinationFace daemon_destinations() {
+  return {.request = [client = sdk::Client()](
+                         const std::string& method, const std::string& target,
+                         const std::string& body) { return client.request(method, target, body); },
+          .answer = {},
+          .note = [](std::string_view text) { write_all(STDERR_FILENO, text); }};
+}
 
 bool wants_colour() {
   const char* none = std::getenv("NO_COLOR");

@@ -53,6 +53,10 @@ class AgentSession {
 // The options of the command line. An image is pulled where it is not here.
 Result<agent::AgentOptions> session_options(Context& at, const AgentArgs& args);
 
+// The daemon's side of a watch of destinations, by a client of its own for another thread, and
+// stderr for its notes. It has no `answer` yet.
+DestinationFace daemon_destinations();
+
 // How this terminal is written and read.
 bool wants_colour();
 // Both stdin and stderr are a terminal: somebody can answer.

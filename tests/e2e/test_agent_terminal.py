@@ -224,7 +224,7 @@ class Editor:
             [CAY, "agent", "--acp", "--model", "openai:scripted", *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=user.env(), text=True,
         )  # fmt: skip
-        self.ids, self.updates = 0, []
+        self.ids, self.updates, self.asked = 0, [], []
 
     def send(self, **message):
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -239,6 +239,7 @@ class Editor:
             if message.get("method") == "session/update":
                 self.updates.append(message["params"]["update"])
             elif message.get("method") == "session/request_permission":
+                self.asked.append(message["params"])
                 outcome = {"outcome": "selected", "optionId": allow}
                 self.send(id=message["id"], result={"outcome": outcome})
             else:
@@ -266,6 +267,42 @@ def test_an_editor_is_served(user):
         one["content"]["text"] for one in editor.updates if "chunk" in one["sessionUpdate"]
     )
     assert text.startswith("Got: first")
+
+
+def test_an_editor_answers_for_destinations(user):
+    with model_server(reaching) as model:
+        editor = Editor(user(model), "--ask-network")
+        session = editor.ask("session/new", cwd="/", mcpServers=[])["sessionId"]
+        prompt = [{"type": "text", "text": "Do it"}]
+        got = editor.ask("session/prompt", allow="reject", sessionId=session, prompt=prompt)
+        assert got == {"stopReason": "end_turn"}
+        assert editor.end() == 0
+        assert "ended" in model.requests[-1].results[0].text
+    [asked] = editor.asked
+    assert asked["toolCall"]["title"] == "The sandbox wants to reach z.example:5432"
+    assert [one["kind"] for one in asked["options"]] == [
+        "allow_once", "allow_always", "reject_once",
+    ]  # fmt: skip
+    assert asked["options"][1]["name"] == "Always allow z.example:5432"
+
+
+def test_always_allow_holds_for_the_folder_alone(user):
+    paths = ["/tmp/a/1", "/tmp/a/2", "/tmp/b/3"]
+
+    def script(request):
+        if request.turn < len(paths):
+            write = {"file_path": paths[request.turn], "content": "x"}
+            return Turn(calls=[Call("write_file", write)])
+        return Turn("done")
+
+    with model_server(script) as model:
+        editor = Editor(user(model), "--approve", "ask=write_file")
+        session = editor.ask("session/new", cwd="/", mcpServers=[])["sessionId"]
+        prompt = [{"type": "text", "text": "Do it"}]
+        editor.ask("session/prompt", allow="always", sessionId=session, prompt=prompt)
+        assert editor.end() == 0
+    names = [one["options"][1]["name"] for one in editor.asked]
+    assert names == ["Always allow write_file in /tmp/a", "Always allow write_file in /tmp/b"]
 
 
 def test_an_editor_passes_images(user):

@@ -2,20 +2,25 @@
 #pragma once
 #include <set>
 #include <string>
+#include <utility>
 
 #include "agent/llm/message.h"
 
 namespace cay::agent::acp {
 
+// An approval of a file tool holds for its folder and those below it. An approval of another call
+// holds for its exact arguments: another command of the same program needs another one.
 class AllowedCalls {
  public:
-  // Allows calls like this one: of the same tool, and for execute of the same program.
   void add(const ToolCall& call);
-  // A command that a shell may read as several is never covered: `ls; rm -rf /` is no `ls`.
   bool covers(const ToolCall& call) const;
 
+  // Returns the name of the option that adds this call: "Always allow write_file in /work".
+  static std::string option_name(const ToolCall& call);
+
  private:
-  std::set<std::string> kinds_;
+  using Rule = std::pair<std::string, std::string>;  // tool, and folder or arguments
+  std::set<Rule> folders_, exact_;
 };
 
 }  // namespace cay::agent::acp

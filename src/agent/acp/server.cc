@@ -4,6 +4,7 @@
 
 #include "agent/acp/updates.h"
 #include "codec/base64.h"
+#include "codec/lenient.h"
 
 namespace cay::agent::acp {
 namespace {
@@ -211,7 +212,11 @@ Watch Server::watch(const std::string& id, const std::shared_ptr<Session>& sessi
                 update(id, std::move(one));
               },
           .ask = [this, id, session](
-                     std::vector<ToolCall> calls) { return ask(id, session, std::move(calls)); }};
+                     std::vector<ToolCall> calls) { return ask(id, session, std::move(calls)); },
+          .ask_network =
+              [this, id](std::string question, std::string destination) {
+                return ask_network(id, std::move(question), std::move(destination));
+              }};
 }
 
 Task<std::vector<Permission>> Server::ask(std::string id, std::shared_ptr<Session> session,
@@ -228,19 +233,43 @@ Task<std::vector<Permission>> Server::ask(std::string id, std::shared_ptr<Sessio
 
 Task<Permission> Server::ask_one(std::string id, std::shared_ptr<Session> session, ToolCall call) {
   if (session->allowed.covers(call)) co_return Permission::kGranted;
-  json::object params{{"sessionId", id},
-                      {"toolCall", tool_call(call)},
-                      {"options", json::array{option("allow", "Allow", "allow_once"),
-                                              option("always", "Always allow", "allow_always"),
-                                              option("reject", "Reject", "reject_once")}}};
+  json::array options{
+      option("allow", "Allow", "allow_once"),
+      option("always", codec::text(AllowedCalls::option_name(call)), "allow_always"),
+      option("reject", "Reject", "reject_once")};
+  auto asking = choice(std::move(id), tool_call(call), std::move(options));
+  auto chosen = co_await std::move(asking);
+  if (!chosen) co_return std::move(chosen).error();
+  if (*chosen == "always") session->allowed.add(call);
+  co_return *chosen == "allow" || *chosen == "always" ? Permission::kGranted : Permission::kRefused;
+}
+
+Task<NetworkPermission> Server::ask_network(std::string id, std::string question,
+                                            std::string destination) {
+  json::object call{{"toolCallId", "network-" + question},
+                    {"title", "The sandbox wants to reach " + destination},
+                    {"kind", "fetch"},
+                    {"status", "pending"},
+                    {"rawInput", json::object{{"destination", destination}}}};
+  json::array options{option("allow", "Allow this connection", "allow_once"),
+                      option("always", "Always allow " + destination, "allow_always"),
+                      option("reject", "Refuse it", "reject_once")};
+  auto asking = choice(std::move(id), std::move(call), std::move(options));
+  auto chosen = co_await std::move(asking);
+  if (!chosen) co_return std::move(chosen).error();
+  if (*chosen == "always") co_return NetworkPermission::kAlways;
+  co_return *chosen == "allow" ? NetworkPermission::kOnce : NetworkPermission::kRefused;
+}
+
+Task<std::string> Server::choice(std::string id, json::object call, json::array options) {
+  json::object params{
+      {"sessionId", id}, {"toolCall", std::move(call)}, {"options", std::move(options)}};
   auto asking = peer_.request("session/request_permission", std::move(params));
   auto answer = co_await std::move(asking);
   if (!answer) co_return std::move(answer).error();
   const json::object* result = answer->if_object();
   const json::object* outcome = result == nullptr ? nullptr : object_in(*result, "outcome");
-  const std::string chosen = outcome == nullptr ? "" : text_in(*outcome, "optionId");
-  if (chosen == "always") session->allowed.add(call);
-  co_return chosen == "allow" || chosen == "always" ? Permission::kGranted : Permission::kRefused;
+  co_return outcome == nullptr ? std::string() : text_in(*outcome, "optionId");
 }
 
 void Server::cancel(const json::object& params) {

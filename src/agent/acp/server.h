@@ -49,6 +49,11 @@ class Server {
   Watch watch(const std::string& id, const std::shared_ptr<Session>& session);
   Task<std::vector<Permission>> ask(std::string id, std::shared_ptr<Session> session,
                                     std::vector<ToolCall> calls);
+  Task<NetworkPermission> ask_network(std::string id, std::string question,
+                                      std::string destination);
+  // Returns the id of the option that the editor's user chose. Empty: the question was cancelled.
+  Task<std::string> choice(std::string id, codec::json::object tool_call,
+                           codec::json::array options);
   Task<Permission> ask_one(std::string id, std::shared_ptr<Session> session, ToolCall call);
   void cancel(const codec::json::object& params);
   void update(const std::string& id, codec::json::object update);

@@ -41,6 +41,12 @@ class FakeSessions : public Sessions {
     auto got = co_await std::move(asking);
     if (!got) co_return std::move(got).error();
     permissions = *got;
+    if (!destination.empty()) {
+      auto asking_network = watch.ask_network("q1", destination);
+      auto answer = co_await std::move(asking_network);
+      if (!answer) co_return std::move(answer).error();
+      network = *answer;
+    }
     co_return json::object{{"state", "done"}};
   }
   void cancel(const std::string&) override { cancelled_.set(); }
@@ -49,6 +55,8 @@ class FakeSessions : public Sessions {
   std::vector<Block> blocks;
   std::vector<Permission> permissions;
   bool waits = false;
+  std::string destination{};  // that a command wants to reach; empty: none
+  std::optional<NetworkPermission> network{};
 
  private:
   Event cancelled_;
@@ -124,7 +132,9 @@ TEST_F(ServerTest, APromptStreamsAsksAndEnds) {
   EXPECT_EQ(got[2].at("method"), "session/request_permission");
   const json::object& params = got[2].at("params").as_object();
   EXPECT_EQ(params.at("toolCall").as_object().at("toolCallId"), "c1");
-  EXPECT_EQ(params.at("options").as_array().size(), 3U);
+  ASSERT_EQ(params.at("options").as_array().size(), 3U);
+  EXPECT_EQ(params.at("options").as_array().at(1).as_object().at("name"),
+            "Always allow this exact command");
   got = send(R"({"jsonrpc":"2.0","id":1,"result":)"
              R"({"outcome":{"outcome":"selected","optionId":"always"}}})");
   ASSERT_EQ(got.size(), 1U);
@@ -134,6 +144,32 @@ TEST_F(ServerTest, APromptStreamsAsksAndEnds) {
 
   got = prompt(3);
   EXPECT_EQ(got.back().at("id"), 3) << "`always` holds for the session: nobody is asked again";
+}
+
+TEST_F(ServerTest, ADestinationIsAskedForByName) {
+  start();
+  sessions_.destination = "db.example:5432";
+  const std::pair<const char*, NetworkPermission> answers[] = {
+      {R"({"outcome":"selected","optionId":"allow"})", NetworkPermission::kOnce},
+      {R"({"outcome":"selected","optionId":"always"})", NetworkPermission::kAlways},
+      {R"({"outcome":"selected","optionId":"reject"})", NetworkPermission::kRefused},
+      {R"({"outcome":"cancelled"})", NetworkPermission::kRefused}};
+  for (const auto& [outcome, expected] : answers) {
+    const auto call = prompt(2).back();
+    const auto asked = send(R"({"jsonrpc":"2.0","id":)" + codec::write(call.at("id")) +
+                            R"(,"result":{"outcome":{"outcome":"selected","optionId":"allow"}}})")
+                           .back();
+    EXPECT_EQ(asked.at("method"), "session/request_permission");
+    const json::object& params = asked.at("params").as_object();
+    const json::object& about = params.at("toolCall").as_object();
+    EXPECT_EQ(about.at("title"), "The sandbox wants to reach db.example:5432");
+    EXPECT_EQ(about.at("toolCallId"), "network-q1");
+    EXPECT_EQ(params.at("options").as_array().at(1).as_object().at("name"),
+              "Always allow db.example:5432");
+    send(R"({"jsonrpc":"2.0","id":)" + codec::write(asked.at("id")) + R"(,"result":{"outcome":)" +
+         outcome + "}}");
+    EXPECT_EQ(sessions_.network, expected) << outcome;
+  }
 }
 
 TEST_F(ServerTest, ARejectedOrCancelledQuestionRejects) {

@@ -11,6 +11,8 @@
 namespace cay::agent::acp {
 
 enum class Permission : unsigned char { kGranted, kRefused };
+// For a destination that no rule of the sandbox's policy decides. kAlways adds a rule.
+enum class NetworkPermission : unsigned char { kOnce, kAlways, kRefused };
 
 // How a running prompt reaches the editor.
 struct Watch {
@@ -18,6 +20,8 @@ struct Watch {
   std::function<void(const Delta&)> on_delta;
   // Returns one for each call, in their order.
   std::function<Task<std::vector<Permission>>(std::vector<ToolCall>)> ask;
+  // `question`: the daemon's id of it. `destination`: "host:port", as it is shown.
+  std::function<Task<NetworkPermission>(std::string question, std::string destination)> ask_network;
 };
 
 class Sessions {

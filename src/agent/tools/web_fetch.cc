@@ -55,7 +55,7 @@ Task<Fetched> fetch_one(WebPolicy policy, WebUrl url, std::string key) {
   options.url = url.origin;
   options.ca_file = policy.ca_file;
   options.response_timeout = policy.timeout;
-  if (!policy.special_addresses_for_tests) {
+  if (!policy.special_addresses) {
     options.may_dial = is_public;
     options.checks_all = true;
   }

@@ -40,7 +40,7 @@ class WebFetchTest : public ::testing::Test {
     EXPECT_TRUE(port);
     origin = "http://127.0.0.1:" + std::to_string(*port);
     policy.hosts = {"127.0.0.1"};
-    policy.special_addresses_for_tests = true;
+    policy.special_addresses = true;
     policy.max_bytes = 1000;
   }
   Result<WebPage> fetch(const std::string& path) {
@@ -74,7 +74,7 @@ TEST_F(WebFetchTest, RefusesOtherHostsAlsoBehindARedirect) {
 TEST_F(WebFetchTest, NeverDialsAPrivateAddress) {
   ASSERT_TRUE(fetch("/page"));  // the server is there
   policy.hosts = {"*"};
-  policy.special_addresses_for_tests = false;
+  policy.special_addresses = false;
   auto page = fetch("/page");
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().reason, "special_network");

@@ -5,12 +5,22 @@
 #include "agent/tools/kit.h"
 #include "agent/tools/tool_text.h"
 #include "agent/tools/web_fetch.h"
+#include "base/ip_address.h"
 #include "http/client.h"
 
 namespace cay::agent {
 namespace {
 
 constexpr std::string_view kQueryPlace = "{query}";
+
+// Whether the operator named a service of this host or of a private network by its address. Such a
+// URL needs no DNS, so that nobody else can lead the request there.
+bool names_special_address(std::string_view host) {
+  if (host == "localhost") return true;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto address = IpAddress::parse(host);
+  return address && is_special(*address);
+}
 
 // No failure of the web ends a run: the model reads it.
 ToolResult web_result(const Result<WebPage>& page) {
@@ -49,7 +59,10 @@ Task<ToolResult> run_web_search(KitPtr kit, json::object from, ToolContext) {
     url.replace(place, kQueryPlace.size(), http::encode_segment(query));
   }
   const auto service = parse_web_url(url);
-  if (service) policy.hosts = {service->host};  // the operator chose it, and no other
+  if (service) {
+    policy.hosts = {service->host};  // the operator chose it, and no other
+    policy.special_addresses = names_special_address(service->host);
+  }
   auto page = co_await web_fetch(policy, std::move(url), policy.search_key);
   co_return web_result(page);
 }
