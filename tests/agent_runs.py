@@ -1,6 +1,5 @@
 """`cay agent` as its users start it, with a state directory of its own, and the events of its
 runs."""
-
 import json
 import os
 import pathlib
