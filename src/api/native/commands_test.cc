@@ -52,7 +52,7 @@ TEST_F(NativeTest, AWaitOfSomeSecondsEndsWithTheCommandOrWithoutIt) {
   EXPECT_EQ(result.at("stdout").as_string(), "4\n");
   EXPECT_EQ(result.at("stderr").as_string(), "warn\n");
   EXPECT_EQ(result.at("exit_code").as_int64(), 7);
-  EXPECT_EQ(result.at("command"), json(call("GET", box + "/commands/c1")));
+  EXPECT_EQ(result.at("command").as_object().at("id").as_string(), "c1");
   // A repeat of the request is the same command.
   const auto again =
       json(call("POST", box + "/commands", R"({"argv":["x"],"id":"c1","wait_s":60})"));

@@ -129,9 +129,11 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
     part->hold(0);
     got.runs_on = true;
     CAY_CO_TRY(got.command, co_await cay.commands().get(who, sandbox, command.id));
+    got.command.known = command.known;
     co_return got;
   }
   static_cast<Collected&>(got) = **std::move(collected);
+  got.command.known = command.known;  // of this request, as an answer without a wait has it
   const std::uint64_t needs = bytes_size(got.out) + bytes_size(got.err);
   if (got.too_large || needs > kMostAnswer) {
     co_return Error{
