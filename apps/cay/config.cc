@@ -123,6 +123,7 @@ std::map<std::string, Setter> settings(Config& config) {
       {"host.memory_overcommit", ratio(host.memory_overcommit)},
       {"host.cpu_overcommit", ratio(host.cpu_overcommit)},
       {"host.max_parallel_boots", number(host.max_parallel_boots, 1)},
+      {"host.pool", number(host.pool, 0)},
       {"host.profiles", texts(config.profiles)},
       {"host.nested_networks", flag(config.nested_networks)},
       {"host.sandbox_output_bytes", number(config.sandbox_output_bytes, 1 << 20)},

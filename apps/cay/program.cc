@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ int serve_command(int argc, char** argv, const MoreRuntimes& more) {
       policy;
   std::vector<std::string> proxies;
   bool stop = false, insecure = false, tls = false;
+  std::optional<std::uint32_t> pool;
   app.add_option("--config", file, "TOML file of settings (docs/operator.md)")
       ->check(CLI::ExistingFile);
   app.add_option("--listen", listen,
@@ -63,6 +65,9 @@ int serve_command(int argc, char** argv, const MoreRuntimes& more) {
       "what sandboxes may reach whose request names no policy: a policy (cay policy ls), or "
       "rules (default packages)");
   app.add_flag("--insecure-http", insecure, "allow plain HTTP off loopback");
+  app.add_option("--pool", pool,
+                 "keep up to so many sandboxes booted ahead, of the kinds that are created most "
+                 "(default 0: none)");
   app.add_flag("--stop-sandboxes", stop, "stop all sandboxes at SIGTERM");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error");
   if (const auto over = cay::app::parse_words(app, argc, argv)) return *over;
@@ -80,6 +85,7 @@ int serve_command(int argc, char** argv, const MoreRuntimes& more) {
   replace(config.service_domain, service_domain);
   replace(config.log_level, log_level);
   replace(config.core.defaults.policy, policy);
+  if (pool) config.core.host.pool = *pool;
   if (!proxies.empty()) config.trusted_proxies = proxies;
   config.stop_sandboxes = config.stop_sandboxes || stop;
   config.insecure_http = config.insecure_http || insecure;

@@ -60,6 +60,24 @@ bool is_first(BootKind kind) { return kind == BootKind::kFirst || kind == BootKi
 
 }  // namespace
 
+Result<BootSpec> boot_spec_of(Registry& registry, const Sandbox& row, const Limits& limits) {
+  BootSpec spec;
+  spec.id = row.id;
+  spec.hostname = hostname_of(row.name);
+  spec.layer = layer_of(row);
+  spec.limits = limits;
+  spec.run = row.run;
+  spec.record_programs = row.record_programs;
+  spec.profile = row.profile;
+  spec.tmpfs = row.tmpfs;
+  spec.read_only_paths = row.read_only_paths;
+  spec.hidden_paths = row.hidden_paths;
+  spec.policy = row.policy;
+  spec.rules = row.rules;
+  CAY_TRY(spec.mounts, disk_mounts(registry.store().volumes(), row));
+  return spec;
+}
+
 Boots::Boots(std::shared_ptr<Registry> registry, Proxies& proxies, Profiles profiles, Jobs& jobs)
     : registry_(std::move(registry)),
       proxies_(proxies),
@@ -113,6 +131,7 @@ Result<std::shared_ptr<Boot>> Boots::begin(std::shared_ptr<Entry> entry, BootKin
   }
   auto boot = std::make_shared<Boot>(jobs_.loop(), kind, entry->row.limits);
   entry->boot = boot;
+  ++under_way_;
   jobs_.spawn(job(std::move(entry), boot, deadline));
   return boot;
 }
@@ -190,6 +209,7 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
   }
   if (boot->kind == BootKind::kFirst && !goes_on) over(entry->row.id);
   entry->boot.reset();
+  --under_way_;
   boot->result = std::move(result);
   boot->done.set();
   co_return Result<void>();
@@ -225,24 +245,17 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   entry->given = boot->limits;
   CAY_CO_CHECK(in_force_.over(entry->row.id));  // of an earlier life
   CAY_CO_CHECK(keep_in_force(*entry, entry->row.limits));
-  CAY_CO_TRY(auto place, co_await admission.place(deadline));
+  auto spare = std::exchange(entry->spare, std::nullopt);
+  Grant place;
+  if (!spare) {
+    CAY_CO_TRY(place, co_await admission.place(deadline));
+    entry->death.reset();  // an earlier report was of an earlier life; a spare has had none
+  }
   boot->in_runtime = true;
-  entry->death.reset();  // an earlier report was of an earlier life
   if (std::chrono::steady_clock::now() >= deadline) co_return boot_timeout(entry->row.name);
-  BootSpec spec;
-  spec.id = entry->row.id;
-  spec.hostname = hostname_of(entry->row.name);
-  spec.layer = layer_of(entry->row);
+  CAY_CO_TRY(BootSpec spec, boot_spec_of(*registry_, entry->row, boot->limits));
   if (is_first(boot->kind)) spec.disk_of = entry->disk_of;
   spec.fresh_disk = !fresh_disks_.why(entry->row.id).empty();
-  spec.limits = boot->limits;
-  spec.run = entry->row.run;
-  spec.record_programs = entry->row.record_programs;
-  spec.profile = entry->row.profile;
-  spec.tmpfs = entry->row.tmpfs;
-  spec.read_only_paths = entry->row.read_only_paths;
-  spec.hidden_paths = entry->row.hidden_paths;
-  CAY_CO_TRY(spec.mounts, disk_mounts(registry_->store().volumes(), entry->row));
   // A sandbox that ran before still starts, even if its host lost a module since.
   spec.network_required = entry->network_required && is_first(boot->kind);
   Granted granted;
@@ -253,7 +266,13 @@ Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,
   policy::Choice told{entry->row.policy, entry->row.rules};
   spec.policy = told.policy;
   spec.rules = told.rules;
-  auto live = co_await entry->host->runtime.boot(std::move(spec));
+  Result<std::shared_ptr<LiveSandbox>> live;
+  if (spare) {
+    told = {spare->policy, ""};
+    live = std::move(spare->live);
+  } else {
+    live = co_await entry->host->runtime.boot(std::move(spec));
+  }
   if (!live) co_return live;
   has_its_disk(entry->row.id);
   CAY_CO_CHECK(co_await SandboxTrust::put(*live, std::move(granted.certificate)));
@@ -294,6 +313,7 @@ Result<void> Boots::succeed(Entry& entry, std::shared_ptr<LiveSandbox> live) {
 asio::awaitable<void> Boots::clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
                                    Error why) {
   const bool never_ran = is_first(boot->kind);
+  entry->spare.reset();
   // That may take as long as a launcher that hangs: meanwhile the row does not look as if it were
   // still coming up.
   if (!entry->removal) {

@@ -52,6 +52,10 @@ struct Boot {
   boost::asio::cancellation_signal cancel;
 };
 
+// Returns what the first boot of a new sandbox takes, as far as its row has it. The disk and the
+// network's need are the creation's own. Fails if a volume's row cannot be read.
+Result<BootSpec> boot_spec_of(Registry& registry, const Sandbox& row, const Limits& limits);
+
 class Boots {
  public:
   Boots(std::shared_ptr<Registry> registry, Proxies& proxies, Profiles profiles, Jobs& jobs);
@@ -86,6 +90,9 @@ class Boots {
   // The daemon ends: sandboxes may finish booting until the deadline. The rest is given up.
   asio::awaitable<void> end(Event::Deadline deadline);
 
+  // The number of sandboxes that boot, or wait for it.
+  int under_way() const { return under_way_; }
+
   // Returns what a queued sandbox waits for (kExhausted).
   std::optional<Error> waits_for(const Entry& entry) const;
 
@@ -108,6 +115,7 @@ class Boots {
   InFlight begun_;
   InFlight fresh_disks_;  // sandboxes whose next boot empties the disk, with the layer
   InFlight in_force_;     // memory and CPU of sandboxes whose row has other limits
+  int under_way_ = 0;
 };
 
 }  // namespace cay::core

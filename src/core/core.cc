@@ -47,6 +47,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       captures_(registry_, layers_, pauses_, jobs_),
       pushes_(runtimes_, layers_, imports_, jobs_),
       forks_(registry_, boots_, lifecycle_, pauses_, runtimes_, layers_, jobs_, timing_),
+      pool_(registry_, runtimes_, boots_, layers_, jobs_, config.host.pool),
       image_registries_(registry_),
       snapshots_(registry_, layers_, imports_, building_, captures_, pushes_, image_registries_,
                  jobs_, defaults_),
@@ -58,7 +59,7 @@ CoreParts::CoreParts(asio::any_io_executor loop, std::vector<NamedRuntime> runti
       contents_(registry_, runtimes_, layers_, imports_, captures_, snapshots_, jobs_),
       volumes_(registry_, runtimes_, jobs_, defaults_),
       sandboxes_(registry_, boots_, lifecycle_, pauses_, runtimes_, jobs_, proxies_, snapshots_,
-                 layers_, forks_, defaults_, timing_),
+                 layers_, forks_, pool_, defaults_, timing_),
       claims_(registry_, boots_, sandboxes_, jobs_, timing_),
       inspection_(registry_, jobs_, proxies_, rule_work_, defaults_),
       policies_(registry_, sandboxes_, jobs_, proxies_, rule_work_, defaults_),
@@ -110,7 +111,7 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   CAY_CO_CHECK(meter_.open());
   for (const RuntimeHost& host : runtimes_.all()) {
     host.runtime.watch([this, alive = std::weak_ptr<bool>(alive_)](SandboxDeath death) {
-      if (!alive.expired()) lifecycle_.died(death);
+      if (!alive.expired() && !pool_.died(death)) lifecycle_.died(death);
     });
   }
   registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
@@ -121,7 +122,16 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   jobs_.spawn(timers_.run());
   jobs_.spawn(command_log_.run());
   jobs_.spawn(meter_.run());
+  open_pool();
   co_return Result<void>();
+}
+
+void Core::open_pool() {
+  if (pool_.status().most == 0) return;
+  snapshots_.on_removed = [this] { pool_.review(); };
+  drain_.on_set = [this] { pool_.review(); };
+  sandboxes_.expect_usual();
+  jobs_.spawn(pool_.run());
 }
 
 // A runtime beside the first has its snapshot under its own name.
@@ -170,6 +180,7 @@ void Core::part() {
 Task<void> Core::close(bool stop_sandboxes) {
   jobs_.closing = true;
   timers_.stop();
+  pool_.stop();
   command_log_.stop();
   meter_.stop();
   proxies_.stop();

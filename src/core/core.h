@@ -38,6 +38,7 @@
 #include "core/timers.h"
 #include "core/tunnels.h"
 #include "core/volumes.h"
+#include "core/warm_pool.h"
 
 namespace cay::core {
 
@@ -109,6 +110,7 @@ class CoreParts : public Cay, public FileParts {
   Captures captures_;
   Pushes pushes_;
   Forks forks_;
+  WarmPool pool_;
   ImageRegistryVerbs image_registries_;
   SnapshotVerbs snapshots_;
   BuildCaches build_caches_;
@@ -146,6 +148,7 @@ class Core : public CoreParts {
 
  private:
   Task<void> open_snapshots();
+  void open_pool();
   Task<void> prepare_snapshots(std::function<void(std::string)> progress);
   void measure();
 

@@ -28,6 +28,19 @@ void take_setting(const std::string& given, Profile& setting) {
   setting = profile_from(given).value_or(Profile::kStrict);
 }
 
+// A sandbox that is booted already, if a boot of this row would make just such a one.
+std::optional<Spare> spare_for(WarmPool& pool, Registry& registry, const Sandbox& row,
+                               bool named_policy) {
+  if (!row.proxy.empty()) return std::nullopt;
+  auto wanted = boot_spec_of(registry, row, row.limits);
+  if (!wanted) return std::nullopt;  // the boot fails with the reason
+  wanted->network_required = named_policy;
+  return pool.take(*wanted, [&](const std::string& name) {
+    const auto holder = registry.store().by_name(row.tenant, name);
+    return holder && !*holder;
+  });
+}
+
 // Gives the boot up when the waiting caller goes away, by cancellation or by an exception.
 class Abandon {
  public:
@@ -78,6 +91,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   if (jobs_.closing) co_return shutting_down();
   if (jobs_.draining) co_return host_draining();
   const bool named_policy = !asked.policy.empty();
+  const bool may_be_spare = asked.name.empty() && asked.id.get().empty();
   // Before the checks: the snapshot has defaults of its own.
   CAY_CO_TRY(const SnapshotInfo snapshot, co_await source_of(who, asked, options));
   const auto hold = layers_.hold(snapshot.layer);
@@ -116,7 +130,20 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   CAY_CO_TRY(spec.volumes, named_volumes(volumes, who.tenant, std::move(spec.volumes)));
   Sandbox row = row_of(who, std::move(spec), snapshot);
   CAY_CO_CHECK(check_writers(*registry_, row));
-  CAY_CO_TRY(auto entry, registry_->insert(std::move(row)));
+  std::optional<Spare> spare;
+  if (may_be_spare && host == &runtimes_.first())
+    spare = spare_for(pool_, *registry_, row, named_policy);
+  if (spare) {
+    row.id = spare->id;
+    row.name = spare->name;
+  }
+  auto inserted = registry_->insert(std::move(row));
+  if (!inserted) {
+    if (spare) pool_.drop(*std::move(spare));
+    co_return std::move(inserted).error();
+  }
+  const std::shared_ptr<Entry> entry = *std::move(inserted);
+  entry->spare = std::move(spare);
   entry->slot = std::move(slot);
   entry->network_required = named_policy;
   const BootKind kind = options.wait_for_ready ? BootKind::kEphemeral : BootKind::kFirst;
@@ -143,6 +170,15 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   abandon.dismiss();
   if (!boot->result) co_return boot->result.error();
   co_return registry_->shown(*entry);
+}
+
+void SandboxVerbs::expect_usual() {
+  const auto snapshot = snapshots_.find(TenantId(), "");
+  auto spec = checked(SandboxSpec{}, defaults_);
+  if (!snapshot || !spec) return;  // the first creation reports it
+  if (snapshot->disk_bytes != 0) spec->limits.disk_bytes = snapshot->disk_bytes;
+  const Sandbox row = row_of(Principal{}, *std::move(spec), *snapshot);
+  if (const auto wanted = boot_spec_of(*registry_, row, row.limits)) pool_.expect(*wanted);
 }
 
 Task<SnapshotInfo> SandboxVerbs::source_of(Principal who, SandboxSpec asked,

@@ -26,6 +26,7 @@ Task<SandboxStats> ask(std::shared_ptr<LiveSandbox> live) {
 Task<DrainStatus> DrainVerbs::set(Principal who, bool draining) {
   if (!who.is_operator()) co_return not_operator();
   jobs_.draining = draining;
+  if (on_set) on_set();
   auto status = co_await count();
   co_return status;
 }

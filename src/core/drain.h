@@ -2,6 +2,7 @@
 // begins (create, start, wake, new commands); what runs goes on, and everything about it can be
 // read, fed and killed.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "core/jobs.h"
@@ -19,6 +20,9 @@ class DrainVerbs : public Drain {
   Task<DrainStatus> set(Principal who, bool draining) override;
   Task<DrainStatus> status(Principal who) override;
   Task<DrainStatus> stop_all(Principal who) override;
+
+  // Called when the operator sets or ends draining; may be absent.
+  std::function<void()> on_set;
 
   // For the daemon itself, at its end.
   Task<void> stop_everything();

@@ -13,6 +13,7 @@ constexpr std::chrono::seconds kStoreCheckEvery{1};  // probes come often, and a
 void Core::measure() {
   sandboxes_.metrics = &metrics_;
   sandboxes_.tracer = &tracer_;
+  pool_.metrics = &metrics_;
   command_log_.on_started = [this](const Entry&, const Command&) {
     metrics_.count("cay_commands_started_total", "Commands that started.");
   };
@@ -43,6 +44,16 @@ void Core::measure() {
     now.gauge("cay_queue_length", help, {{"for", "host_room"}},
               static_cast<double>(waiting.for_room));
     now.gauge("cay_queue_length", help, {{"for", "boot"}}, static_cast<double>(waiting.for_place));
+    if (const WarmPool::Status pool = pool_.status(); pool.most != 0) {
+      now.gauge("cay_pool_spares", "Sandboxes that are booted and wait for a creation.", {},
+                pool.spares);
+      now.gauge("cay_pool_most", "The most that the pool may keep.", {}, pool.most);
+      const char* takes = "Creations that a spare could serve, by whether there was one.";
+      now.counter("cay_pool_takes_total", takes, {{"outcome", "spare"}},
+                  static_cast<double>(pool.taken));
+      now.counter("cay_pool_takes_total", takes, {{"outcome", "boot"}},
+                  static_cast<double>(pool.missed));
+    }
     now.gauge("cay_answer_bytes", "Bytes of answers that are being made, or not read yet.", {},
               static_cast<double>(answers_.held()));
     const RuntimeHealth health = runtimes_.first().runtime.health();
@@ -79,6 +90,15 @@ Task<std::vector<Feature>> Core::features() {
     }
   }
   if (default_image_.is_set()) all.push_back(default_image_.feature());
+  if (const WarmPool::Status pool = pool_.status(); pool.most != 0) {
+    Feature warm;
+    warm.name = "pool";
+    warm.ok = true;
+    warm.found = std::to_string(pool.spares) + " of at most " + std::to_string(pool.most) +
+                 " sandboxes are booted ahead; " + std::to_string(pool.taken) +
+                 " creations took one, " + std::to_string(pool.missed) + " found none";
+    all.push_back(std::move(warm));
+  }
   co_return std::move(all);
 }
 

@@ -17,6 +17,7 @@
 #include "core/ports/runtime.h"
 #include "core/ports/store.h"
 #include "core/runtimes.h"
+#include "core/spare.h"
 #include "core/timeline.h"
 #include "model/principal.h"
 
@@ -31,6 +32,7 @@ struct Entry {
   std::shared_ptr<LiveSandbox> live;  // while kReady or kPaused
   Mutex turn;  // held by what changes its state: one boot, stop or removal at a time
   std::shared_ptr<Boot> boot;              // under way
+  std::optional<Spare> spare{};            // its first boot takes this
   std::optional<std::string> death;        // reported while it booted
   std::shared_ptr<Outcome<void>> removal;  // under way
   bool stopping = false;

@@ -130,26 +130,28 @@ Task<void> Restart::run(std::function<void(std::string)> progress) {
   co_return Result<void>();
 }
 
-// Destroys sandboxes that live and have no row. One whose row names another runtime stays.
+// Destroys sandboxes that live and have no row, all at once. One whose row names another runtime
+// stays.
 Task<void> Restart::destroy_unowned() {
+  std::vector<std::pair<SandboxId, std::shared_ptr<Outcome<void>>>> ends;
   for (const RuntimeHost& host : runtimes_.all()) {
-    std::vector<SandboxId> unowned;
     for (const auto& [id, live] : found_[host.name].alive) {
-      if (live) unowned.push_back(id);
-    }
-    for (std::size_t i = 0; i < unowned.size(); ++i) {
-      if (const auto entry = registry_->by_id(unowned[i])) {
+      if (!live) continue;
+      if (const auto entry = registry_->by_id(id)) {
         jobs_.warn("sandbox " + entry->row.name + " runs in the runtime " + host.name +
                    " and belongs to " + entry->row.runtime + ": it is left alone");
         continue;
       }
-      auto ending = host.runtime.destroy(unowned[i]);
-      const auto destroyed =
-          co_await with_deadline(std::move(ending), kSilenceLimit, "its removal");
-      if (!destroyed)
-        jobs_.warn("sandbox " + unowned[i].get() +
-                   " has no row and stays: " + destroyed.error().message);
+      ends.emplace_back(id, jobs_.begin<void>(host.runtime.destroy(id)));
     }
+  }
+  const auto patience = deadline_in(kSilenceLimit);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const auto [id, end] = ends[i];
+    const bool over = co_await end->done.wait_until(patience);
+    if (over && end->result) continue;
+    jobs_.warn("sandbox " + id.get() + " has no row and " +
+               (over ? "stays: " + end->result.error().message : "is still being removed"));
   }
   co_return Result<void>();
 }

@@ -14,6 +14,7 @@
 #include "core/snapshots.h"
 #include "core/tracer.h"
 #include "core/verbs/sandboxes.h"
+#include "core/warm_pool.h"
 
 namespace cay::core {
 
@@ -21,8 +22,8 @@ class SandboxVerbs : public Sandboxes {
  public:
   SandboxVerbs(std::shared_ptr<Registry> registry, Boots& boots, Lifecycle& lifecycle,
                Pauses& pauses, Runtimes& runtimes, Jobs& jobs, Proxies& proxies,
-               SnapshotVerbs& snapshots, LayerTree& layers, Forks& forks, const Defaults& defaults,
-               Timing timing)
+               SnapshotVerbs& snapshots, LayerTree& layers, Forks& forks, WarmPool& pool,
+               const Defaults& defaults, Timing timing)
       : registry_(std::move(registry)),
         boots_(boots),
         lifecycle_(lifecycle),
@@ -33,10 +34,13 @@ class SandboxVerbs : public Sandboxes {
         snapshots_(snapshots),
         layers_(layers),
         forks_(forks),
+        pool_(pool),
         defaults_(defaults),
         timing_(timing) {}
 
   Task<Sandbox> create(Principal who, SandboxSpec spec, CreateOptions options) override;
+  // The pool keeps a sandbox for a request that has all defaults.
+  void expect_usual();
   // Count creations and how long they take; may be absent.
   Metrics* metrics = nullptr;
   const Tracer* tracer = nullptr;
@@ -73,6 +77,7 @@ class SandboxVerbs : public Sandboxes {
   SnapshotVerbs& snapshots_;
   LayerTree& layers_;
   Forks& forks_;
+  WarmPool& pool_;
   const Defaults& defaults_;
   Timing timing_;
 };

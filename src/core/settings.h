@@ -22,6 +22,7 @@ struct HostLimits {
   double memory_overcommit = 4.0;  // sum of running limits / (host memory - reserve)
   double cpu_overcommit = 64.0;    // agents mostly wait; the memory is the real guard
   std::uint32_t max_parallel_boots = 8;
+  std::uint32_t pool = 0;  // sandboxes that are booted ahead, at most; 0: none
   std::uint64_t answer_bytes =
       512ull
       << 20;  // of whole answers that are being made or sent; less where there is less memory

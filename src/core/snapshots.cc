@@ -321,6 +321,7 @@ Task<void> SnapshotVerbs::remove(Principal who, std::string ref) {
   }
   CAY_CO_CHECK(registry_->store().snapshots().erase(row.id));
   if (const auto capture = capturing_.extract(row.id)) capture.mapped()->set();
+  if (on_removed) on_removed();
   layers_.collect();
   co_return Result<void>();
 }

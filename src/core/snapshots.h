@@ -28,6 +28,8 @@ class SnapshotParts : public Snapshots {
  public:
   // The newest snapshot of the name `default` may be of earlier settings.
   void use_default(DefaultChoice choice) { default_ = std::move(choice); }
+  // Called when a snapshot is removed; may be absent.
+  std::function<void()> on_removed;
   void use_contents(Contents& contents) { contents_ = &contents; }
   Contents& contents() override { return *contents_; }
 

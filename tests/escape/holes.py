@@ -150,8 +150,8 @@ HOLES = (
         "checked names",
         "core/boot.cc",
         # The launcher looks at host names itself.
-        "  spec.hostname = hostname_of(entry->row.name);\n",
-        '  spec.hostname = cay_hole("checked names") ? "odd" : hostname_of(entry->row.name);\n',
+        "  spec.hostname = hostname_of(row.name);\n",
+        '  spec.hostname = cay_hole("checked names") ? "odd" : hostname_of(row.name);\n',
     ),
     (
         "checked paths",
