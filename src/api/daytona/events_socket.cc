@@ -52,7 +52,7 @@ Task<void> refuse_events(core::Cay&, ExchangePtr exchange) {
 }  // namespace
 
 void add_events_socket(PlaneRoutes& routes) {
-  routes.add_stream("GET", "/socket.io", refuse_events, http::Auth::kNone);
+  routes.add_stream("GET", "/socket.io/", refuse_events, http::Auth::kNone);
 }
 
 }  // namespace cay::api::daytona

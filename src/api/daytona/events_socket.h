@@ -1,6 +1,6 @@
 // The clients' channel for events, Socket.IO, which Cay does not have. A refusal by HTTP makes a
-// client try again for minutes. A refusal in the channel's own words ends it: the client then asks
-// for states instead.
+// client try again for minutes. A refusal in the channel's own words ends it at once, and the
+// client polls.
 #pragma once
 #include "api/daytona/plane.h"
 

@@ -33,7 +33,7 @@ http::Facade facade() {
           .refusal = outer_refusal,
           .key = http::KeyRule{{{"Authorization", http::KeyPlace::Form::kBearer}}, "Bearer"},
           .without_key = {"GET /daytona/config", "GET /daytona/health", "GET /daytona/health/ready",
-                          "GET /daytona/socket.io"}};
+                          "GET /daytona/socket.io/"}};
 }
 
 using Shared = std::shared_ptr<Control>;
