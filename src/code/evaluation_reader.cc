@@ -11,20 +11,9 @@ namespace {
 
 using codec::json::object;
 
-constexpr std::string_view kRun = R"({"run":")";
-constexpr std::string_view kBegin = R"(","type":"begin")";
-constexpr std::size_t kLongestId = 64;  // of an evaluation
-constexpr std::size_t kHead = 256;      // of a line of others: enough to see what it is
+constexpr std::size_t kHead = 256;  // of a line of others: enough to see what it is
 constexpr std::size_t kLongestMime = 128;
-constexpr std::size_t kLongestPath = 16 << 10;  // of a working directory
-constexpr std::int64_t kMostExitCode = 255;
-
-bool read_text(const object& from, std::string_view name, std::string& out) {
-  const auto* value = from.if_contains(name);
-  if (value == nullptr || !value->is_string()) return false;
-  out = value->get_string();
-  return true;
-}
+constexpr std::size_t kOfEvent = 64;  // that an event needs beside its text
 
 bool read_parts(const object& from, std::map<std::string, std::string>& out) {
   const auto* value = from.if_contains("data");
@@ -51,15 +40,6 @@ bool read_omitted(const object& from, std::map<std::string, std::uint64_t>& out)
 }
 
 bool is_output_stream(std::string_view name) { return name == "stdout" || name == "stderr"; }
-
-// A number that may be missing.
-bool read_count(const object& from, std::string_view name, std::uint64_t& out) {
-  const auto* value = from.if_contains(name);
-  if (value == nullptr) return true;
-  if (!value->is_int64() || value->get_int64() < 0) return false;
-  out = static_cast<std::uint64_t>(value->get_int64());
-  return true;
-}
 
 // The exact bytes of an output, which may be missing.
 bool read_raw(const object& from, std::string& out) {
@@ -88,7 +68,7 @@ std::optional<ContextEvent> event_from(const object& from, std::string_view type
   if (type == "stderr") return text_event(ContextEvent::Kind::kStderr);
   if (type == "background") {
     if (!read_text(from, "stream", event.name) || !read_text(from, "of", event.of) ||
-        !is_output_stream(event.name) || event.of.size() > kLongestId ||
+        !is_output_stream(event.name) || event.of.size() > kLongestRun ||
         !read_count(from, "bytes", event.bytes)) {
       return std::nullopt;
     }
@@ -105,33 +85,53 @@ std::optional<ContextEvent> event_from(const object& from, std::string_view type
   return event;
 }
 
-std::optional<EvaluationState> status_from(const object& from) {
-  std::string status;
-  if (!read_text(from, "status", status)) return std::nullopt;
-  for (const EvaluationState one : {EvaluationState::kOk, EvaluationState::kError,
-                                    EvaluationState::kInterrupted, EvaluationState::kTimedOut}) {
-    if (status == to_string(one)) return one;
+// What a job wrote, as an event of the background. nullopt: the line cannot be read.
+std::optional<ContextEvent> late_from(std::string_view line) {
+  const auto from = codec::parse_object(line);
+  ContextEvent event{.kind = ContextEvent::Kind::kBackground};
+  std::string type;
+  if (!from || !read_text(*from, "run", event.of) || !read_text(*from, "type", type) ||
+      !read_text(*from, "text", event.text) || !read_raw(*from, event.raw)) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  if (type != "late") {
+    event.name = std::move(type);
+  } else if (!read_text(*from, "stream", event.name)) {
+    return std::nullopt;
+  }
+  if (!is_output_stream(event.name)) return std::nullopt;
+  return event;
 }
 
 }  // namespace
 
-EvaluationReader::EvaluationReader(std::string run, std::uint64_t from, bool begun)
-    : prefix_(std::string(kRun) + std::move(run) + "\","),
-      line_begin_(from),
-      at_(from),
-      begun_(begun) {}
+EvaluationReader::EvaluationReader(std::string run, Start start)
+    : prefix_(R"({"run":")" + std::move(run) + "\","),
+      own_from_(start.at),
+      jobs_(start.jobs),
+      line_begin_(start.from),
+      idle_from_(start.from),
+      at_(start.from),
+      begun_(start.begun || start.under_way),
+      under_way_(start.under_way) {}
 
 bool EvaluationReader::is_own_line() const {
   const std::size_t seen = std::min(line_.size(), prefix_.size());
   return !in_gap_ && line_.compare(0, seen, prefix_, 0, seen) == 0;
 }
 
-bool EvaluationReader::begins_another() const {
-  if (in_gap_ || !line_.starts_with(kRun)) return false;
-  const std::size_t id_end = line_.find('"', kRun.size());
-  return id_end != std::string::npos && line_.compare(id_end, kBegin.size(), kBegin) == 0;
+// Interpreters send what comes between two evaluations as of none.
+bool EvaluationReader::is_late_line() const {
+  const auto head = in_gap_ ? std::nullopt : head_of(line_);
+  return head && (head->type == "late" || (head->run.empty() && is_output_stream(head->type)));
+}
+
+void EvaluationReader::keep(std::string_view piece) {
+  const std::string_view first = piece.substr(0, kHead - std::min(kHead, line_.size()));
+  line_ += first;
+  piece.remove_prefix(first.size());
+  if (piece.empty() || line_.size() >= kLongestLine || !(is_own_line() || is_late_line())) return;
+  line_ += piece.substr(0, kLongestLine - line_.size());
 }
 
 void EvaluationReader::feed(std::string_view bytes) {
@@ -140,8 +140,7 @@ void EvaluationReader::feed(std::string_view bytes) {
     const std::string_view piece = bytes.substr(0, end);
     line_length_ += piece.size();
     at_ += piece.size();
-    const std::size_t most = is_own_line() ? kLongestLine : kHead;
-    if (line_.size() < most) line_ += piece.substr(0, most - line_.size());
+    keep(piece);
     if (end == std::string_view::npos) return;
     bytes.remove_prefix(end + 1);
     ++at_;
@@ -150,20 +149,39 @@ void EvaluationReader::feed(std::string_view bytes) {
 }
 
 void EvaluationReader::gap(std::uint64_t length) {
-  gaps_ += length;
-  untold_gap_ += length;
+  const std::uint64_t others = under_way_ || at_ >= own_from_ ? 0 : own_from_ - at_;
+  const std::uint64_t own = length - std::min(length, others);
+  background_dropped_ += length - own;
+  gaps_ += own;
+  untold_gap_ += own;
   at_ += length;
   in_gap_ = true;
   line_.clear();
   line_length_ = 0;
-  if (begun_) add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
+  if (begun_ && untold_gap_ > 0)
+    add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
+}
+
+void EvaluationReader::settle(const LedgerEntry& entry) {
+  if (is_over() || !entry.end) return;
+  begin();
+  if (untold_gap_ > 0)
+    add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
+  line_begin_ = std::max(line_begin_, *entry.end);
+  tag_ = entry.tag;
+  ending_ = {.state = entry.state,
+             .exit_code = entry.exit_code,
+             .cwd = entry.cwd,
+             .shell_ended = entry.shell_ended};
 }
 
 void EvaluationReader::end_line() {
   if (is_own_line() && line_.size() >= prefix_.size()) {
     read_event(line_);
-  } else if (begun_ && gaps_ > 0 && begins_another()) {
-    state_ = EvaluationState::kLost;  // its end was dropped: a driver evaluates one after the other
+  } else if (!jobs_ && is_late_line()) {
+    read_late(line_);
+  } else if (!jobs_) {
+    read_head();
   }
   if (is_over()) return;
   line_.clear();
@@ -172,12 +190,62 @@ void EvaluationReader::end_line() {
   line_begin_ = at_;
 }
 
-void EvaluationReader::read_event(std::string_view line) {
-  if (bytes_ > 0 && (bytes_ + line.size() > kMostBytes || events_.size() >= kMostEvents)) {
+// Reads the first bytes of a line of another evaluation.
+void EvaluationReader::read_head() {
+  const auto head = in_gap_ ? std::nullopt : head_of(line_);
+  if (!head) return;
+  // Its end was dropped: a driver evaluates one after the other.
+  if (under_way_ && gaps_ > 0 && head->type == "begin") ending_.state = EvaluationState::kLost;
+  if (under_way_ || head->type != "done") return;
+  background_.clear();  // it was of that one
+  background_bytes_ = 0;
+  background_dropped_ = 0;
+  idle_from_ = at_;
+}
+
+bool EvaluationReader::has_room(std::size_t line_size) {
+  if (bytes_ > 0 && (bytes_ + line_size > kMostBytes || events_.size() >= kMostEvents)) {
     full_ = true;  // and this line is the first of the next reader
-    return;
+    return false;
   }
-  bytes_ += line.size();
+  bytes_ += line_size;
+  return true;
+}
+
+void EvaluationReader::read_late(std::string_view line) {
+  if (under_way_ && !has_room(line.size())) return;
+  auto event = line_length_ > line.size() ? std::nullopt : late_from(line);
+  if (!event) event = {.kind = ContextEvent::Kind::kUnreadable, .bytes = line_length_};
+  if (under_way_) return add(*std::move(event));
+  const auto size_of = [](const ContextEvent& one) {
+    return one.text.size() + one.raw.size() + kOfEvent;
+  };
+  background_bytes_ += size_of(*event);
+  background_.push_back(*std::move(event));
+  while (background_bytes_ > kMostBackground) {
+    const ContextEvent& oldest = background_.front();
+    background_bytes_ -= size_of(oldest);
+    background_dropped_ += oldest.raw.empty() ? oldest.text.size() : oldest.raw.size();
+    background_.pop_front();
+  }
+}
+
+// From here on what jobs write is of its background.
+void EvaluationReader::begin() {
+  begun_ = true;
+  if (std::exchange(under_way_, true)) return;
+  if (background_dropped_ > 0) {
+    add({.kind = ContextEvent::Kind::kBackground,
+         .name = "stdout",
+         .bytes = std::exchange(background_dropped_, 0)});
+  }
+  for (ContextEvent& event : background_) add(std::move(event));
+  background_.clear();
+  background_bytes_ = 0;
+}
+
+void EvaluationReader::read_event(std::string_view line) {
+  if (!has_room(line.size())) return;
   const auto unreadable = [&] {
     if (begun_) add({.kind = ContextEvent::Kind::kUnreadable, .bytes = line_length_});
   };
@@ -185,43 +253,33 @@ void EvaluationReader::read_event(std::string_view line) {
   const auto parsed = codec::parse_object(line);
   std::string type;
   if (!parsed || !read_text(*parsed, "type", type)) return unreadable();
+  if (jobs_) {
+    auto late = type == "late" ? late_from(line) : std::nullopt;
+    if (!late) return;
+    const bool is_out = late->name == "stdout";
+    late->kind = is_out ? ContextEvent::Kind::kStdout : ContextEvent::Kind::kStderr;
+    late->name.clear();
+    late->of.clear();
+    return add(*std::move(late));
+  }
   if (type == "begin") {
     if (!begun_) static_cast<void>(read_text(*parsed, "tag", tag_));
-    begun_ = true;
-    return;
+    return begin();
   }
   // Its beginning may be in a gap. Without one, nothing comes before the beginning.
   if (!begun_ && gaps_ == 0) return;
-  begun_ = true;
+  begin();
   if (untold_gap_ > 0)
     add({.kind = ContextEvent::Kind::kGap, .bytes = std::exchange(untold_gap_, 0)});
   if (type == "done") {
-    return read_end(*parsed) ? void() : unreadable();
+    auto ending = ending_from(*parsed);
+    if (!ending) return unreadable();
+    ending_ = *std::move(ending);
+    return;
   }
   auto event = event_from(*parsed, type);
   if (!event) return unreadable();
   add(*std::move(event));
-}
-
-bool EvaluationReader::read_end(const object& from) {
-  const auto status = status_from(from);
-  if (!status) return false;
-  std::string cwd;
-  std::optional<std::uint32_t> exit_code;
-  if (const auto* code = from.if_contains("exit_code")) {
-    if (!code->is_int64() || code->get_int64() < 0 || code->get_int64() > kMostExitCode)
-      return false;
-    exit_code = static_cast<std::uint32_t>(code->get_int64());
-  }
-  if (from.contains("cwd") && (!read_text(from, "cwd", cwd) || cwd.size() > kLongestPath))
-    return false;
-  const auto* ended = from.if_contains("ended");
-  if (ended != nullptr && !ended->is_bool()) return false;
-  exit_code_ = exit_code;
-  cwd_ = std::move(cwd);
-  shell_ended_ = ended != nullptr && ended->get_bool();
-  state_ = *status;
-  return true;
 }
 
 void EvaluationReader::add(ContextEvent event) {

@@ -4,15 +4,20 @@
 // A line counts if it begins with the evaluation's own id. The id is random, so no earlier code
 // knows it. The first end of an evaluation counts: code that runs later cannot change a result.
 // A line of the evaluation that is no event becomes kUnreadable and is never dropped in silence.
+//
+// What jobs write after the end of their call is a late line of that call. It is an event of the
+// background of the evaluation that is under way, or else of the next one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "codec/json.h"
+#include "code/driver_line.h"
+#include "code/ledger.h"
 #include "model/context.h"
 
 namespace cay::code {
@@ -24,29 +29,40 @@ class EvaluationReader {
   static constexpr std::size_t kMostBytes = 16 << 20;  // of the lines of all events
 
   static constexpr std::size_t kMostEvents = 20'000;
+  static constexpr std::size_t kMostBackground = 1 << 20;  // since the evaluation before: the last
 
-  // `from`: the offset of the first byte that feed() gets. `begun`: its beginning lies before.
-  EvaluationReader(std::string run, std::uint64_t from, bool begun = false);
+  struct Start {
+    std::uint64_t from = 0;  // the offset of the first byte that feed() gets
+    bool begun = false;      // its beginning may lie before
+    bool under_way = false;  // it does: late lines are of its background
+    std::uint64_t at = 0;  // where its beginning is known to lie. What is missing before is others'
+    bool jobs = false;     // reads what its own jobs wrote after its end, and nothing else
+  };
+  EvaluationReader(std::string run, Start start);
 
   void feed(std::string_view bytes);
   // `length` bytes are missing here.
   void gap(std::uint64_t length);
+  // It ended as the ledger says, and its last lines are missing.
+  void settle(const LedgerEntry& entry);
 
   // Its end was read, or there is no room for more events: nothing more is to be fed.
-  bool is_over() const { return state_ != EvaluationState::kRunning || full_; }
+  bool is_over() const { return ending_.state != EvaluationState::kRunning || full_; }
   bool has_begun() const { return begun_; }
+  // It has read a line of it, or was told so.
+  bool is_under_way() const { return under_way_; }
   bool has_events() const { return !events_.empty(); }
   bool is_full() const { return full_; }
-  EvaluationState state() const { return state_; }
+  EvaluationState state() const { return ending_.state; }
   // The driver of a shell reports these when a call is over.
-  std::optional<std::uint32_t> exit_code() const { return exit_code_; }
-  const std::string& cwd() const { return cwd_; }
-  bool shell_ended() const { return shell_ended_; }
+  std::optional<std::uint32_t> exit_code() const { return ending_.exit_code; }
+  const std::string& cwd() const { return ending_.cwd; }
+  bool shell_ended() const { return ending_.shell_ended; }
   // The tag that the driver repeated at the beginning.
   const std::string& tag() const { return tag_; }
   // The offset up to which lines are read. The end of an evaluation lies behind it, so that it is
   // read again from there.
-  std::uint64_t next() const { return line_begin_; }
+  std::uint64_t next() const { return under_way_ ? line_begin_ : idle_from_; }
   // True if bytes were missing in what was fed.
   bool has_gap() const { return gaps_ > 0; }
 
@@ -54,28 +70,36 @@ class EvaluationReader {
 
  private:
   bool is_own_line() const;
-  bool begins_another() const;
+  bool is_late_line() const;
+  void keep(std::string_view piece);
   void end_line();
+  bool has_room(std::size_t line_size);
   void read_event(std::string_view line);
-  bool read_end(const codec::json::object& from);
+  void read_late(std::string_view line);
+  void read_head();
+  void begin();
   void add(ContextEvent event);
 
   const std::string prefix_;  // of its lines
+  const std::uint64_t own_from_;
+  const bool jobs_;
   std::uint64_t line_begin_;
+  std::uint64_t idle_from_;  // behind the end of the evaluation before
   std::uint64_t at_;
-  std::string line_;               // its first bytes, or all if it is its own
+  std::string line_;               // its first bytes, or all if it counts
   std::uint64_t line_length_ = 0;  // without the line end
   bool in_gap_ = false;            // the rest of this line follows a gap
   bool begun_;
+  bool under_way_;
   bool full_ = false;
   std::uint64_t gaps_ = 0;
   std::uint64_t untold_gap_ = 0;
   std::size_t bytes_ = 0;
   std::string tag_;
-  EvaluationState state_ = EvaluationState::kRunning;
-  std::optional<std::uint32_t> exit_code_;
-  std::string cwd_;
-  bool shell_ended_ = false;
+  Ending ending_;
+  std::deque<ContextEvent> background_;  // until it begins
+  std::size_t background_bytes_ = 0;
+  std::uint64_t background_dropped_ = 0;
   std::vector<ContextEvent> events_;
 };
 

@@ -23,9 +23,9 @@ std::string out(const std::string& run, const std::string& text) {
 }
 
 TEST(EvaluationReaderTest, ReadsTheEventsOfOneEvaluationAlone) {
-  EvaluationReader reader("a", 100);
+  EvaluationReader reader("a", {.from = 100});
   const std::string text = begin("z") + out("z", "other") + done("z") + begin("a") +
-                           out("a", "one") + out("", "late") + out("a", "two") +
+                           out("a", "one") + out("a", "two") +
                            line("a", R"("result","data":{"text/plain":"2","image/png":"aGk="})");
   reader.feed(text);
   EXPECT_FALSE(reader.is_over());
@@ -50,7 +50,7 @@ TEST(EvaluationReaderTest, GivesTheSameHoweverTheBytesAreCut) {
                            line("ab", R"("error","name":"N","value":"V","traceback":"T")") +
                            done("ab", "error");
   for (std::size_t cut = 1; cut < text.size(); ++cut) {
-    EvaluationReader reader("ab", 0);
+    EvaluationReader reader("ab", {});
     for (std::size_t at = 0; at < text.size(); at += cut) reader.feed(text.substr(at, cut));
     EXPECT_EQ(reader.state(), EvaluationState::kError);
     const auto events = reader.take_events();
@@ -63,7 +63,7 @@ TEST(EvaluationReaderTest, GivesTheSameHoweverTheBytesAreCut) {
 }
 
 TEST(EvaluationReaderTest, TakesNoForgedBeginningOrEnd) {
-  EvaluationReader reader("a", 0);
+  EvaluationReader reader("a", {});
   // Spaces, another order of members and an escape are no line of ours, and nothing comes before
   // the beginning.
   reader.feed(R"({ "run":"a","type":"done","status":"ok"})"
@@ -100,7 +100,7 @@ TEST(EvaluationReaderTest, ReportsEachLineThatIsNoEvent) {
       R"("stdout","text":"x"}})",
   };
   for (const std::string& one : bad) {
-    EvaluationReader reader("a", 0);
+    EvaluationReader reader("a", {});
     const std::string text = line("a", one);
     reader.feed(begin("a") + text);
     EXPECT_FALSE(reader.is_over()) << one;
@@ -112,7 +112,7 @@ TEST(EvaluationReaderTest, ReportsEachLineThatIsNoEvent) {
 }
 
 TEST(EvaluationReaderTest, KeepsTheExactBytesOfOutputThatIsNoText) {
-  EvaluationReader reader("a", 0);
+  EvaluationReader reader("a", {});
   reader.feed(begin("a") + out("a", "one") +
               line("a", R"("stdout","text":"\ufffd","base64":"/w==")") + out("a", "two") +
               done("a"));
@@ -126,7 +126,7 @@ TEST(EvaluationReaderTest, KeepsTheExactBytesOfOutputThatIsNoText) {
 }
 
 TEST(EvaluationReaderTest, BoundsALine) {
-  EvaluationReader reader("a", 0);
+  EvaluationReader reader("a", {});
   reader.feed(begin("a"));
   const std::string huge(EvaluationReader::kLongestLine, 'x');
   reader.feed(out("a", huge) + out("b", huge) + out("a", "small") + done("a"));
@@ -150,7 +150,7 @@ TEST(EvaluationReaderTest, GoesOnInAnotherReaderWhereOneIsFull) {
   std::size_t bytes = 0;
   int readers = 0;
   for (bool begun = false;; begun = true) {
-    EvaluationReader reader("a", at, begun);
+    EvaluationReader reader("a", {.from = at, .begun = begun});
     reader.feed(text.substr(at));
     ++readers;
     for (const auto& one : reader.take_events())
@@ -168,7 +168,7 @@ TEST(EvaluationReaderTest, GoesOnInAnotherReaderWhereOneIsFull) {
 }
 
 TEST(EvaluationReaderTest, TellsAGapAndWhatItMayHide) {
-  EvaluationReader reader("a", 0);
+  EvaluationReader reader("a", {});
   reader.feed(begin("a") + out("a", "one") + R"({"run":"a","type":"st)");
   reader.gap(1000);
   reader.feed(R"(out","text":"cut"})"
@@ -182,13 +182,13 @@ TEST(EvaluationReaderTest, TellsAGapAndWhatItMayHide) {
   EXPECT_EQ(events[1].bytes, 1000u);
   EXPECT_EQ(events[2].text, "two");
 
-  EvaluationReader without_end("a", 0);
+  EvaluationReader without_end("a", {});
   without_end.feed(begin("a"));
   without_end.gap(5);
   without_end.feed("cut\n" + begin("b"));
   EXPECT_EQ(without_end.state(), EvaluationState::kLost);
 
-  EvaluationReader without_beginning("a", 0);
+  EvaluationReader without_beginning("a", {});
   without_beginning.gap(7);
   without_beginning.feed("cut\n" + out("b", "x") + out("a", "rest") + done("a"));
   EXPECT_EQ(without_beginning.state(), EvaluationState::kOk);
@@ -196,6 +196,85 @@ TEST(EvaluationReaderTest, TellsAGapAndWhatItMayHide) {
   ASSERT_EQ(rest.size(), 2u);
   EXPECT_EQ(rest[0].kind, Kind::kGap);
   EXPECT_EQ(rest[1].text, "rest");
+}
+
+std::string late(const std::string& run, const std::string& text) {
+  return line(run, R"("late","stream":"stdout","text":")" + text + R"(")");
+}
+
+TEST(EvaluationReaderTest, GivesWhatJobsWriteToOneEvaluation) {
+  const std::string text = begin("j") + done("j") + late("j", "1") + begin("a") + late("j", "2") +
+                           out("a", "own") + late("j", "3") + done("a") + out("", "4") +
+                           late("j", "5") + begin("b") + done("b") + late("j", "6");
+  const auto background_of = [&](const std::string& run) {
+    EvaluationReader reader(run, {});
+    reader.feed(text);
+    EXPECT_EQ(reader.state(), EvaluationState::kOk);
+    std::string out;
+    for (const ContextEvent& one : reader.take_events()) {
+      if (one.kind != Kind::kBackground) continue;
+      EXPECT_EQ(one.of, one.text == "4" ? "" : "j");
+      EXPECT_EQ(one.name, "stdout");
+      out += one.text;
+    }
+    return out;
+  };
+  EXPECT_EQ(background_of("j"), "");
+  EXPECT_EQ(background_of("a"), "123");
+  EXPECT_EQ(background_of("b"), "45");
+
+  EvaluationReader waits("b", {});
+  waits.feed(text.substr(0, text.find(begin("b"))));
+  EXPECT_TRUE(waits.take_events().empty());
+  EvaluationReader again("b", {.from = waits.next(), .begun = true});
+  again.feed(text.substr(waits.next()));
+  EXPECT_EQ(again.take_events().size(), 2u) << "nothing is lost where a reader comes back early";
+
+  EvaluationReader jobs("j", {.jobs = true});
+  jobs.feed(text);
+  const auto events = jobs.take_events();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].kind, Kind::kStdout);
+  EXPECT_EQ(events[0].text, "12356");
+}
+
+TEST(EvaluationReaderTest, KeepsTheLastOfWhatJobsWroteBefore) {
+  const std::string piece(1000, 'x');
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += late("j", piece) + late("k", "y");
+  EvaluationReader reader("a", {});
+  reader.feed(text + begin("a") + done("a"));
+  std::uint64_t got = 0;
+  std::uint64_t dropped = 0;
+  for (const ContextEvent& one : reader.take_events()) {
+    got += one.text.size();
+    dropped += one.bytes;
+  }
+  EXPECT_LE(got, EvaluationReader::kMostBackground);
+  EXPECT_GT(got, EvaluationReader::kMostBackground / 2);
+  EXPECT_EQ(got + dropped, 2000u * 1001u);
+}
+
+TEST(EvaluationReaderTest, EndsAsTheLedgerSaysWhereItsOwnEndIsMissing) {
+  EvaluationReader reader("a", {.from = 100, .at = 150});
+  reader.gap(1000);  // 50 bytes of them are of others
+  const LedgerEntry entry{.tag = "t",
+                          .at = 150,
+                          .end = 1100,
+                          .state = EvaluationState::kError,
+                          .exit_code = 7,
+                          .cwd = "/x"};
+  reader.settle(entry);
+  EXPECT_EQ(reader.state(), EvaluationState::kError);
+  EXPECT_EQ(reader.exit_code(), 7u);
+  EXPECT_EQ(reader.cwd(), "/x");
+  EXPECT_EQ(reader.next(), 1100u);
+  const auto events = reader.take_events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, Kind::kBackground);
+  EXPECT_EQ(events[0].bytes, 50u);
+  EXPECT_EQ(events[1].kind, Kind::kGap);
+  EXPECT_EQ(events[1].bytes, 950u);
 }
 
 TEST(ContextMarkTest, ReadsItsOwnFormAlone) {

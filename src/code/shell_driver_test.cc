@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "code/context_driver.h"
 #include "code/evaluation_reader.h"
+#include "code/ledger.h"
 #include "code/shell/text.h"
 
 namespace cay::code {
@@ -35,6 +37,8 @@ class ShellDriverTest : public ::testing::Test {
   void SetUp() override {
     if (::access("/bin/bash", X_OK) != 0) GTEST_SKIP() << "there is no bash";
     int in[2], out[2];
+    ledger_ = ::memfd_create("ledger", MFD_CLOEXEC);
+    ASSERT_GE(ledger_, 0);
     ASSERT_EQ(::pipe2(in, O_CLOEXEC), 0);
     ASSERT_EQ(::pipe2(out, O_CLOEXEC), 0);
     std::vector<char*> words;
@@ -45,6 +49,7 @@ class ShellDriverTest : public ::testing::Test {
     if (pid_ == 0) {
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
+      ::dup2(ledger_, 2);
       // A program of a test writes to every descriptor that it finds.
       constexpr unsigned kFirstOfOthers = 3;
       ::close_range(kFirstOfOthers, ~0U, CLOSE_RANGE_CLOEXEC);
@@ -65,6 +70,19 @@ class ShellDriverTest : public ::testing::Test {
     }
     if (in_ >= 0) ::close(in_);
     if (out_ >= 0) ::close(out_);
+    if (ledger_ >= 0) ::close(ledger_);
+  }
+
+  // All of it so far.
+  Ledger ledger() const {
+    Ledger out;
+    char bytes[4096];
+    for (off_t at = 0;;) {
+      const ssize_t got = ::pread(ledger_, bytes, sizeof bytes, at);
+      if (got <= 0) return out;
+      out.feed({bytes, static_cast<std::size_t>(got)});
+      at += got;
+    }
   }
 
   int wait_for_end() {
@@ -87,7 +105,7 @@ class ShellDriverTest : public ::testing::Test {
   // Reads until the call is over, or has written `text`.
   Called read(const std::string& id, const std::string& text = {},
               std::chrono::milliseconds most = std::chrono::seconds(30)) {
-    EvaluationReader reader(id, 0);
+    EvaluationReader reader(id, {});
     std::vector<ContextEvent> events;
     Called got;
     const auto limit = Clock::now() + most;
@@ -123,7 +141,7 @@ class ShellDriverTest : public ::testing::Test {
 
   std::vector<std::string> argv_;
   pid_t pid_ = 0;
-  int in_ = -1, out_ = -1, count_ = 0;
+  int in_ = -1, out_ = -1, ledger_ = -1, count_ = 0;
   std::string output_;
 };
 
@@ -180,6 +198,52 @@ TEST_F(ShellDriverTest, GivesOutputOfAJobToTheCallThatStartedIt) {
   }
   EXPECT_EQ(out, "late\n");
   EXPECT_EQ(err, "later\n");
+}
+
+TEST_F(ShellDriverTest, GivesOutputOfAJobAtOnce) {
+  const std::string first = send(
+      "(sleep 0.05; echo one; printf 'a\\xe2'; sleep 0.05; "
+      "printf '\\x82\\xac') & cd /tmp");
+  EXPECT_EQ(read(first).exit_code, 0u);
+  const auto limit = Clock::now() + std::chrono::seconds(30);
+  // Nothing is sent to the shell meanwhile.
+  for (auto closed = ledger(); !closed.find(first)->jobs_end_at; closed = ledger()) {
+    ASSERT_LT(Clock::now(), limit);
+    pollfd wait{.fd = out_, .events = POLLIN, .revents = 0};
+    constexpr int kPauseMs = 20;
+    if (::poll(&wait, 1, kPauseMs) == 0) continue;
+    char bytes[4096];
+    const ssize_t size = ::read(out_, bytes, sizeof bytes);
+    ASSERT_GT(size, 0);
+    output_.append(bytes, static_cast<std::size_t>(size));
+  }
+  EvaluationReader jobs(first, {.jobs = true});
+  jobs.feed(output_);
+  std::string out;
+  for (const ContextEvent& one : jobs.take_events()) out += one.text;
+  EXPECT_EQ(out, "one\na\xe2\x82\xac");
+}
+
+TEST_F(ShellDriverTest, TheLedgerTellsWhereACallLiesAndHowItEnded) {
+  const std::string first = send("echo one; cd /tmp");
+  read(first);
+  const std::string second = send("echo two; exit 9");
+  read(second);
+  wait_for_end();
+  const Ledger told = ledger();
+  const LedgerEntry* one = told.find(first);
+  const LedgerEntry* two = told.find(second);
+  ASSERT_TRUE(one != nullptr && two != nullptr);
+  EXPECT_EQ(one->at, 0u);
+  EXPECT_EQ(one->exit_code, 0u);
+  EXPECT_EQ(one->cwd, "/tmp");
+  EXPECT_FALSE(one->has_jobs);
+  EXPECT_EQ(two->from, one->end);
+  EXPECT_EQ(two->at, one->end);
+  EXPECT_EQ(two->end, output_.size());
+  EXPECT_EQ(two->exit_code, 9u);
+  EXPECT_TRUE(two->shell_ended);
+  EXPECT_EQ(two->tag, tag_of({.id = {}, .code = "echo two; exit 9"}));
 }
 
 TEST_F(ShellDriverTest, AnEarlyInterruptIsNotLost) {

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "async/deadline.h"
-#include "async/event.h"
-#include "async/scope.h"
-#include "async/until_set.h"
-#include "code/evaluation_reader.h"
 #include "core/errors.h"
 #include "core/verbs/events.h"
 
@@ -18,13 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostKnown = 1000;          // contexts
-constexpr std::size_t kMostPlaces = 10'000;       // evaluations of one
 constexpr std::uint64_t kKeptOutput = 256 << 20;  // of a driver
 constexpr Millis kEndLimit = 10s;                 // of a driver that was killed
 constexpr Millis kWarmLimit = 60s;                // of the start of an interpreter
 constexpr int kInterrupt = 2;                     // SIGINT
-constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
 
 CommandId command_of(const std::string& context, std::uint32_t generation) {
   return CommandId("context." + context + "." + std::to_string(generation));
@@ -45,8 +37,6 @@ std::optional<Context> context_from(Command command) {
                  .command = std::move(command)};
 }
 
-bool has_ended(const Command& command) { return command.end.state != CommandState::kRunning; }
-
 std::string end_words(const CommandEnd& end) {
   switch (end.state) {
     case CommandState::kExited: return "exited with code " + std::to_string(end.exit_code);
@@ -65,24 +55,12 @@ Error unknown_context(const std::string& id) {
   return {Code::kNotFound, "unknown_context",
           "no context '" + id + "' in this sandbox: create it, or list them", 0};
 }
-Error unknown_evaluation(const std::string& run, bool dropped) {
-  return {Code::kNotFound, "unknown_evaluation",
-          "no evaluation '" + run + "' in this context: " +
-              (dropped ? "it never began, or its output was dropped, for there was too much"
-                       : "it never began"),
-          0};
-}
 Error context_gone(const std::string& id, const CommandEnd& end) {
   return {Code::kNotReady, "context_gone",
           "context '" + id + "' is gone with its variables: its interpreter " + end_words(end) +
               ". Restart it to begin anew",
           0};
 }
-Error evaluation_in_use(const std::string& run) {
-  return {Code::kConflict, "evaluation_in_use",
-          "evaluation '" + run + "' is one of other code: choose another id", 0};
-}
-
 Result<void> check_id(const std::string& id, const char* what) {
   if (code::is_valid_context_id(id)) return {};
   return invalid("invalid_context",
@@ -119,124 +97,7 @@ class OnLeaving {
   std::function<void()> act_;
 };
 
-// A reader of a driver's output, and the events of one evaluation that it has read so far.
-struct Following {
-  Following(Reader source, std::string run, std::uint64_t from, bool begun)
-      : reader(std::move(source)), events(std::move(run), from, begun), at(from) {}
-  Reader reader;
-  code::EvaluationReader events;
-  std::uint64_t at;
-  std::optional<Command> ended;
-
-  bool is_over() const { return events.is_over() || ended.has_value(); }
-};
-
-using Until = Contexts::Patience::Until;
-
-// Reads on to the evaluation's end, the driver's end or the offset `until`.
-Task<void> read_on(std::shared_ptr<Following> from, std::uint64_t until, Until what = Until::kEnd) {
-  while (!from->is_over() && from->at < until) {
-    if (what == Until::kEvent && from->events.has_events()) break;
-    CAY_CO_TRY(OutputEvent event, co_await from->reader->next());
-    if (auto* end = std::get_if<OutputEnd>(&event)) {
-      from->ended = std::move(end->command);
-    } else if (const auto* gap = std::get_if<OutputGap>(&event)) {
-      if (gap->stream != Stream::kStdout) continue;
-      from->at = gap->offset + gap->length;
-      from->events.gap(gap->length);
-    } else if (const auto* data = std::get_if<OutputData>(&event)) {
-      if (data->stream != Stream::kStdout) continue;
-      from->at = data->offset + data->bytes.size();
-      from->events.feed(data->bytes);
-    }
-  }
-  co_return Result<void>();
-}
-
-asio::awaitable<void> set_when_ending(Events& daemon, Event& ends) {
-  co_await daemon.until_ended();
-  ends.set();
-}
-
-// The same, for at most `patience.wait`, or until the daemon ends.
-Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from,
-                       Contexts::Patience patience) {
-  const auto loop = co_await asio::this_coro::executor;
-  Event ends(loop);
-  Scope watching(loop);
-  watching.spawn(set_when_ending(daemon, ends));
-  auto reading = read_on(from, kToTheEnd, patience.until);
-  auto in_time = with_deadline(std::move(reading), patience.wait);
-  auto cut_short = until_set(std::move(in_time), ends, shutting_down());
-  auto read = co_await watching.until(std::move(cut_short));
-  if (read || read.error().code == Code::kDeadlineExceeded) co_return Result<void>();
-  if (read.error().reason == kShuttingDown && patience.until == Until::kEnd)
-    co_return Result<void>();
-  co_return read;
-}
-
-Evaluation result_of(Following& from, std::string context, std::string run,
-                     std::uint32_t generation) {
-  Evaluation out{.id = std::move(run),
-                 .context = std::move(context),
-                 .state = from.events.state(),
-                 .events = from.events.take_events(),
-                 .next = {.generation = generation, .offset = from.events.next()},
-                 .more = from.events.is_full(),
-                 .exit_code = from.events.exit_code(),
-                 .cwd = from.events.cwd(),
-                 .ended = from.events.shell_ended()};
-  if (out.state == EvaluationState::kRunning && from.ended && !out.more) {
-    out.state = EvaluationState::kLost;
-    out.driver = std::move(from.ended);
-  }
-  return out;
-}
-
 }  // namespace
-
-ContextVerbs::Known::Known(const Context& context, const asio::any_io_executor& loop)
-    : generation(context.generation),
-      language(context.language),
-      command(context.command.id),
-      read_to(context.command.out.bytes),
-      cold_until(read_to),
-      writing(loop) {}
-
-void ContextVerbs::Known::follow(const Known& older) {
-  if (older.generation >= generation) return;
-  for (const std::string& run : older.order) put(run, older.places.at(run));
-}
-
-void ContextVerbs::Known::put(const std::string& run, ContextPlace at) {
-  if (places.insert_or_assign(run, at).second) order.push_back(run);
-  if (order.size() <= kMostPlaces) return;
-  places.erase(order.front());
-  order.pop_front();
-}
-
-ContextVerbs::KnownPtr ContextVerbs::remember(const SandboxId& sandbox, const Context& context) {
-  const Key key(sandbox, context.id);
-  const auto found = known_.find(key);
-  if (found != known_.end()) {
-    // One that was made anew under its id has nothing of the older one.
-    if (context.command.known && found->second->command == context.command.id) return found->second;
-    const auto made = std::make_shared<Known>(context, jobs_.loop());
-    made->follow(*found->second);
-    return found->second = made;
-  }
-  if (order_.size() >= kMostKnown) {
-    known_.erase(order_.front());
-    order_.pop_front();
-  }
-  order_.push_back(key);
-  return known_.emplace(key, std::make_shared<Known>(context, jobs_.loop())).first->second;
-}
-
-void ContextVerbs::drop(const Key& key) {
-  known_.erase(key);
-  std::erase(order_, key);
-}
 
 Task<std::vector<Context>> ContextVerbs::list(Principal who, std::string ref) {
   CAY_CO_TRY(auto commands, co_await commands_.list(std::move(who), std::move(ref)));
@@ -347,19 +208,33 @@ Task<Context> ContextVerbs::start(Principal who, SandboxId sandbox, code::Contex
   }
   auto context = context_from(std::move(command));
   if (!context) co_return invalid("invalid_context", "this context has no readable mark");
-  remember(sandbox, *context);
+  known_.remember(sandbox, *context);
   co_return *std::move(context);
 }
 
-Task<ContextVerbs::KnownPtr> ContextVerbs::known(Principal who, SandboxId sandbox, std::string id) {
-  if (const auto found = known_.find(Key(sandbox, id)); found != known_.end())
-    co_return found->second;
+Task<KnownContextPtr> ContextVerbs::known(Principal who, SandboxId sandbox, std::string id) {
+  if (auto found = known_.find(ContextKey(sandbox, id))) co_return found;
   CAY_CO_TRY(auto all, co_await generations(std::move(who), sandbox.get(), std::move(id)));
   all.front().command.known = true;
-  co_return remember(sandbox, all.front());
+  co_return known_.remember(sandbox, all.front());
 }
 
-Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownPtr driver,
+Task<SoughtPtr> ContextVerbs::sought_by(Principal who, std::string ref, std::string id,
+                                        std::string run) {
+  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
+  auto found =
+      co_await sought(std::move(who), ContextKey(entry->row.id, std::move(id)), std::move(run));
+  co_return found;
+}
+
+Task<SoughtPtr> ContextVerbs::sought(Principal who, ContextKey key, std::string run) {
+  CAY_CO_CHECK(check_id(run, "an evaluation"));
+  CAY_CO_TRY(auto all, co_await generations(who, key.first.get(), key.second));
+  co_return std::make_shared<const Sought>(
+      Sought{std::move(who), std::move(key), std::move(all), std::move(run)});
+}
+
+Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownContextPtr driver,
                                EvaluationSpec spec, std::uint64_t from) {
   const auto guard = co_await driver->writing.lock();
   auto line = code::request_line(driver->language, spec);
@@ -369,14 +244,15 @@ Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownPtr driver
   co_return Result<void>();
 }
 
-Task<Evaluation> ContextVerbs::send(Principal who, Key key, KnownPtr driver, EvaluationSpec spec,
-                                    Wait wait) {
+Task<Evaluation> ContextVerbs::send(Principal who, ContextKey key, KnownContextPtr driver,
+                                    EvaluationSpec spec, Wait wait) {
   const std::string run = spec.id;
   const bool interrupts = spec.interrupt_on_cancel;
-  const OutputOffsets from{.out = driver->read_to};
+  const OutputOffsets from{.out = driver->read_to, .err = driver->ledger.read_to()};
   CAY_CO_TRY(Reader reader, co_await commands_.attach(who, key.first.get(), driver->command, from));
   if (has_ended(reader->command())) co_return context_gone(key.second, reader->command().end);
-  const auto following = std::make_shared<Following>(std::move(reader), run, from.out, false);
+  const auto following = std::make_shared<Following>(
+      std::move(reader), run, code::EvaluationReader::Start{.from = from.out});
   // As a job: a request that is cut off in the middle would be a part of the next one.
   auto written =
       co_await jobs_.finish<void>(write(who, key.first, driver, std::move(spec), from.out));
@@ -392,7 +268,9 @@ Task<Evaluation> ContextVerbs::send(Principal who, Key key, KnownPtr driver, Eva
   });
   CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = wait}));
   leaving.stay();
-  Evaluation out = result_of(*following, key.second, run, driver->generation);
+  Evaluation out = result_of(*following, nullptr, key.second, run, driver->generation);
+  CAY_CO_TRY(out, co_await search_.confirm(std::move(who), std::move(key), driver->command,
+                                           std::move(out)));
   if (out.state != EvaluationState::kRunning)
     driver->read_to = std::max(driver->read_to, out.next.offset);
   co_return out;
@@ -409,65 +287,45 @@ Task<Evaluation> ContextVerbs::evaluate(Principal who, std::string ref, std::str
   if (!named) spec.id = new_uuid();
   CAY_CO_CHECK(check_id(spec.id, "an evaluation"));
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
-  const Key key(entry->row.id, std::move(id));
+  const ContextKey key(entry->row.id, std::move(id));
   CAY_CO_TRY(const auto driver, co_await known(who, key.first, key.second));
   CAY_CO_CHECK(check_members(driver->language, spec));
   if (named && (driver->places.contains(spec.id) || driver->cold_until > 0)) {
-    Patience patience{.wait = wait};
-    auto earlier = co_await find(who, key, spec.id, std::nullopt, patience, code::tag_of(spec));
+    const Patience patience{.wait = wait};
+    CAY_CO_TRY(SoughtPtr what, co_await sought(who, key, spec.id));
+    auto earlier =
+        co_await search_.read(std::move(what), std::nullopt, patience, code::tag_of(spec));
     if (earlier || earlier.error().reason != "unknown_evaluation") co_return earlier;
   }
   auto done = co_await send(std::move(who), key, driver, std::move(spec), wait);
   // It was forgotten as a command.
-  if (!done && done.error().reason == "unknown_command") drop(key);
+  if (!done && done.error().reason == "unknown_command") known_.drop(key);
   co_return done;
 }
 
 Task<Evaluation> ContextVerbs::evaluation(Principal who, std::string ref, std::string id,
                                           std::string run, std::optional<ContextPlace> from,
                                           Patience patience) {
-  CAY_CO_CHECK(check_id(run, "an evaluation"));
-  CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
-  Key key(entry->row.id, std::move(id));
-  auto found = co_await find(std::move(who), std::move(key), std::move(run), from, patience, {});
+  CAY_CO_TRY(SoughtPtr what,
+             co_await sought_by(std::move(who), std::move(ref), std::move(id), std::move(run)));
+  auto found = co_await search_.read(std::move(what), from, patience, {});
   co_return found;
 }
 
-Task<Evaluation> ContextVerbs::find(Principal who, Key key, std::string run,
-                                    std::optional<ContextPlace> from, Patience patience,
-                                    std::string tag) {
-  CAY_CO_TRY(const auto all, co_await generations(who, key.first.get(), key.second));
-  const auto at = known_.find(key);
-  std::optional<ContextPlace> sent;
-  if (at != known_.end() && at->second->places.contains(run)) sent = at->second->places.at(run);
-  bool dropped = false;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Context context = all[i];
-    if (from && from->generation != context.generation) continue;
-    OutputOffsets begin{.out = from ? from->offset : 0};
-    bool was_sent = from.has_value();
-    if (sent && sent->generation == context.generation) {
-      was_sent = true;
-      if (!from) begin.out = sent->offset;
-    }
-    CAY_CO_TRY(Reader reader,
-               co_await commands_.attach(who, key.first.get(), context.command.id, begin));
-    const Command now = reader->command();
-    const auto following =
-        std::make_shared<Following>(std::move(reader), run, begin.out, from.has_value());
-    CAY_CO_CHECK(co_await read_on(following, has_ended(now) ? kToTheEnd : now.out.bytes));
-    if (!following->events.has_begun() && !was_sent) {
-      dropped = dropped || following->events.has_gap();
-      continue;
-    }
-    if (!following->is_over() && patience.wait > Wait(0)) {
-      CAY_CO_CHECK(co_await read_on_for(daemon_, following, patience));
-    }
-    if (!tag.empty() && following->events.has_begun() && following->events.tag() != tag)
-      co_return evaluation_in_use(run);
-    co_return result_of(*following, key.second, run, context.generation);
-  }
-  co_return unknown_evaluation(run, dropped);
+Task<Evaluation> ContextVerbs::outcome(Principal who, std::string ref, std::string id,
+                                       std::string run) {
+  CAY_CO_TRY(SoughtPtr what,
+             co_await sought_by(std::move(who), std::move(ref), std::move(id), std::move(run)));
+  auto found = co_await search_.outcome(std::move(what));
+  co_return found;
+}
+
+Task<JobOutput> ContextVerbs::output_of_jobs(Principal who, std::string ref, std::string id,
+                                             std::string run, std::optional<ContextPlace> from) {
+  CAY_CO_TRY(SoughtPtr what,
+             co_await sought_by(std::move(who), std::move(ref), std::move(id), std::move(run)));
+  auto found = co_await search_.output_of_jobs(std::move(what), from);
+  co_return found;
 }
 
 Task<void> ContextVerbs::interrupt(Principal who, std::string ref, std::string id) {
@@ -484,8 +342,8 @@ Task<void> ContextVerbs::end(Principal who, SandboxId sandbox, Command driver) {
   const OutputOffsets from{.out = driver.out.bytes, .err = driver.err.bytes};
   CAY_CO_TRY(Reader reader,
              co_await commands_.attach(std::move(who), sandbox.get(), driver.id, from));
-  const auto following =
-      std::make_shared<Following>(std::move(reader), std::string(), from.out, false);
+  const auto following = std::make_shared<Following>(
+      std::move(reader), std::string(), code::EvaluationReader::Start{.from = from.out});
   auto reading = read_on(following, kToTheEnd);
   auto read = co_await with_deadline(std::move(reading), kEndLimit, "the end of the interpreter");
   co_return read;
@@ -505,7 +363,7 @@ Task<void> ContextVerbs::remove(Principal who, std::string ref, std::string id) 
   CAY_CO_TRY(const auto entry, registry_->find_served(who, ref));
   const SandboxId sandbox = entry->row.id;
   CAY_CO_TRY(auto all, co_await generations(who, sandbox.get(), id));
-  drop(Key(sandbox, id));
+  known_.drop(ContextKey(sandbox, id));
   auto gone = co_await jobs_.finish<void>(forget(std::move(who), sandbox, std::move(all), 0));
   co_return gone;
 }

@@ -99,6 +99,14 @@ struct Evaluation {
   std::string cwd{};                // where the shell is
   bool ended = false;               // the shell ended with it
   std::optional<Command> driver{};  // kLost: as it ended
+  bool begun = true;                // kLost: false if the driver ended before it came to it
+};
+
+// What the jobs of an evaluation wrote after its end, from a place on.
+struct JobOutput {
+  std::vector<ContextEvent> events{};  // kStdout, kStderr, kGap
+  ContextPlace next{};
+  bool more = false;  // there are events that have no room here: read on
 };
 
 }  // namespace cay

@@ -1,9 +1,10 @@
 // The driver of a JavaScript context: keeps variables between evaluations. It needs Node.js 18.
 //
-// Requests come as JSON lines on stdin. Events leave as JSON lines on stdout. Code under evaluation
-// runs in a child process with pipes as its descriptors 1 and 2, so the output of its own child
-// processes is caught, too. The child reports values and errors on descriptor 3. Only the parent
-// has the descriptors of the protocol. Cay reads every event as a claim.
+// Requests come as JSON lines on stdin. Events leave as JSON lines on stdout. The ledger, where each
+// evaluation begins and how it ends, leaves on stderr. Code under evaluation runs in a child process
+// with pipes as its descriptors 1 and 2, so the output of its own child processes is caught, too.
+// The child reports values and errors on descriptor 3. Only the parent has the descriptors of the
+// protocol. Cay reads every event as a claim.
 //
 // The child evaluates by V8's inspector in the mode of a console. There `const`, `let` and `class`
 // may be declared anew, and `await` works at the top level. A thread of the child ends loops that
@@ -28,6 +29,7 @@
   // Writes all of it, also to a pipe that is full and does not block.
   function writeAll(fd, text) {
     let data = Buffer.from(text);
+    const size = data.length;
     while (data.length > 0) {
       try {
         data = data.subarray(fs.writeSync(fd, data));
@@ -36,6 +38,7 @@
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       }
     }
+    return size;
   }
 
   // Calls `take` with each line. JSON may have other line ends than \n inside of strings.
@@ -423,7 +426,13 @@
     let run = ""; // the id of the evaluation under way
     let number = 0; // and its number
     Error.stackTraceLimit = 0;
-    const emit = (rest) => writeAll(1, `{"run":${JSON.stringify(run)},${rest}}\n`);
+    let sent = 0; // bytes of events
+    let idleFrom = 0; // those at the end of the evaluation before
+    const emit = (rest) => {
+      sent += writeAll(1, `{"run":${JSON.stringify(run)},${rest}}\n`);
+    };
+    const note = (members) => writeAll(2, JSON.stringify({ run, ...members }) + "\n");
+    note({ type: "ledger" });
     // Bytes that are no UTF-8 come a second time, as base64.
     const emitText = (type, bytes) => {
       if (bytes.length === 0) return;
@@ -495,7 +504,9 @@
         drain(true);
         run = request.run;
         number += 1;
-        emit(`"type":"begin","tag":${JSON.stringify(String(request.tag ?? ""))}`);
+        const tag = String(request.tag ?? "");
+        note({ type: "begin", tag, from: idleFrom, at: sent });
+        emit(`"type":"begin","tag":${JSON.stringify(tag)}`);
         requests.write(JSON.stringify({ run: number, code: request.code }) + "\n");
       }
     }
@@ -515,6 +526,8 @@
       if (Number.isInteger(event.answer))
         answers.write(Buffer.from(Int32Array.of(event.answer).buffer));
       if (!isEnd) return;
+      idleFrom = sent;
+      note({ type: "done", status: event.status, at: sent });
       run = "";
       next();
     });

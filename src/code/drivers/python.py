@@ -1,6 +1,7 @@
 # The driver of a Python context: keeps variables between evaluations.
 #
-# Requests come as JSON lines on stdin. Events leave as JSON lines on a private copy of stdout.
+# Requests come as JSON lines on stdin. Events leave as JSON lines on a private copy of stdout. The
+# ledger, where each evaluation begins and how it ends, leaves on a private copy of stderr.
 # Code under evaluation has pipes as its descriptors 1 and 2, and the driver forwards what comes out
 # of them. So the output of child processes is caught, too. Cay reads every event as a claim.
 import ast
@@ -42,20 +43,45 @@ METHODS = {
 
 
 class Events:
-    """Writes events, each as one whole line."""
+    """Writes events, each as one whole line, and the ledger."""
 
-    def __init__(self, fd):
+    def __init__(self, fd, ledger):
         self.fd = fd
+        self.ledger = ledger
         self.lock = threading.RLock()
         self.run = ""
+        self.sent = 0
+        self.idle_from = 0  # the end of the evaluation before
+        self.write(self.ledger, self.line("ledger", {}))
+
+    def line(self, kind, members):
+        event = {"run": self.run, "type": kind, **members}
+        text = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
+        return memoryview(text.encode("utf-8", "replace") + b"\n")
+
+    def write(self, fd, data):
+        while data:
+            data = data[os.write(fd, data) :]
 
     def emit(self, kind, **members):
-        event = {"run": self.run, "type": kind, **members}
-        line = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
-        data = memoryview(line.encode("utf-8", "replace") + b"\n")
+        data = self.line(kind, members)
         with self.lock:
-            while data:
-                data = data[os.write(self.fd, data) :]
+            self.write(self.fd, data)
+            self.sent += len(data)
+
+    def begin(self, run, tag):
+        with self.lock:
+            self.run = run
+            place = {"tag": tag, "from": self.idle_from, "at": self.sent}
+            self.write(self.ledger, self.line("begin", place))
+            self.emit("begin", tag=tag)
+
+    def end(self, status):
+        with self.lock:
+            self.emit("done", status=status)
+            self.idle_from = self.sent
+            self.write(self.ledger, self.line("done", {"status": status, "at": self.sent}))
+            self.run = ""
 
 
 class EventsOfFork:
@@ -310,7 +336,7 @@ def parts_of(value):
 class Driver:
     def __init__(self):
         self.requests = os.fdopen(os.dup(0), "rb")
-        self.events = Events(os.dup(1))
+        self.events = Events(os.dup(1), os.dup(2))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0, inheritable=True)
         os.close(nothing)
@@ -541,16 +567,14 @@ class Driver:
             self.known.pop(next(iter(self.known)))
         for one in self.outputs:
             one.drain(last=True)
-        self.events.run = run
-        self.events.emit("begin", tag=request.get("tag", ""))
+        self.events.begin(run, str(request.get("tag", "")))
         evaluate = self.guarded_in_fork if request.get("fork") else self.guarded
         status = evaluate(request["code"])
         if os.getpid() != self.pid:
             os._exit(0)  # a child that the code forked, and that came back here
         for one in self.outputs:
             one.drain(last=True)
-        self.events.emit("done", status=status)
-        self.events.run = ""
+        self.events.end(status)
 
     def main_loop(self):
         for line in self.requests:

@@ -1,4 +1,5 @@
-// Events: writes the events of a call, each as a line of JSON.
+// Events: writes the events of a call, each as a line of JSON, and the ledger: where each call
+// begins and how it ends, in lines that stay small (code/ledger.h).
 #pragma once
 #include "code/shell/io.h"
 
@@ -6,8 +7,8 @@ namespace cay::shell {
 
 class Events {
  public:
-  // `fd` stays open as long as this is used.
-  explicit Events(int fd) : fd_(fd) {}
+  // Both stay open as long as this is used.
+  Events(int fd, int ledger) : fd_(fd), ledger_(ledger) {}
 
   void begin(const Id& run, const char* type);
   void member(const char* name, Text value);
@@ -18,11 +19,17 @@ class Events {
   std::size_t output(Text bytes, bool last);
   // Ends the program if nobody can read it.
   void send();
+  // Sends it to the ledger instead.
+  void note();
+  // The bytes of all events so far.
+  std::uint64_t sent() const { return sent_; }
 
  private:
   void name(const char* name);
 
   int fd_;
+  int ledger_;
+  std::uint64_t sent_ = 0;
 };
 
 }  // namespace cay::shell

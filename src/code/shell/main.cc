@@ -2,7 +2,7 @@
 //
 // Arguments: the path of this program, which it removes, and the path of bash. A request is a line
 // on stdin: "run ID TAG TIMEOUT_MS CODE INPUT", the last two in base64. Events leave as lines of
-// JSON on stdout, like those of the other drivers.
+// JSON on stdout, like those of the other drivers, and the ledger on stderr.
 //
 // Bash is interactive, so an interrupt or an error of syntax ends a call and spares the shell. It
 // reads the driver's lines on its stdin. One line sources the code of a call from a file in memory,
@@ -82,9 +82,18 @@ struct Call {
   int tries = 0;     // of an interrupt
 };
 
+// How a call ended, as both the events and the ledger tell it.
+struct Ending {
+  const char* status;
+  int code = -1;  // none
+  bool ended = false;
+  Text cwd{};
+};
+
 class Driver {
  public:
-  Driver(int requests, int events) : requests_(requests), events_(events), outputs_(events_) {}
+  Driver(int requests, int events, int ledger)
+      : requests_(requests), events_(events, ledger), outputs_(events_) {}
   [[noreturn]] void run(const char* bash, char** environment);
 
  private:
@@ -96,6 +105,8 @@ class Driver {
   bool open_files(Text code, Text input);
   void send_lines();
   void finish(int code, bool ended);
+  void put_ending(const Ending& how);
+  void send_ending(const Ending& how);
   void close_call();
   void read_signals();
   void bash_ended(int status);
@@ -118,7 +129,8 @@ class Driver {
   int reports_ = -1, reports_writer_ = -1;
   int pid_ = 0, bash_ = 0;
   int last_code_ = 0;
-  bool over_ = false;  // no more requests come
+  std::uint64_t idle_from_ = 0;  // bytes of events at the end of the last call
+  bool over_ = false;            // no more requests come
   // After an interrupt bash confirms that it reads lines again: the signal may come late, and then
   // takes a line with it.
   Buffer<32> confirmation_;     // what it reports. Empty: it need not
@@ -184,6 +196,11 @@ void Driver::begin(Text line) {
   call_.id.set(id);
   events_.begin(call_.id, "begin");
   events_.member("tag", tag);
+  events_.number("from", idle_from_);
+  events_.number("at", events_.sent());
+  events_.note();
+  events_.begin(call_.id, "begin");
+  events_.member("tag", tag);
   events_.send();
   outputs_.begin(call_.id);
   if (!open_files({code.data, static_cast<std::size_t>(code_size)},
@@ -194,9 +211,7 @@ void Driver::begin(Text line) {
     events_.member("traceback", "");
     events_.send();
     outputs_.end();
-    events_.begin(call_.id, "done");
-    events_.member("status", "error");
-    events_.send();
+    send_ending({.status = "error"});
     return close_call();
   }
   if (limit > 0) call_.deadline = now_ms() + limit;
@@ -260,29 +275,48 @@ void Driver::close_call() {
   call_.is_running = false;
 }
 
+void Driver::put_ending(const Ending& how) {
+  events_.begin(call_.id, "done");
+  events_.member("status", how.status);
+  if (how.code >= 0) events_.number("exit_code", static_cast<std::uint64_t>(how.code));
+  if (how.ended) events_.yes("ended");
+  if (how.cwd.size > 0) events_.member("cwd", how.cwd);
+}
+
+void Driver::send_ending(const Ending& how) {
+  close_fd(call_.out);
+  close_fd(call_.err);
+  const bool has_jobs = outputs_.has_jobs(call_.id);
+  put_ending(how);
+  events_.send();
+  idle_from_ = events_.sent();
+  put_ending(how);
+  if (has_jobs) events_.yes("jobs");
+  events_.number("at", idle_from_);
+  events_.note();
+}
+
 void Driver::finish(int code, bool ended) {
   outputs_.end();
   const bool was_interrupted = call_.interrupts > 0 && (code == kInterrupted || call_.was_killed);
-  events_.begin(call_.id, "done");
-  events_.member("status", call_.timed_out   ? "timed_out"
-                           : was_interrupted ? "interrupted"
-                           : code == 0       ? "ok"
-                                             : "error");
-  events_.number("exit_code", static_cast<std::uint64_t>(code));
-  if (ended) {
-    events_.yes("ended");
-  } else {
+  Ending how{.status = call_.timed_out   ? "timed_out"
+                       : was_interrupted ? "interrupted"
+                       : code == 0       ? "ok"
+                                         : "error",
+             .code = code,
+             .ended = ended};
+  char directory[4096];
+  if (!ended) {
     Buffer<64> path;
     path.put("/proc/");
     path.put_number(static_cast<std::uint64_t>(bash_));
     path.put("/cwd");
     path.put('\0');
-    char directory[4096];
     const long size = system_call(SYS_readlinkat, AT_FDCWD, address(path.data()),
                                   address(directory), sizeof directory);
-    if (size > 0) events_.member("cwd", {directory, static_cast<std::size_t>(size)});
+    if (size > 0) how.cwd = {directory, static_cast<std::size_t>(size)};
   }
-  events_.send();
+  send_ending(how);
   last_code_ = code;
   const bool was_signalled = call_.stage != Stage::kRuns && !ended;
   close_call();
@@ -455,6 +489,7 @@ void Driver::bash_ended(int status) {
   system_call(SYS_ioctl, reports_, FIONREAD, address(&waiting));
   if (waiting > 0) read_reports();
   if (call_.is_running) finish(code, true);
+  outputs_.drain_all();
   leave(code);
 }
 
@@ -561,6 +596,8 @@ void Driver::start_bash(const char* bash, char** environment) {
   system_call(SYS_rt_sigaction, SIGINT, address(as_usual), 0, sizeof signals);
   signals_ = static_cast<int>(system_call(SYS_signalfd4, -1, address(&signals), sizeof signals,
                                           SFD_CLOEXEC | SFD_NONBLOCK));
+  events_.begin({}, "ledger");
+  events_.note();
   start_bash(bash, environment);
   write_all(commands_,
             "unset TMOUT MAILCHECK HISTFILE PROMPT_COMMAND; set +o history; PS1= PS2=\n");
@@ -597,7 +634,10 @@ void Driver::start_bash(const char* bash, char** environment) {
       if (call_.is_running && has_early_one_) interrupt();
       has_early_one_ = false;
     }
-    if (over_ && !call_.is_running) leave(0);
+    if (over_ && !call_.is_running) {
+      outputs_.drain_all();
+      leave(0);
+    }
   }
 }
 
@@ -612,6 +652,7 @@ void cay_shell_main(long* stack) {
   system_call(SYS_unlinkat, AT_FDCWD, address(words[1]), 0);
   const long requests = system_call(SYS_fcntl, 0, F_DUPFD_CLOEXEC, 3);
   const long events = system_call(SYS_fcntl, 1, F_DUPFD_CLOEXEC, 3);
-  Driver driver(static_cast<int>(requests), static_cast<int>(events));
+  const long ledger = system_call(SYS_fcntl, 2, F_DUPFD_CLOEXEC, 3);
+  Driver driver(static_cast<int>(requests), static_cast<int>(events), static_cast<int>(ledger));
   driver.run(words[2], words + count + 1);
 }

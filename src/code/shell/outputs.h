@@ -1,8 +1,8 @@
 // Outputs: the pipes that calls write to, and the events that come of them.
 //
 // Each call has pipes of its own, so output always belongs to the call that started the writer.
-// Background jobs hold them after the end of their call. Such output is an event of the call that
-// is under way, marked as of the background. Without one it is kept for the next call.
+// Background jobs hold them after the end of their call. Such output is a late event of that call,
+// which leaves at once, whatever is under way. The ledger says when no job holds a pipe any more.
 #pragma once
 #include <poll.h>
 
@@ -12,7 +12,6 @@ namespace cay::shell {
 
 constexpr std::size_t kMostRead = 32 << 10;  // of output in one event
 constexpr std::size_t kMostStreams = 130;    // two of each call whose background jobs write
-constexpr std::size_t kMostKept = 1 << 20;   // of output between two calls: the last of it
 
 struct Stream {
   int fd = -1;
@@ -20,6 +19,7 @@ struct Stream {
   Id call;            // empty: stdout of bash itself, where traps write between two calls
   char rest[4] = {};  // the beginning of a character
   std::size_t rest_size = 0;
+  bool has_job = false;  // the ledger says so
 };
 
 class Outputs {
@@ -32,23 +32,25 @@ class Outputs {
   std::size_t wait_for(pollfd* waits, Stream** whose);
   void read(Stream& from, std::size_t most = kMostRead);
 
-  // `call` is under way from here on. The kept output becomes its events.
+  // `call` is under way from here on.
   void begin(const Id& call);
   // Sends what the call and bash itself wrote before this. No call is under way from here on.
   void end();
+  // Sends what all jobs wrote before this.
+  void drain_all();
+  // Whether a job of `call` still holds one of its pipes. The driver itself has closed them.
+  bool has_jobs(const Id& call);
 
  private:
   bool is_of_call(const Stream& one) const { return is_under_way_ && one.call == call_; }
   void drain(Stream& from);
   void put(Stream& from, Text bytes, bool last);
-  void keep(const Stream& from, Text bytes);
-  void send_kept();
+  void close(Stream& from);
 
   Events& events_;
   bool is_under_way_ = false;
   Id call_;
   Stream streams_[kMostStreams];
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace cay::shell

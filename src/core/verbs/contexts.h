@@ -51,6 +51,15 @@ class Contexts {
   virtual Task<Evaluation> evaluation(Principal who, std::string ref, std::string id,
                                       std::string run, std::optional<ContextPlace> from,
                                       Patience patience) = 0;
+  // The state and the end of an evaluation, without its events. kRunning: it runs, or it may wait
+  // behind another one. The end is kept as long as the context, also where output was dropped.
+  // Fails kNotFound (unknown_evaluation: it never began, and nothing is under way).
+  virtual Task<Evaluation> outcome(Principal who, std::string ref, std::string id,
+                                   std::string run) = 0;
+  // What jobs of an evaluation wrote after its end, so far. A driver of an older release has it
+  // only as background of later evaluations. Fails kNotFound (unknown_evaluation).
+  virtual Task<JobOutput> output_of_jobs(Principal who, std::string ref, std::string id,
+                                         std::string run, std::optional<ContextPlace> from) = 0;
   // Interrupts the evaluation under way, if there is one. The context lives on.
   virtual Task<void> interrupt(Principal who, std::string ref, std::string id) = 0;
   // Ends its processes and begins anew, without its variables. An evaluation under way is lost.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/daytona/toolbox/charts.h"
+#include "api/daytona/toolbox/ends.h"
 #include "api/daytona/toolbox/errors.h"
 #include "api/daytona/toolbox/execute.h"
 #include "api/daytona/toolbox/run.h"
@@ -68,7 +69,7 @@ Program merged(std::vector<std::string> argv, CodeRequest& request) {
 
 Task<CodeResult> run_merged(core::Cay& cay, Box box, Program program, AnswerPart part) {
   CAY_CO_TRY(RanProgram ran, co_await run_program(cay, std::move(box), std::move(program), part));
-  co_return CodeResult{shell_exit_code(ran.end), std::move(ran.out)};
+  co_return CodeResult{ran.exit_code, std::move(ran.out)};
 }
 
 Task<CodeResult> run_python(core::Cay& cay, Box box, CodeRequest request, AnswerPart part) {
@@ -110,15 +111,10 @@ Task<CodeResult> run_typescript(core::Cay& cay, Box box, CodeRequest request, An
   asked.timeout_ms = request.timeout_ms > 0 ? request.timeout_ms : code::kLongestRun;
   asked.max_output_bytes = kMostOfTypescript / 2;
   CAY_CO_TRY(code::RunResult ran, co_await cay.code().run(box.who, box.ref, std::move(asked)));
-  if (ran.command.end.state == CommandState::kTimedOut)
-    co_return vendor_error(kExecutionTimeout, "command execution timeout");
-  if (ran.command.end.state == CommandState::kLost) {
-    co_return Error{Code::kLost, "command_lost",
-                    "Cay lost this program (not its own failure): " + ran.command.end.reason, 0};
-  }
+  CAY_CO_TRY(const int exit_code, exit_code_of(ran.command.end));
   if (ran.output.out_gap || ran.output.err_gap)
     co_return vendor_error(kUnprocessable, "the program printed more than 8 MiB");
-  co_return CodeResult{shell_exit_code(ran.command.end), ran.output.out + ran.output.err};
+  co_return CodeResult{exit_code, ran.output.out + ran.output.err};
 }
 
 Task<CodeResult> run_in_language(core::Cay& cay, Box box, CodeRequest request, AnswerPart part) {

@@ -14,11 +14,13 @@ constexpr std::array kWords{
     kUnprocessable,     kNotInitialized,    kGitAuthFailed,      kGitRepoNotFound,
     kGitBranchNotFound, kGitBranchExists,   kGitPushRejected,    kGitDirtyWorktree,
     kGitMergeConflict,  kGitRemoteRejected, kGitTransportFailed, kInvalidFilePath,
-    kA11yUnavailable,   kNoFfmpeg,          kNoComputerUse};
+    kA11yUnavailable,   kNoFfmpeg,          kNoComputerUse,      kSandboxStopped,
+    kOutputDropped,     kNeverRan,          kCommandLost};
 
 // Cay's own reasons that clients know by a word of the vendor's.
-constexpr std::array<std::pair<std::string_view, VendorCode>, 13> kReasons{
-    {{"file_not_found", kFileNotFound},
+constexpr std::array<std::pair<std::string_view, VendorCode>, 14> kReasons{
+    {{"command_lost", kCommandLost},
+     {"file_not_found", kFileNotFound},
      {"permission_denied", kFileAccessDenied},
      {"read_only", kFileAccessDenied},
      {"is_a_directory", kInvalidFilePath},

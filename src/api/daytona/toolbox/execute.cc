@@ -44,7 +44,7 @@ Task<http::Response> execute_command(core::Cay& cay, ExchangePtr exchange) {
   int exit_code = kNeverStarted;
   std::string result;
   if (ran) {
-    exit_code = shell_exit_code(ran->end);
+    exit_code = ran->exit_code;
     result = std::move(ran->out);
   } else if (ran.error().reason == "bad_cwd") {
     result = ran.error().message;

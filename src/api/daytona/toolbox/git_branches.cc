@@ -37,7 +37,7 @@ Task<http::Response> git_branches(core::Cay& cay, ExchangePtr exchange) {
   GitCall head{.args = {"symbolic-ref", "--quiet", "--short", "HEAD"},
                .directory = box.absolute(path)};
   CAY_CO_TRY(const RanProgram current, co_await try_git(cay, box, std::move(head)));
-  if (shell_exit_code(current.end) == 0)  // otherwise the head is detached
+  if (current.exit_code == 0)  // otherwise the head is detached
     out["current"] = codec::text(trimmed(current.out, "\n"));
   co_return json_answer(200, out);
 }

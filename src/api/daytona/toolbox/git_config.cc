@@ -55,7 +55,7 @@ Task<http::Response> git_get_config(core::Cay& cay, ExchangePtr exchange) {
   call.args.insert(call.args.end(), {"--get", key});
   CAY_CO_TRY(const RanProgram ran, co_await try_git(cay, box, std::move(call)));
   codec::json::object out;
-  const int exit_code = shell_exit_code(ran.end);
+  const int exit_code = ran.exit_code;
   constexpr int kUnset = 1;
   if (exit_code == 0) {
     std::string_view value = ran.out;

@@ -46,7 +46,7 @@ Task<std::string> current_branch(core::Cay& cay, Box box, std::string directory)
   GitCall call{.args = {"symbolic-ref", "--quiet", "--short", "HEAD"},
                .directory = std::move(directory)};
   CAY_CO_TRY(const RanProgram ran, co_await try_git(cay, std::move(box), std::move(call)));
-  const int exit_code = shell_exit_code(ran.end);
+  const int exit_code = ran.exit_code;
   if (exit_code == 0) co_return std::string(trimmed(ran.out, "\n"));
   if (!ran.err.empty()) co_return git_failure(ran.err, exit_code);
   co_return vendor_error(kGitBranchNotFound, "the head is detached: name a branch");
@@ -57,7 +57,7 @@ Task<bool> has_upstream(core::Cay& cay, Box box, std::string directory) {
   GitCall call{.args = {"rev-parse", "--abbrev-ref", "@{upstream}"},
                .directory = std::move(directory)};
   CAY_CO_TRY(const RanProgram ran, co_await try_git(cay, std::move(box), std::move(call)));
-  co_return shell_exit_code(ran.end) == 0;
+  co_return ran.exit_code == 0;
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ Task<http::Response> git_add_remote(core::Cay& cay, ExchangePtr exchange) {
   const std::string directory = box.absolute(path);
   GitCall add{.args = {"remote", "add", "--", name, url}, .directory = directory};
   CAY_CO_TRY(const RanProgram added, co_await try_git(cay, box, std::move(add)));
-  if (const int exit_code = shell_exit_code(added.end); exit_code != 0) {
+  if (const int exit_code = added.exit_code; exit_code != 0) {
     const bool exists = added.err.find("already exists") != std::string::npos;
     if (!exists || !overwrite) co_return git_failure(added.err, exit_code);
     GitCall set{.args = {"remote", "set-url", "--", name, url}, .directory = directory};

@@ -112,7 +112,7 @@ Task<RanProgram> try_git(core::Cay& cay, Box box, GitCall call) {
 
 Task<std::string> run_git(core::Cay& cay, Box box, GitCall call) {
   CAY_CO_TRY(RanProgram ran, co_await try_git(cay, std::move(box), std::move(call)));
-  const int exit_code = shell_exit_code(ran.end);
+  const int exit_code = ran.exit_code;
   if (exit_code == 0) co_return std::move(ran.out);
   co_return git_failure(ran.err + ran.out, exit_code);
 }

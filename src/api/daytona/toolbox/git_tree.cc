@@ -51,7 +51,7 @@ Task<http::Response> git_add(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const Box box, co_await box_of(cay, exchange));
   GitCall call{.args = with_files({"add"}, files), .directory = box.absolute(path)};
   CAY_CO_TRY(RanProgram ran, co_await try_git(cay, box, std::move(call)));
-  if (const int exit_code = shell_exit_code(ran.end); exit_code != 0) {
+  if (const int exit_code = ran.exit_code; exit_code != 0) {
     if (ran.err.find("did not match any file") != std::string::npos)
       co_return vendor_error(kFileNotFound, std::string(trimmed(ran.err, "\n")));
     co_return git_failure(ran.err, exit_code);
@@ -90,7 +90,7 @@ Task<http::Response> git_history(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const Box box, co_await box_of(cay, exchange));
   GitCall call{.args = {"log", kGitLogFormat}, .directory = box.absolute(path)};
   CAY_CO_TRY(RanProgram ran, co_await try_git(cay, box, std::move(call)));
-  const int exit_code = shell_exit_code(ran.end);
+  const int exit_code = ran.exit_code;
   // Before the first commit there is no history.
   if (exit_code != 0 && ran.err.find("does not have any commits") == std::string::npos)
     co_return git_failure(ran.err, exit_code);

@@ -9,6 +9,7 @@
 
 #include "api/common/stdin_write.h"
 #include "api/daytona/toolbox/base64url.h"
+#include "api/daytona/toolbox/ends.h"
 #include "api/daytona/toolbox/errors.h"
 #include "api/daytona/toolbox/mux.h"
 #include "api/daytona/toolbox/pty.h"
@@ -25,6 +26,7 @@ constexpr std::string_view kVersionOffer = "X-Daytona-SDK-Version~";
 constexpr std::size_t kMostInputMessage = 4 << 20;
 constexpr std::uint64_t kReplayed = 64 * 1024;  // of the output before a client came
 constexpr std::uint16_t kMostPtyCells = 1000;
+constexpr std::size_t kMostReason = 123;  // of a close: RFC 6455, 5.5
 constexpr int kCloseNormal = 1000;
 constexpr int kCloseInternal = 1011;
 
@@ -78,23 +80,32 @@ std::string signal_name(int number) {
 }
 
 std::string reason_of(const CommandEnd& end) {
-  switch (end.state) {
-    case CommandState::kExited:
-    case CommandState::kRunning: return {};
-    case CommandState::kSignalled:
-    case CommandState::kKilled: return signal_name(end.signal);
-    case CommandState::kOomKilled: return "killed: the sandbox's memory was full";
-    case CommandState::kTimedOut:
-    case CommandState::kIdleKilled: return "killed by a time limit";
-    case CommandState::kLost: return "lost: " + end.reason;
-  }
-  return {};
+  if (end.state == CommandState::kExited) return {};
+  if (end.state == CommandState::kOomKilled) return "killed: the sandbox's memory was full";
+  return signal_name(end.signal);
 }
 
-codec::json::object end_json(const CommandEnd& end) {
-  codec::json::object out{{"exitCode", shell_exit_code(end)}};
+codec::json::object end_json(const CommandEnd& end, int exit_code) {
+  codec::json::object out{{"exitCode", exit_code}};
   const std::string reason = reason_of(end);
   if (!reason.empty()) out["exitReason"] = codec::text(reason);
+  return out;
+}
+
+// {"error": MESSAGE}, of which a long message loses its end.
+std::string close_reason(const std::string& message) {
+  for (std::size_t size = message.size();; --size) {
+    const codec::json::object out{{"error", codec::text(message.substr(0, size))}};
+    std::string text = codec::write(out);
+    if (text.size() <= kMostReason || size == 0) return text;
+  }
+}
+
+// A terminal needs the return of its cursor, too.
+std::string dropped_in_terminal(std::uint64_t bytes) {
+  std::string out;
+  for (const char c : dropped_line(std::to_string(bytes)))
+    out += c == '\n' ? "\r\n" : std::string(1, c);
   return out;
 }
 
@@ -144,6 +155,9 @@ class PtyClient {
       if (auto* data = std::get_if<core::OutputData>(&*event)) {
         auto sent = co_await socket_->send_binary(std::move(data->bytes));
         if (!sent) co_return;
+      } else if (const auto* gap = std::get_if<core::OutputGap>(&*event)) {
+        auto sent = co_await socket_->send_binary(dropped_in_terminal(gap->length));
+        if (!sent) co_return;
       } else if (const auto* end = std::get_if<core::OutputEnd>(&*event)) {
         const CommandEnd how = end->command.end;
         co_await finish(how);
@@ -152,8 +166,15 @@ class PtyClient {
     }
   }
 
+  // Without an exit code where the program did not end by itself: clients then show the error.
   asio::awaitable<void> finish(CommandEnd how) {
-    codec::json::object end = end_json(how);
+    const auto exit_code = exit_code_of(how);
+    if (!exit_code) {
+      note_error(exit_code.error());
+      co_await socket_->close(kCloseInternal, close_reason(exit_code.error().message));
+      co_return;
+    }
+    codec::json::object end = end_json(how, *exit_code);
     const std::string reason = codec::write(end);
     if (exit_control_) {
       end["type"] = "control";
@@ -161,8 +182,7 @@ class PtyClient {
       auto told = co_await socket_->send_text(codec::write(end));
       static_cast<void>(told);
     }
-    constexpr std::size_t kMostReason = 123;  // RFC 6455, 5.5
-    const codec::json::object short_end{{"exitCode", shell_exit_code(how)}};
+    const codec::json::object short_end{{"exitCode", *exit_code}};
     co_await socket_->close(kCloseNormal,
                             reason.size() <= kMostReason ? reason : codec::write(short_end));
   }

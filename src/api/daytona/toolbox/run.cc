@@ -4,6 +4,7 @@
 
 #include "api/common/answer_size.h"
 #include "api/common/stdin_write.h"
+#include "api/daytona/toolbox/ends.h"
 #include "api/daytona/toolbox/errors.h"
 #include "core/ports/runtime.h"
 #include "core/verbs/commands.h"
@@ -23,10 +24,9 @@ constexpr const char* kShell =
 // Room for the rest of the arguments and the environment.
 constexpr std::size_t kLongestArgument = 100 * 1024;
 
-Error too_much_output(const CommandEnd& end) {
+Error too_much_output(int exit_code) {
   return vendor_error(kUnprocessable,
-                      "the program ran to its end with exit code " +
-                          std::to_string(shell_exit_code(end)) +
+                      "the program ran to its end with exit code " + std::to_string(exit_code) +
                           ", but its output is more than the 64 MiB of JSON that one answer "
                           "holds: write it to a file and download that");
 }
@@ -67,16 +67,11 @@ Task<RanProgram> run_program(core::Cay& cay, Box box, Program program, AnswerPar
     }
   }
   CAY_CO_TRY(Collected got, co_await collect(std::move(reader), kMostAnswer, part));
-  const CommandEnd& end = got.command.end;
-  if (end.state == CommandState::kTimedOut)
-    co_return vendor_error(kExecutionTimeout, "command execution timeout");
-  if (end.state == CommandState::kLost || end.state == CommandState::kRunning) {
-    co_return Error{Code::kLost, "command_lost",
-                    "Cay lost this command (not its own failure): " + end.reason, 0};
-  }
+  CAY_CO_TRY(const int exit_code, exit_code_of(got.command.end));
   const std::uint64_t needs = text_size(got.out) + text_size(got.err);
-  if (got.truncated || needs > kMostAnswer || !part->need(needs)) co_return too_much_output(end);
-  co_return RanProgram{end, std::move(got.out), std::move(got.err)};
+  if (got.truncated || needs > kMostAnswer || !part->need(needs))
+    co_return too_much_output(exit_code);
+  co_return RanProgram{exit_code, std::move(got.out), std::move(got.err)};
 }
 
 }  // namespace cay::api::daytona

@@ -22,14 +22,14 @@ struct Program {
 };
 
 struct RanProgram {
-  CommandEnd end;
+  int exit_code = 0;  // 128 + N stands for signal N
   std::string out;
   std::string err;
 };
 
 // Runs it to its end, with all its output. A program that fails is a result. Fails
-// PROCESS_EXECUTION_TIMEOUT, kLost (command_lost), UNPROCESSABLE_ENTITY (more output than an answer
-// holds), and as Commands::run().
+// UNPROCESSABLE_ENTITY (more output than an answer holds), as exit_code_of() (ends.h), and as
+// Commands::run().
 Task<RanProgram> run_program(core::Cay& cay, Box box, Program program, AnswerPart part);
 
 // The arguments that run a line in the user's shell: zsh, else bash, else sh, with stderr in

@@ -71,18 +71,32 @@ http::Response logs_answer(const SessionLog& log, LogForm form) {
   return response;
 }
 
-// Sends the pieces as they come, until the command's end.
+Task<void> send_pieces(http::WebSocket& socket, const SessionReader::Pieces& got, LogForm form,
+                       MuxWriter& mux) {
+  for (const auto& piece : got.pieces) {
+    if (piece.text.empty()) continue;
+    Bytes frame = form == LogForm::kPlain ? piece.text : mux.add(piece.stream, piece.text);
+    CAY_CO_CHECK(co_await socket.send_binary(std::move(frame)));
+  }
+  co_return Result<void>();
+}
+
+// Sends the pieces as they come, until the command's end, and what its jobs wrote by then.
 Task<void> follow(http::WebSocket& socket, SessionReader& reader, LogForm form) {
   MuxWriter mux;
   for (;;) {
     CAY_CO_TRY(const auto got, co_await reader.next(kFollowPatience));
-    for (const auto& piece : got.pieces) {
-      if (piece.text.empty()) continue;
-      Bytes frame = form == LogForm::kPlain ? piece.text : mux.add(piece.stream, piece.text);
-      CAY_CO_CHECK(co_await socket.send_binary(std::move(frame)));
-    }
-    if (got.over) co_return Result<void>();
+    CAY_CO_CHECK(co_await send_pieces(socket, got, form, mux));
+    if (got.over) break;
   }
+  CAY_CO_TRY(const auto code, reader.exit_code());
+  static_cast<void>(code);
+  for (bool more = true; more;) {
+    CAY_CO_TRY(const auto got, co_await reader.next_of_jobs());
+    CAY_CO_CHECK(co_await send_pieces(socket, got, form, mux));
+    more = !got.over;
+  }
+  co_return Result<void>();
 }
 
 asio::awaitable<void> follow_and_close(std::shared_ptr<http::WebSocket> socket,
@@ -126,14 +140,15 @@ Task<http::Response> session_exec(core::Cay& cay, ExchangePtr exchange) {
                           {"exitCode", nullptr}};
   if (request.async) co_return json_answer(202, out);
   SessionReader reader(cay, box, session, id);
-  CAY_CO_TRY(const SessionLog log, co_await read_session_log(reader, part, true));
+  CAY_CO_TRY(const SessionLog log, co_await read_session_log(reader, part, LogPart::kToEndAlone));
+  CAY_CO_TRY(const auto exit_code, reader.exit_code());
   const LogForm form = log_form_of(exchange->head());
   out["output"] = codec::text(form == LogForm::kPlain ? without_marks(log) : log.output);
   if (form == LogForm::kJson) {
     out["stdout"] = text_or_null(log.out);
     out["stderr"] = text_or_null(log.err);
   }
-  if (log.exit_code) out["exitCode"] = *log.exit_code;
+  if (exit_code) out["exitCode"] = *exit_code;
   auto response = json_answer(200, out);
   response.holds = part;
   co_return response;
@@ -156,11 +171,8 @@ Task<void> session_logs(core::Cay& cay, ExchangePtr exchange) {
   }
   const auto part = cay.answers().begin(box.who.tenant);
   CAY_CO_CHECK(part->check(kRoomForLogs));
-  CAY_CO_TRY(SessionLog log,
-             co_await read_session_log(*reader, part, query_flag(exchange, "follow")));
-  if (log.exit_code) {
-    CAY_CO_TRY(log, co_await with_output_of_jobs(cay, box, session, command, std::move(log), part));
-  }
+  const LogPart until = query_flag(exchange, "follow") ? LogPart::kToEnd : LogPart::kSoFar;
+  CAY_CO_TRY(const SessionLog log, co_await read_session_log(*reader, part, until));
   auto response = logs_answer(log, form);
   response.holds = part;
   co_await exchange->respond(std::move(response));
@@ -192,12 +204,8 @@ Task<http::Response> session_input(core::Cay& cay, ExchangePtr exchange) {
   CAY_CO_TRY(const Context context, co_await find_session(cay, box, session));
   CAY_CO_TRY(const std::string text, co_await read_command(cay, box, session, command));
   static_cast<void>(text);
-  SessionReader reader(cay, box, session, command);
-  for (;;) {
-    CAY_CO_TRY(const auto got, co_await reader.next(core::Contexts::Wait(0)));
-    if (got.over) co_return vendor_error(kCommandCompleted, "command has already completed");
-    if (got.pieces.empty()) break;
-  }
+  CAY_CO_TRY(const auto ended, co_await end_of_command(cay, box, session, command));
+  if (ended) co_return vendor_error(kCommandCompleted, "command has already completed");
   // The shell's output is the command's while it runs. The echo comes first, as on a terminal.
   constexpr const char* kFeed =
       "tries=0\n"
@@ -216,7 +224,7 @@ Task<http::Response> session_input(core::Cay& cay, ExchangePtr exchange) {
   const auto part = cay.answers().begin(box.who.tenant);
   CAY_CO_TRY(const RanProgram ran, co_await run_program(cay, box, std::move(program), part));
   constexpr int kNoPipe = 3;
-  const int exit_code = shell_exit_code(ran.end);
+  const int exit_code = ran.exit_code;
   if (exit_code == kNoPipe) {
     co_return vendor_error(kBadRequest,
                            "the command takes no input: it was not started with runAsync, or it "

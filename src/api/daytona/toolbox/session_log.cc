@@ -1,10 +1,10 @@
 #include "api/daytona/toolbox/session_log.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "api/common/answer_size.h"
+#include "api/daytona/toolbox/ends.h"
 #include "api/daytona/toolbox/errors.h"
 #include "api/daytona/toolbox/session_record.h"
 #include "async/deadline.h"
@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 using Patience = core::Contexts::Patience;
 
 constexpr core::Contexts::Wait kPatience{15'000};
-constexpr std::size_t kMostLaterCalls = 100;  // that are looked through for output of jobs
 constexpr Millis kUntilItBegins = 200ms;
+constexpr int kMostLooks = 2;  // at a shell that is idle and does not know a command
 
 // The output in an event. Nothing: it is none of this command's output.
 std::optional<SessionReader::Piece> piece_of(ContextEvent& event) {
@@ -27,15 +27,25 @@ std::optional<SessionReader::Piece> piece_of(ContextEvent& event) {
     case Kind::kStderr: return SessionReader::Piece{Stream::kStderr, std::move(event.text)};
     case Kind::kError:
       return SessionReader::Piece{Stream::kStderr, event.name + ": " + event.text + "\n"};
+    // The kept form of output is a little longer than the output.
     case Kind::kGap:
-      return SessionReader::Piece{Stream::kStderr, "\n[" + std::to_string(event.bytes) +
-                                                       " bytes of output were dropped here]\n"};
+    case Kind::kUnreadable:
+      return SessionReader::Piece{Stream::kStderr,
+                                  dropped_line("about " + std::to_string(event.bytes))};
     case Kind::kDisplay:
     case Kind::kResult:
-    case Kind::kBackground:
-    case Kind::kUnreadable: return std::nullopt;
+    case Kind::kBackground: return std::nullopt;
   }
   return std::nullopt;
+}
+
+std::vector<SessionReader::Piece> pieces_of(std::vector<ContextEvent>& events) {
+  std::vector<SessionReader::Piece> out;
+  for (ContextEvent& event : events) {
+    auto piece = piece_of(event);
+    if (piece) out.push_back(*std::move(piece));
+  }
+  return out;
 }
 
 Error too_much_for_logs() {
@@ -44,43 +54,52 @@ Error too_much_for_logs() {
                       "its output to a file. It goes on");
 }
 
-}  // namespace
-
-std::optional<int> exit_code_of(const Evaluation& evaluation) {
-  if (evaluation.state == EvaluationState::kRunning) return std::nullopt;
-  if (evaluation.exit_code) return static_cast<int>(*evaluation.exit_code);
-  if (evaluation.driver) return shell_exit_code(evaluation.driver->end);
-  constexpr int kFailed = 1;
-  return evaluation.state == EvaluationState::kOk ? 0 : kFailed;
+Error never_ran() {
+  return vendor_error(kNeverRan,
+                      "the command never ran: its request was lost before the session's shell got "
+                      "it. Send it again");
 }
+
+// A log as it grows in an answer.
+class LogWriter {
+ public:
+  explicit LogWriter(AnswerPart part) : part_(std::move(part)) {}
+  Result<void> add(const std::vector<SessionReader::Piece>& pieces) {
+    for (const auto& piece : pieces) {
+      (piece.stream == Stream::kStdout ? log_.out : log_.err) += piece.text;
+      log_.output += mux_.add(piece.stream, piece.text);
+    }
+    const std::uint64_t needs = 2 * (text_size(log_.out) + text_size(log_.err));
+    if (needs > kMostAnswer || !part_->need(needs)) return too_much_for_logs();
+    return {};
+  }
+  SessionLog take() { return std::move(log_); }
+
+ private:
+  const AnswerPart part_;
+  SessionLog log_;
+  MuxWriter mux_;
+};
+
+}  // namespace
 
 SessionReader::SessionReader(core::Cay& cay, Box box, std::string session, std::string command)
     : cay_(cay),
       box_(std::move(box)),
       context_(context_of_session(session)),
-      command_(std::move(command)) {}
+      command_(std::move(command)),
+      exit_code_(std::optional<int>()) {}
 
 Task<SessionReader::Pieces> SessionReader::next(core::Contexts::Wait wait) {
   const Patience patience{.wait = wait, .until = Patience::Until::kEvent};
   auto got =
       co_await cay_.contexts().evaluation(box_.who, box_.ref, context_, command_, place_, patience);
-  Pieces out;
-  // It waits for another one, and another daemon wrote it to the shell.
   if (!got && got.error().reason == "unknown_evaluation") {
-    auto context = co_await cay_.contexts().get(box_.who, box_.ref, context_);
-    if (!context) co_return std::move(context).error();
-    out.over = context->command.end.state != CommandState::kRunning;
-    if (out.over) exit_code_ = shell_exit_code(context->command.end);
-    if (!out.over && wait.count() > 0) {
-      co_await sleep_for(std::min<Millis>(wait, kUntilItBegins));
-    }
-    co_return out;
+    auto begins = co_await wait_to_begin(wait);
+    co_return begins;
   }
   if (!got) co_return std::move(got).error();
-  for (ContextEvent& event : got->events) {
-    auto piece = piece_of(event);
-    if (piece) out.pieces.push_back(*std::move(piece));
-  }
+  Pieces out{.pieces = pieces_of(got->events)};
   place_ = got->next;
   out.over = !got->more && got->state != EvaluationState::kRunning;
   if (out.over) exit_code_ = exit_code_of(*got);
@@ -89,50 +108,61 @@ Task<SessionReader::Pieces> SessionReader::next(core::Contexts::Wait wait) {
   co_return out;
 }
 
-Task<SessionLog> read_session_log(SessionReader& reader, AnswerPart part, bool to_end) {
-  SessionLog log;
-  MuxWriter mux;
-  for (;;) {
-    CAY_CO_TRY(const auto got, co_await reader.next(to_end ? kPatience : core::Contexts::Wait(0)));
-    for (const auto& piece : got.pieces) {
-      (piece.stream == Stream::kStdout ? log.out : log.err) += piece.text;
-      log.output += mux.add(piece.stream, piece.text);
-    }
-    const std::uint64_t needs = 2 * (text_size(log.out) + text_size(log.err));
-    if (needs > kMostAnswer || !part->need(needs)) {
-      co_return too_much_for_logs();
-    }
-    if (got.over) break;
-    if (!to_end && got.pieces.empty()) break;
+// It waits for another one, and another daemon wrote it to the shell. Or that one never did.
+Task<SessionReader::Pieces> SessionReader::wait_to_begin(core::Contexts::Wait wait) {
+  Pieces out;
+  auto known = co_await cay_.contexts().outcome(box_.who, box_.ref, context_, command_);
+  if (known) {
+    if (wait.count() > 0) co_await sleep_for(std::min<Millis>(wait, kUntilItBegins));
+    co_return out;
   }
-  log.exit_code = reader.exit_code();
-  co_return log;
+  if (known.error().reason != "unknown_evaluation") co_return std::move(known).error();
+  CAY_CO_TRY(const Context context, co_await cay_.contexts().get(box_.who, box_.ref, context_));
+  out.over = context.command.end.state != CommandState::kRunning || ++missing_ >= kMostLooks;
+  if (out.over) exit_code_ = never_ran();
+  if (!out.over) co_await sleep_for(kUntilItBegins);
+  co_return out;
 }
 
-Task<SessionLog> with_output_of_jobs(core::Cay& cay, Box box, std::string session,
-                                     std::string command, SessionLog log, AnswerPart part) {
-  CAY_CO_TRY(const auto all, co_await commands_of_session(cay, box, session));
-  const std::string context = context_of_session(session);
-  MuxWriter mux;
-  auto later = std::ranges::find(all, command);
-  for (std::size_t i = 0; later != all.end() && i <= kMostLaterCalls; ++later, ++i) {
-    std::optional<ContextPlace> place;
-    for (bool more = *later != command; more;) {
-      auto got = co_await cay.contexts().evaluation(box.who, box.ref, context, *later, place, {});
-      if (!got) break;  // it waits for another one
-      for (const ContextEvent& event : got->events) {
-        if (event.kind != ContextEvent::Kind::kBackground || event.of != command) continue;
-        const Stream stream = event.name == "stderr" ? Stream::kStderr : Stream::kStdout;
-        (stream == Stream::kStdout ? log.out : log.err) += event.text;
-        log.output += mux.add(stream, event.text);
-      }
-      place = got->next;
-      more = got->more;
-      const std::uint64_t needs = 2 * (text_size(log.out) + text_size(log.err));
-      if (needs > kMostAnswer || !part->need(needs)) co_return too_much_for_logs();
-    }
+Task<SessionReader::Pieces> SessionReader::next_of_jobs() {
+  auto got =
+      co_await cay_.contexts().output_of_jobs(box_.who, box_.ref, context_, command_, jobs_place_);
+  // The driver of an older release tells it with later commands alone.
+  if (!got && got.error().reason == "unknown_evaluation") co_return Pieces{.over = true};
+  if (!got) co_return std::move(got).error();
+  jobs_place_ = got->next;
+  co_return Pieces{.pieces = pieces_of(got->events), .over = !got->more};
+}
+
+Task<SessionLog> read_session_log(SessionReader& reader, AnswerPart part, LogPart until) {
+  LogWriter log(std::move(part));
+  const auto wait = until == LogPart::kSoFar ? core::Contexts::Wait(0) : kPatience;
+  for (;;) {
+    CAY_CO_TRY(const auto got, co_await reader.next(wait));
+    CAY_CO_CHECK(log.add(got.pieces));
+    if (got.over) break;
+    if (until == LogPart::kSoFar && got.pieces.empty()) co_return log.take();
   }
-  co_return log;
+  for (bool more = until != LogPart::kToEndAlone; more;) {
+    CAY_CO_TRY(const auto got, co_await reader.next_of_jobs());
+    CAY_CO_CHECK(log.add(got.pieces));
+    more = !got.over;
+  }
+  co_return log.take();
+}
+
+Task<std::optional<int>> end_of_command(core::Cay& cay, Box box, std::string session,
+                                        std::string command) {
+  auto known =
+      co_await cay.contexts().outcome(box.who, box.ref, context_of_session(session), command);
+  if (known) co_return exit_code_of(*known);
+  if (known.error().reason != "unknown_evaluation") co_return std::move(known).error();
+  SessionReader reader(cay, std::move(box), std::move(session), std::move(command));
+  for (int looks = 0; looks < kMostLooks; ++looks) {
+    CAY_CO_TRY(const auto got, co_await reader.next(core::Contexts::Wait(0)));
+    if (got.over) break;
+  }
+  co_return reader.exit_code();
 }
 
 }  // namespace cay::api::daytona

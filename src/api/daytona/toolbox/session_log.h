@@ -1,6 +1,5 @@
 // The output of one command of a session, read from core's contexts.
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +15,6 @@ struct SessionLog {
   std::string output;  // with marks
   std::string out;
   std::string err;
-  std::optional<int> exit_code;  // absent while it runs
 };
 
 // Reads one command's events, piece by piece.
@@ -24,38 +22,45 @@ class SessionReader {
  public:
   SessionReader(core::Cay& cay, Box box, std::string session, std::string command);
 
-  // The pieces of output that came since, each of one stream.
+  // The pieces of output that came since, each of one stream. A piece is a line of Cay's where
+  // output is missing.
   struct Piece {
     Stream stream;
     std::string text;
   };
   struct Pieces {
-    std::vector<Piece> pieces;
+    std::vector<Piece> pieces{};
     bool over = false;  // it ended, and all was read
   };
   // Waits at most so long for more. An empty result is no end. Fails kUnavailable (shutting_down).
   Task<Pieces> next(core::Contexts::Wait wait);
-  // The exit code, once it is over.
-  std::optional<int> exit_code() const { return exit_code_; }
+  // What its jobs wrote after its end, so far. `over`: all of that was read.
+  Task<Pieces> next_of_jobs();
+  // Once it is over. Absent: it runs. Fails as exit_code_of() (ends.h).
+  const Result<std::optional<int>>& exit_code() const { return exit_code_; }
 
  private:
+  Task<Pieces> wait_to_begin(core::Contexts::Wait wait);
+
   core::Cay& cay_;
   const Box box_;
   const std::string context_;
   const std::string command_;
   std::optional<ContextPlace> place_;
-  std::optional<int> exit_code_;
+  std::optional<ContextPlace> jobs_place_;
+  int missing_ = 0;  // how often the idle shell did not know it
+  Result<std::optional<int>> exit_code_;
 };
 
-// Reads the output so far, or, if `to_end`, everything up to the command's end. Fails
-// UNPROCESSABLE_ENTITY beyond what an answer holds.
-Task<SessionLog> read_session_log(SessionReader& reader, AnswerPart part, bool to_end);
+// How far a log is read.
+enum class LogPart { kSoFar, kToEnd, kToEndAlone };  // the last without the output of jobs
 
-// Adds what jobs of the command wrote after its end. The shell gives it with the calls after it.
-Task<SessionLog> with_output_of_jobs(core::Cay& cay, Box box, std::string session,
-                                     std::string command, SessionLog log, AnswerPart part);
+// Fails UNPROCESSABLE_ENTITY beyond what an answer holds.
+Task<SessionLog> read_session_log(SessionReader& reader, AnswerPart part, LogPart until);
 
-// The exit code of an evaluation that is over. Absent: it runs.
-std::optional<int> exit_code_of(const Evaluation& evaluation);
+// Whether and how the command has ended, without its output. Absent: it runs. Fails as
+// exit_code_of() (ends.h).
+Task<std::optional<int>> end_of_command(core::Cay& cay, Box box, std::string session,
+                                        std::string command);
 
 }  // namespace cay::api::daytona

@@ -34,12 +34,8 @@ Task<codec::json::object> command_json(core::Cay& cay, Box box, std::string sess
                                        std::string command) {
   CAY_CO_TRY(const std::string text, co_await read_command(cay, box, session, command));
   codec::json::object out{{"id", command}, {"command", codec::text(text)}};
-  SessionReader reader(cay, box, session, command);
-  for (;;) {
-    CAY_CO_TRY(const auto got, co_await reader.next(core::Contexts::Wait(0)));
-    if (got.over || got.pieces.empty()) break;
-  }
-  if (reader.exit_code()) out["exitCode"] = *reader.exit_code();
+  CAY_CO_TRY(const auto exit_code, co_await end_of_command(cay, box, session, command));
+  if (exit_code) out["exitCode"] = *exit_code;
   co_return out;
 }
 
@@ -49,8 +45,10 @@ Task<codec::json::object> session_json(core::Cay& cay, Box box, std::string sess
   for (const std::string& id : ids) {
     auto one = co_await command_json(cay, box, session, id);
     if (one) commands.emplace_back(*std::move(one));
-    // One that was forgotten meanwhile is none.
-    if (!one && one.error().code != Code::kNotFound) co_return std::move(one).error();
+    // One that was forgotten meanwhile is none, nor is one that never ran.
+    const bool is_none =
+        !one && (one.error().code == Code::kNotFound || one.error().reason == kNeverRan.word);
+    if (!one && !is_none) co_return std::move(one).error();
   }
   co_return codec::json::object{{"sessionId", codec::text(session)},
                                 {"commands", std::move(commands)}};

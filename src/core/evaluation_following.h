@@ -1,0 +1,48 @@
+// Reading one evaluation from its driver's output, and the ledger from the driver's stderr.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "code/evaluation_reader.h"
+#include "code/ledger.h"
+#include "core/verbs/commands.h"
+#include "core/verbs/contexts.h"
+
+namespace cay::core {
+
+class Events;
+
+inline constexpr std::uint64_t kToTheEnd = std::numeric_limits<std::uint64_t>::max();
+
+// A reader of a driver's output, and the events of one evaluation that it has read so far.
+struct Following {
+  Following(Reader source, std::string run, code::EvaluationReader::Start start)
+      : reader(std::move(source)), events(std::move(run), start), at(start.from) {}
+  Reader reader;
+  code::EvaluationReader events;
+  std::uint64_t at;
+  std::uint64_t until = kToTheEnd;  // the end of the evaluation, if it is known
+  std::optional<Command> ended;
+
+  bool is_over() const { return events.is_over() || ended.has_value() || at >= until; }
+};
+
+// Reads on to the evaluation's end, the driver's end or the offset `most`.
+Task<void> read_on(std::shared_ptr<Following> from, std::uint64_t most,
+                   Contexts::Patience::Until what = Contexts::Patience::Until::kEnd);
+
+// The same, for at most `patience.wait`, or until the daemon ends.
+Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from,
+                       Contexts::Patience patience);
+
+// What was read, once `entry` has settled what is missing. nullptr: the ledger has no entry.
+Evaluation result_of(Following& from, const code::LedgerEntry* entry, std::string context,
+                     std::string run, std::uint32_t generation);
+
+// Feeds the ledger with what `driver` had written of it when it was looked at.
+Task<void> read_ledger(Reader reader, std::uint64_t most, code::Ledger& ledger);
+
+}  // namespace cay::core
