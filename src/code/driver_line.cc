@@ -60,7 +60,7 @@ std::optional<LineHead> head_of(std::string_view line) {
   if (!line.starts_with(kRunFront)) return std::nullopt;
   line.remove_prefix(kRunFront.size());
   const std::size_t id_end = line.find('"');
-  if (id_end == std::string_view::npos || id_end > kLongestRun) return std::nullopt;
+  if (id_end == std::string_view::npos || id_end > kLongestRunId) return std::nullopt;
   LineHead out{.run = line.substr(0, id_end), .type = {}};
   line.remove_prefix(id_end);
   if (!line.starts_with(kTypeFront)) return std::nullopt;

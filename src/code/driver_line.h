@@ -12,7 +12,7 @@
 
 namespace cay::code {
 
-inline constexpr std::size_t kLongestRun = 64;  // the id of an evaluation
+inline constexpr std::size_t kLongestRunId = 64;  // the id of an evaluation
 
 // False: the member is missing or is no text.
 bool read_text(const codec::json::object& from, std::string_view name, std::string& out);

@@ -68,7 +68,7 @@ std::optional<ContextEvent> event_from(const object& from, std::string_view type
   if (type == "stderr") return text_event(ContextEvent::Kind::kStderr);
   if (type == "background") {
     if (!read_text(from, "stream", event.name) || !read_text(from, "of", event.of) ||
-        !is_output_stream(event.name) || event.of.size() > kLongestRun ||
+        !is_output_stream(event.name) || event.of.size() > kLongestRunId ||
         !read_count(from, "bytes", event.bytes)) {
       return std::nullopt;
     }

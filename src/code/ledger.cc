@@ -62,7 +62,7 @@ void Ledger::read_line(std::string_view line) {
   std::string type;
   if (!parsed || !read_text(*parsed, "run", run) || !read_text(*parsed, "type", type)) return;
   has_entries_ = true;
-  if (run.empty() || run.size() > kLongestRun) return;
+  if (run.empty() || run.size() > kLongestRunId) return;
   if (type == "begin") return begin(std::move(run), *parsed);
   std::uint64_t at = 0;
   if (!read_count(*parsed, "at", at)) return;
