@@ -179,6 +179,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& l
   to.file_helper = plan.task != nullptr;
   to.layer_root_fd = layer_root_fd;
   to.scheduling = plan.scheduling;
+  to.changed_signals = plan.changed_signals;
   to.cpus = plan.cpus;
   if (const char* step = confine(to); step != nullptr) fail(status_fd, step, errno);
   // A change of user sets this back to what the host's suid_dumpable says.

@@ -30,8 +30,9 @@ struct ChildPlan {
   int init_pidfd = -1;
   bool own_clocks = false;  // init has a time namespace of its own
   Profile profile = Profile::kDefault;
-  unsigned cpus = 0;          // confine.h
-  Scheduling scheduling;      // set by enter(), while the guest cannot reach it yet
+  unsigned cpus = 0;      // confine.h
+  Scheduling scheduling;  // set by enter(), while the guest cannot reach it yet
+  SignalBits changed_signals = ~SignalBits{0};
   pid_t* pid_cell = nullptr;  // shared memory: C's pid, as the keeper sees it, before C runs
   int status_fd = -1;
 

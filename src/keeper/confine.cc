@@ -150,15 +150,18 @@ bool reset_affinity(unsigned count) {
 
 // Dispositions first: a pending signal must meet the default, not a handler of the keeper's.
 // By the raw call: the C library hides two signals, and an ignored one would outlive exec.
-bool reset_signals() {
-  struct {
-    void (*handler)(int);
-    unsigned long flags;
-    void (*restorer)();
-    std::uint64_t mask;
-  } dfl{};
-  for (int signal = 1; signal <= 64; ++signal) {
-    if (signal == SIGKILL || signal == SIGSTOP) continue;
+constexpr int kLastSignal = 64;
+struct Disposition {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  std::uint64_t mask;
+};
+
+bool reset_signals(SignalBits changed) {
+  const Disposition dfl{};
+  for (int signal = 1; signal <= kLastSignal; ++signal) {
+    if ((changed >> (signal - 1) & 1) == 0 || signal == SIGKILL || signal == SIGSTOP) continue;
     if (syscall(SYS_rt_sigaction, signal, &dfl, nullptr, sizeof dfl.mask) != 0) return false;
   }
   std::uint64_t none = 0;
@@ -175,13 +178,23 @@ Scheduling own_scheduling() {
   return own;
 }
 
+SignalBits changed_signals() {
+  SignalBits out = 0;
+  for (int signal = 1; signal <= kLastSignal; ++signal) {
+    Disposition now{};
+    const bool known = syscall(SYS_rt_sigaction, signal, nullptr, &now, sizeof now.mask) == 0;
+    if (!known || now.handler != SIG_DFL) out |= SignalBits{1} << (signal - 1);
+  }
+  return out;
+}
+
 const char* confine(const Confinement& to) {
   umask(022);
   if (personality(0xffffffff) != 0 && personality(0) < 0) return "reset personality";
   if (!reset_limits()) return "set limits";
   if (!reset_scheduling(to.scheduling)) return "reset priority";
   if (!reset_affinity(to.cpus)) return "reset affinity";
-  if (!reset_signals()) return "reset signals";
+  if (!reset_signals(to.changed_signals)) return "reset signals";
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
   const std::uint64_t of_helper = to.layer_root_fd >= 0 ? kLayerWork : kFileWork;
   const std::uint64_t kept = to.file_helper ? of_helper : kept_in(profile);

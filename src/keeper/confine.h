@@ -4,6 +4,8 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
+
 #include "base/profile.h"
 
 namespace cay::keeper {
@@ -15,6 +17,11 @@ struct Scheduling {
 };
 // The caller's own. Called before the guest can see the caller and change it.
 Scheduling own_scheduling();
+
+// The signals whose disposition is not the default, as bits: signal N is bit N - 1. Only the caller
+// itself changes them. So the keeper reads them once, when it has set its own.
+using SignalBits = std::uint64_t;
+SignalBits changed_signals();
 
 struct Confinement {
   uid_t uid = 0;  // inside
@@ -29,6 +36,7 @@ struct Confinement {
   // FIFOs and set the capabilities of files.
   int layer_root_fd = -1;
   Scheduling scheduling = {};
+  SignalBits changed_signals = ~SignalBits{0};  // those to set back
   unsigned cpus = 0;  // how many it may run on, of those that cpusets allow; 0: all
 };
 

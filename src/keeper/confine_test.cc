@@ -547,6 +547,22 @@ TEST_F(ConfineTest, UnderANicedKeeperCommandsAreNicedToo) {
   EXPECT_EQ(inside({}, [](int out) { dprintf(out, "%d", own_scheduling().nice); }), "0");
 }
 
+TEST_F(ConfineTest, TheSignalsThatAKeeperChangedAreFound) {
+  const auto bit = [](int number) { return SignalBits{1} << (number - 1); };
+  const SignalBits before = changed_signals();
+  const auto old = ::signal(SIGUSR2, SIG_IGN);
+  EXPECT_EQ(changed_signals(), before | bit(SIGUSR2));
+  ::signal(SIGUSR2, [](int) {});
+  EXPECT_EQ(changed_signals(), before | bit(SIGUSR2));
+  ::signal(SIGUSR2, old);
+  EXPECT_EQ(changed_signals(), before);
+  // These are all that is set back, and it is enough.
+  const auto ignored = [](int out) { dprintf(out, "%d", changed_signals() == 0 ? 1 : 0); };
+  const auto ignore = [] { ::signal(SIGUSR2, SIG_IGN); };
+  EXPECT_EQ(inside({.changed_signals = before | bit(SIGUSR2)}, ignored, ignore), "1");
+  EXPECT_EQ(inside({.changed_signals = before}, ignored, ignore), "0");
+}
+
 TEST_F(ConfineTest, ACommandMayRunOnAsManyCpusAsItsSandboxHas) {
   const auto count = [](int out) {
     cpu_set_t allowed;

@@ -78,7 +78,7 @@ struct Spawner::Attempt {
 };
 
 Spawner::Spawner(Loop& loop, Reaper& reaper, const Context& context)
-    : loop_(loop), reaper_(reaper), context_(context) {
+    : loop_(loop), reaper_(reaper), context_(context), changed_signals_(changed_signals()) {
   void* shared = ::mmap(nullptr, kCells * sizeof(pid_t), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CAY_ASSERT(shared != MAP_FAILED);
@@ -133,6 +133,7 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   ChildPlan plan;
   plan.init_pidfd = context_.init_pidfd;
   plan.own_clocks = context_.own_clocks;
+  plan.changed_signals = changed_signals_;
   plan.profile = context_.profile;
   plan.cpus = static_cast<unsigned>(context_.cpus.size());
   plan.pid_cell = &cells_[attempt.cell];

@@ -77,7 +77,8 @@ class Spawner {
   Loop& loop_;
   Reaper& reaper_;
   const Context& context_;
-  pid_t* cells_ = nullptr;  // shared memory, one for each attempt in flight
+  SignalBits changed_signals_;  // of the keeper, which sets none later
+  pid_t* cells_ = nullptr;      // shared memory, one for each attempt in flight
   std::vector<std::uint32_t> free_cells_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
 };
