@@ -20,7 +20,7 @@ Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
 }
 
 void set_nonblocking(const UniqueFd& fd) {
-  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);  // a new pipe or terminal has no other flag
 }
 
 }  // namespace

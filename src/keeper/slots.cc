@@ -24,6 +24,13 @@ std::string slurp(int fd) {
   }
 }
 
+// The text of a file of a few lines, which the kernel gives at once.
+std::string slurp_short(int fd) {
+  char text[1024];
+  const ssize_t got = ::pread(fd, text, sizeof text, 0);
+  return got <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(got));
+}
+
 std::uint64_t number_at(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   std::uint64_t value = 0;
@@ -87,10 +94,12 @@ void Slot::kill_all() {
 }
 
 bool Slot::populated() const {
-  return events_ && counter_in(slurp(events_.get()), "populated") != 0;
+  return events_ && counter_in(slurp_short(events_.get()), "populated") != 0;
 }
 
-std::uint64_t Slot::oom_kills_ever() const { return read_counter(oom_dir_, oom_file_, "oom_kill"); }
+std::uint64_t Slot::oom_kills_ever() const {
+  return oom_ ? counter_in(slurp_short(oom_.get()), "oom_kill") : 0;
+}
 
 std::uint32_t Slot::oom_kills() const {
   return static_cast<std::uint32_t>(oom_kills_ever() - oom_at_take_);
@@ -114,7 +123,9 @@ Result<void> Slot::freeze(bool on) {
                            "pause_failed");
 }
 
-bool Slot::frozen() const { return events_ && counter_in(slurp(events_.get()), "frozen") != 0; }
+bool Slot::frozen() const {
+  return events_ && counter_in(slurp_short(events_.get()), "frozen") != 0;
+}
 
 UniqueFd Slot::open_events() const {
   return UniqueFd(v2_ ? ::openat(v2_.get(), "cgroup.events", O_RDONLY | O_CLOEXEC) : -1);
@@ -179,8 +190,7 @@ bool Slots::grow(int& error) {
     slot->clones_ = context_.clones_into_groups;
     slot->joins_.push_back(slot->v2_procs_.get());
     if (context_.pure_v2) {
-      slot->oom_dir_ = slot->v2_.get();
-      slot->oom_file_ = "memory.events";
+      slot->oom_.reset(::openat(slot->v2_.get(), "memory.events", O_RDONLY | O_CLOEXEC));
     }
   }
   if (context_.memory_fd >= 0) {
@@ -200,8 +210,7 @@ bool Slots::grow(int& error) {
       return false;
     }
     slot->joins_.push_back(slot->memory_tasks_.get());
-    slot->oom_dir_ = slot->memory_.get();
-    slot->oom_file_ = "memory.oom_control";
+    slot->oom_.reset(::openat(slot->memory_.get(), "memory.oom_control", O_RDONLY | O_CLOEXEC));
   }
   for (const UniqueFd* flat : {&pids_tasks_, &cpu_tasks_, &cpuacct_tasks_}) {
     if (*flat) slot->joins_.push_back(flat->get());
@@ -218,7 +227,7 @@ Slot* Slots::take(int& error) {
   free_.pop_back();
   ++taken_;
   if (on_taken_) on_taken_();
-  if (slot->oom_file_ != nullptr) slot->oom_at_take_ = slot->oom_kills_ever();
+  slot->oom_at_take_ = slot->oom_kills_ever();
   // The next one is made off the path of a request.
   if (free_.empty() && context_.cgroup_fd >= 0) {
     loop_.defer([this] {
@@ -277,9 +286,7 @@ void Slots::release_when_empty(Slot* slot, std::function<void()> on_empty) {
 
 std::uint64_t Slots::oom_kills_ever() const {
   std::uint64_t sum = 0;
-  for (const auto& slot : slots_) {
-    if (slot->oom_file_ != nullptr) sum += slot->oom_kills_ever();
-  }
+  for (const auto& slot : slots_) sum += slot->oom_kills_ever();
   return sum;
 }
 

@@ -57,8 +57,7 @@ class Slot {
   std::string name_;
   UniqueFd v2_, memory_, kill_, events_;
   UniqueFd v2_procs_, memory_tasks_;
-  int oom_dir_ = -1;
-  const char* oom_file_ = nullptr;
+  UniqueFd oom_;  // the file that counts OOM kills
   std::vector<int> joins_;
   bool clones_ = false;
   bool killed_ = false;  // its v2 group, by kill_all()
