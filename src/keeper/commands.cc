@@ -71,8 +71,13 @@ void Commands::on_started(Command& command, Result<void> result) {
   if (result) {
     CommandEntry* const entry = index_.find(command.id());
     if (held_) command.clocks().pause();
+    // Its reader waits for its output or its end. The word of its start goes with them, if they
+    // come soon: the daemon wakes once.
+    const bool is_followed = entry->awaits_reader && waiting.mapped().size() > 1;
+    shop_.outbox.hurry(!is_followed);
     shop_.notes.add(command.tape()->about);
     for (auto& action : waiting.mapped()) action(entry, nullptr);
+    shop_.outbox.hurry(true);
     check_hold();
     return;
   }

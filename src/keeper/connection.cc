@@ -49,10 +49,26 @@ void Connection::send_with(UniqueFd descriptor, wire::Type type, std::uint32_t c
   send(type, channel, payload);
 }
 
-// Schedules one flush for all frames of a round of the loop.
+// Schedules one flush for all frames of a round of the loop, before the loop sleeps. Within a flush
+// the next one waits for the socket, so that others on the loop have their turn.
 void Connection::schedule_flush() {
   full_ |= !room();
-  rewatch();
+  if (blocked_) return rewatch();
+  if (flushing_ || flush_due_) return;
+  if (hurried_) return flush_before_sleep();
+  if (!patience_) patience_ = loop_.after(kPatienceMs, [this] { flush(); });
+}
+
+// Deferred twice: what others defer until then goes out as well.
+void Connection::flush_before_sleep() {
+  flush_due_ = true;
+  const std::weak_ptr<bool> here = here_;
+  loop_.defer([this, here] {
+    if (here.expired()) return;
+    loop_.defer([this, here] {
+      if (!here.expired() && !dead_) flush();
+    });
+  });
 }
 
 void Connection::rewatch() {
@@ -63,6 +79,16 @@ void Connection::rewatch() {
 }
 
 void Connection::flush() {
+  flush_due_ = false;
+  patience_.reset();
+  flushing_ = true;
+  send_queued();
+  flushing_ = false;
+  blocked_ = !flushed();
+  if (!dead_) rewatch();
+}
+
+void Connection::send_queued() {
   if (out_.flush(fd_.get()) != 0) return closed();
   if (flushed()) {
     out_.shrink(2 * kHighWater);
@@ -73,7 +99,6 @@ void Connection::flush() {
     events_.on_room();
   }
   if (!dead_) process();
-  if (!dead_) rewatch();
 }
 
 void Connection::read_some() {
@@ -109,6 +134,7 @@ void Connection::closed() {
   if (dead_) return;
   dead_ = true;
   watch_.reset();
+  patience_.reset();
   events_.on_close();
 }
 

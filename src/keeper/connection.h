@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "base/unique_fd.h"
@@ -30,6 +31,8 @@ class Connection {
   // A frame with a descriptor beside it.
   void send_with(UniqueFd descriptor, wire::Type type, std::uint32_t channel,
                  std::string_view payload);
+  // false: frames from now on may wait for others, kPatienceMs at most.
+  void hurry(bool on) { hurried_ = on; }
   bool room() const { return out_.size() < kHighWater; }
   // The longest frame that the peer may send, from its next one on. At first kMaxStartPayload.
   void allow(std::uint32_t most_payload) { reader_.allow(most_payload); }
@@ -42,12 +45,15 @@ class Connection {
  private:
   static constexpr std::size_t kHighWater = 512 * 1024;
   static constexpr std::size_t kHardLimit = 4 * 1024 * 1024;
+  static constexpr std::int64_t kPatienceMs = 2;
 
   void head(wire::Type type, std::uint32_t channel, std::size_t payload);
   void schedule_flush();
+  void flush_before_sleep();
   void rewatch();
   bool reads() const { return !ending_ && out_.size() < kHardLimit; }
   void flush();
+  void send_queued();
   void read_some();
   void process();
   void closed();
@@ -61,7 +67,13 @@ class Connection {
   bool ending_ = false;
   bool dead_ = false;
   bool processing_ = false;
+  bool flushing_ = false;
+  bool flush_due_ = false;  // before the loop sleeps
+  bool blocked_ = false;    // the socket takes no more for now
+  bool hurried_ = true;
+  Timer patience_;
   Watch watch_;
+  std::shared_ptr<bool> here_ = std::make_shared<bool>(true);
 };
 
 }  // namespace cay::keeper

@@ -47,6 +47,7 @@ class Timer {
   Timer& operator=(Timer&& other) noexcept;
   ~Timer() { reset(); }
   void reset();
+  explicit operator bool() const { return loop_ != nullptr; }
 
  private:
   friend class Loop;

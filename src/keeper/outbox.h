@@ -27,6 +27,8 @@ class Outbox {
   // A frame with a descriptor beside it.
   virtual void send_with(UniqueFd descriptor, ReplyTo to, wire::Type type) = 0;
   virtual bool room() const = 0;
+  // false: frames from now on may wait a little for others, so that they go out together.
+  virtual void hurry(bool /*on*/) {}
   // A word on channel 0 to whoever is the daemon now.
   virtual void event(wire::Type /*type*/, const std::string& /*payload*/) {}
 

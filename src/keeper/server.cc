@@ -183,6 +183,10 @@ void Server::event(Type type, const std::string& payload) {
   if (daemon_ != nullptr) daemon_->connection->send(type, 0, payload);
 }
 
+void Server::hurry(bool on) {
+  if (daemon_ != nullptr) daemon_->connection->hurry(on);
+}
+
 bool Server::room() const { return daemon_ != nullptr && daemon_->connection->room(); }
 
 template <class T, class Fn>

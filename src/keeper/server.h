@@ -51,6 +51,7 @@ class Server : public Outbox {
   void send_data(ReplyTo to, const wire::Data& data) override;
   void send_with(UniqueFd descriptor, ReplyTo to, wire::Type type) override;
   bool room() const override;
+  void hurry(bool on) override;
   void event(wire::Type type, const std::string& payload) override;
   using Outbox::send;
 

@@ -1,4 +1,4 @@
-"""POST .../commands with wait_s: one request for a short command, and a long one can be followed."""
+"""POST .../commands with wait_s: one request for a short command, and a long one is followed."""
 
 import json
 import threading
