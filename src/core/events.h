@@ -17,6 +17,9 @@ class EventLog : public Events {
   void end() override;
   bool ended() const override { return ended_->is_set(); }
   asio::awaitable<void> until_ended() override { return wait_for_end(ended_); }
+  Event::Watch when_ended(std::function<void()> then) override {
+    return ended_->when_set(std::move(then));
+  }
 
  private:
   Result<EventPage> page(const Principal& who, EventQuery query);

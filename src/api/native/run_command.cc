@@ -5,8 +5,8 @@
 #include "api/common/answer_size.h"
 #include "api/common/stdin_write.h"
 #include "async/deadline.h"
+#include "async/event.h"
 #include "async/scope.h"
-#include "async/until_set.h"
 #include "codec/model_json.h"
 #include "codec/network_json.h"
 #include "core/verbs/commands.h"
@@ -49,45 +49,50 @@ asio::awaitable<std::optional<codec::json::array>> refused_meanwhile(core::Cay& 
   co_return out;
 }
 
-asio::awaitable<void> set_at_end(core::Cay& cay, Event& ends) {
-  co_await cay.events().until_ended();
-  ends.set();
-}
+struct Collecting {
+  explicit Collecting(asio::any_io_executor loop) : over(std::move(loop)) {}
+  std::optional<Result<Collected>> result;
+  Event over;  // collected, or the daemon ends
+};
 
-// Collects the command's output to its end. If the daemon ends first, it answers so at once. The
-// command goes on, and a request with the same id finds it.
-Task<Collected> collect_meanwhile(core::Cay& cay, core::Reader reader, std::uint64_t most,
-                                  AnswerPart part) {
-  const auto loop = co_await asio::this_coro::executor;
-  const std::string id = reader->command().id.get();
-  const Error why{Code::kUnavailable, "shutting_down",
-                  "the daemon is ending, and command " + id +
-                      " goes on: read it from .../commands/" + id + " when the daemon is back",
-                  0};
-  Event ends(loop);
-  Scope watching(loop);
-  watching.spawn(set_at_end(cay, ends));
-  auto collecting = collect(std::move(reader), most, std::move(part));
-  auto cut_short = until_set(std::move(collecting), ends, why);
-  auto got = co_await watching.until(std::move(cut_short));
-  co_return got;
-}
-
-// As collect_meanwhile(). nullopt: the command has not ended within `wait_ms`.
-Task<std::optional<Collected>> collect_within(core::Cay& cay, core::Reader reader,
-                                              const codec::CommandRequest& request,
-                                              AnswerPart part) {
-  auto collecting =
-      collect_meanwhile(cay, std::move(reader), request.max_output_bytes, std::move(part));
-  if (!request.wait_ms) {
-    CAY_CO_TRY(auto all, co_await std::move(collecting));
-    co_return std::optional<Collected>(std::move(all));
+asio::awaitable<void> collect_into(Collecting& to, core::Reader reader, std::uint64_t most,
+                                   AnswerPart part) {
+  try {
+    auto got = co_await collect(std::move(reader), most, std::move(part));
+    to.result.emplace(std::move(got));
+  } catch (...) {
+    to.over.set();
+    throw;
   }
-  auto limited = with_deadline(std::move(collecting), Millis(*request.wait_ms), "the command");
-  auto got = co_await std::move(limited);
-  if (got) co_return std::optional<Collected>(*std::move(got));
-  if (got.error().code == Code::kDeadlineExceeded) co_return std::optional<Collected>();
-  co_return std::move(got).error();
+  to.over.set();
+}
+
+Error daemon_ends(const CommandId& id) {
+  return {Code::kUnavailable, "shutting_down",
+          "the daemon is ending, and command " + id.get() + " goes on: read it from .../commands/" +
+              id.get() + " when the daemon is back",
+          0};
+}
+
+// Collects the command's output to its end. nullopt: it has not ended within `wait_ms`. If the
+// daemon ends first, it answers so at once. The command goes on, and a request with the same id
+// finds it.
+Task<std::optional<Collected>> collect_meanwhile(core::Cay& cay, core::Reader reader,
+                                                 const codec::CommandRequest& request,
+                                                 AnswerPart part) {
+  const auto loop = co_await asio::this_coro::executor;
+  const CommandId id = reader->command().id;
+  const auto deadline = request.wait_ms ? deadline_in(Millis(*request.wait_ms)) : Event::kNever;
+  Collecting work(loop);
+  Scope scope(loop);
+  scope.spawn(collect_into(work, std::move(reader), request.max_output_bytes, std::move(part)));
+  const auto watch = cay.events().when_ended([&work] { work.over.set(); });
+  auto waiting = work.over.wait_until(deadline);
+  const bool over = co_await scope.until(std::move(waiting));
+  if (work.result && !*work.result) co_return std::move(*work.result).error();
+  if (work.result) co_return std::optional<Collected>(**std::move(work.result));
+  if (over) co_return daemon_ends(id);
+  co_return std::optional<Collected>();
 }
 
 }  // namespace
@@ -122,7 +127,7 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
       co_return std::move(killed).error();
     }
   }
-  auto collected = co_await collect_within(cay, *std::move(reader), request, part);
+  auto collected = co_await collect_meanwhile(cay, *std::move(reader), request, part);
   if (!collected) co_return std::move(collected).error();
   Ran got;
   if (!*collected) {

@@ -1,7 +1,9 @@
 // Events in order, numbered without holes for each tenant (model/event.h).
 #pragma once
 #include <chrono>
+#include <functional>
 
+#include "async/event.h"
 #include "async/task.h"
 #include "model/event.h"
 #include "model/principal.h"
@@ -22,6 +24,8 @@ class Events {
   // Returns at the end of the daemon, for streams that have a last message. May outlive this
   // object.
   virtual asio::awaitable<void> until_ended() = 0;
+  // Calls `then` on the loop at the end of the daemon, unless what is returned has gone by then.
+  virtual Event::Watch when_ended(std::function<void()> then) = 0;
 };
 
 }  // namespace cay::core
