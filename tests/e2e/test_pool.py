@@ -132,7 +132,7 @@ def test_a_taken_sandbox_is_as_good_as_a_booted_one(pooled):
         # The policy is the request's.
         for _ in range(2):
             create(http, policy="off")
-        wait_until(lambda: spares(http) >= 2, "one without a way out, too")
+        has_spares(http, 4)  # two of each policy
         before = taken(http)
         shut = create(http, policy="off")
         assert taken(http) == before + 1
@@ -159,7 +159,7 @@ def test_a_hundred_creations_at_once_get_one_each(pooled):
         with concurrent.futures.ThreadPoolExecutor(25) as pool:
             boxes = list(pool.map(life, range(100)))
         assert len({box["id"] for box in boxes}) == len({box["name"] for box in boxes}) == 100
-        assert 16 <= taken(http) - before <= 100
+        assert 15 <= taken(http) - before <= 100  # one of the 16 was of all defaults
         assert spares(http) <= 16
         listed = http.get("/api/v1/sandboxes", params={"limit": 500}).json()["items"]
         assert {box["id"] for box in listed} == {box["id"] for box in boxes}
