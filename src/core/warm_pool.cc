@@ -11,14 +11,14 @@ namespace {
 // waits only while creations come in numbers.
 constexpr Millis kQuiet{20};
 constexpr std::size_t kCrowd = 4;
-constexpr Millis kLookEvery{1'000};  // levels fall, and the host's room changes
+constexpr Millis kPoolLookEvery{1'000};  // levels fall, and the host's room changes
 constexpr Millis kSpareBootLimit{60'000};
 constexpr Millis kAfterFailure{30'000};
 constexpr std::size_t kSpareNameDigits = 8;
 constexpr const char* kWarmPrefix = "sb-";
 
 // Returns the spec without what differs between spares of one kind.
-BootSpec kind_of(BootSpec spec) {
+BootSpec warm_kind_of(BootSpec spec) {
   spec.id = {};
   spec.hostname.clear();
   spec.run = {};  // core adds it to each command
@@ -27,13 +27,13 @@ BootSpec kind_of(BootSpec spec) {
 }
 
 // Whether a boot by this spec depends on nothing but the layer, limits, profile and policy.
-bool is_plain(const BootSpec& spec) {
+bool has_no_specials(const BootSpec& spec) {
   BootSpec plain;
   plain.layer = spec.layer;
   plain.limits = spec.limits;
   plain.profile = spec.profile;
   plain.policy = spec.policy;
-  return kind_of(spec) == plain;
+  return warm_kind_of(spec) == plain;
 }
 
 // Whether the spare has the way out that the request insists on.
@@ -57,8 +57,8 @@ WarmPool::WarmPool(std::shared_ptr<Registry> registry, const Runtimes& runtimes,
 
 std::optional<Spare> WarmPool::take(const BootSpec& wanted,
                                     const std::function<bool(const std::string&)>& is_free) {
-  if (most_ == 0 || stopped_ || !is_plain(wanted)) return std::nullopt;
-  const BootSpec kind = kind_of(wanted);
+  if (most_ == 0 || stopped_ || !has_no_specials(wanted)) return std::nullopt;
+  const BootSpec kind = warm_kind_of(wanted);
   requests_.push_back(std::chrono::steady_clock::now());
   if (requests_.size() > kCrowd) requests_.pop_front();
   demand_.created(kind, registry_->clock().steady());
@@ -85,8 +85,8 @@ void WarmPool::drop(Spare spare) {
 }
 
 void WarmPool::expect(const BootSpec& wanted) {
-  if (most_ == 0 || !is_plain(wanted)) return;
-  demand_.expect(kind_of(wanted), registry_->clock().steady());
+  if (most_ == 0 || !has_no_specials(wanted)) return;
+  demand_.expect(warm_kind_of(wanted), registry_->clock().steady());
   poked_->notify();
 }
 
@@ -165,7 +165,7 @@ Event::Deadline WarmPool::look() {
     if (missing[i] > 0 && kept_.size() < most_ && has_room(kind.limits))
       return begin_boot(kind, missing[i] > level / 2);
   }
-  return wanted.empty() && kept_.empty() ? Event::kNever : deadline_in(kLookEvery);
+  return wanted.empty() && kept_.empty() ? Event::kNever : deadline_in(kPoolLookEvery);
 }
 
 Event::Deadline WarmPool::begin_boot(const BootSpec& kind, bool is_low) {

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-BootSpec kind(const std::string& policy) {
+BootSpec warm_kind(const std::string& policy) {
   BootSpec out;
   out.policy = policy;
   return out;
@@ -24,7 +24,7 @@ BootSpec kind(const std::string& policy) {
 class WarmDemandTest : public ::testing::Test {
  protected:
   void created(const std::string& policy, int times = 1) {
-    for (int i = 0; i < times; ++i) demand.created(kind(policy), now);
+    for (int i = 0; i < times; ++i) demand.created(warm_kind(policy), now);
   }
   std::map<std::string, std::uint32_t> wanted() {
     std::map<std::string, std::uint32_t> out;
@@ -73,9 +73,9 @@ TEST_F(WarmDemandTest, SharesTheWholeByUse) {
 }
 
 TEST_F(WarmDemandTest, ExpectsAndForgets) {
-  demand.expect(kind("a"), now);
+  demand.expect(warm_kind("a"), now);
   EXPECT_EQ(wanted(), (Wanted{{"a", 1}}));
-  demand.forget(kind("a"));
+  demand.forget(warm_kind("a"));
   EXPECT_EQ(wanted(), Wanted{});
 }
 
@@ -175,7 +175,7 @@ TEST_F(WarmPoolTest, WhateverMakesABootSpecialIsBooted) {
   all[3].tmpfs["/cache"] = 1 << 20;
   all[4].hidden_paths = {"/opt"};
   all[5].record_programs = true;
-  all[6].policy = "allow example.com";
+  all[6].policy = "a.test";
   for (const SandboxSpec& spec : all) {
     const auto before = spares();
     const auto made = make(spec);
