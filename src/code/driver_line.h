@@ -26,7 +26,7 @@ struct Ending {
   std::string cwd{};
   bool shell_ended = false;
 };
-// Of a line "done". nullopt: it cannot be read.
+// Reads a line "done". nullopt: it cannot be read.
 std::optional<Ending> ending_from(const codec::json::object& from);
 
 // The id and the type of a line of another evaluation, by its first bytes. Both are views of

@@ -85,7 +85,19 @@ std::optional<ContextEvent> event_from(const object& from, std::string_view type
   return event;
 }
 
-// What a job wrote, as an event of the background. nullopt: the line cannot be read.
+// Whether a line, of which there may be the first bytes alone, begins with the prefix.
+bool is_own(std::string_view line, std::string_view prefix) {
+  const std::size_t seen = std::min(line.size(), prefix.size());
+  return line.substr(0, seen) == prefix.substr(0, seen);
+}
+
+// Interpreters send what comes between two evaluations as of none.
+bool is_late(std::string_view line) {
+  const auto head = head_of(line);
+  return head && (head->type == "late" || (head->run.empty() && is_output_stream(head->type)));
+}
+
+// Reads an event of the background from a late line. nullopt: it cannot be read.
 std::optional<ContextEvent> late_from(std::string_view line) {
   const auto from = codec::parse_object(line);
   ContextEvent event{.kind = ContextEvent::Kind::kBackground};
@@ -115,32 +127,19 @@ EvaluationReader::EvaluationReader(std::string run, Start start)
       begun_(start.begun || start.under_way),
       under_way_(start.under_way) {}
 
-bool EvaluationReader::is_own_line() const {
-  const std::size_t seen = std::min(line_.size(), prefix_.size());
-  return !in_gap_ && line_.compare(0, seen, prefix_, 0, seen) == 0;
-}
-
-// Interpreters send what comes between two evaluations as of none.
-bool EvaluationReader::is_late_line() const {
-  const auto head = in_gap_ ? std::nullopt : head_of(line_);
-  return head && (head->type == "late" || (head->run.empty() && is_output_stream(head->type)));
-}
-
-void EvaluationReader::keep(std::string_view piece) {
-  const std::string_view first = piece.substr(0, kHead - std::min(kHead, line_.size()));
-  line_ += first;
-  piece.remove_prefix(first.size());
-  if (piece.empty() || line_.size() >= kLongestLine || !(is_own_line() || is_late_line())) return;
-  line_ += piece.substr(0, kLongestLine - line_.size());
-}
-
 void EvaluationReader::feed(std::string_view bytes) {
   while (!bytes.empty() && !is_over()) {
     const std::size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
     line_length_ += piece.size();
     at_ += piece.size();
-    keep(piece);
+    const std::string_view head = piece.substr(0, kHead - std::min(kHead, line_.size()));
+    line_ += head;
+    const std::string_view rest = piece.substr(head.size());
+    if (!rest.empty() && line_.size() < kLongestLine && !in_gap_ &&
+        (is_own(line_, prefix_) || is_late(line_))) {
+      line_ += rest.substr(0, kLongestLine - line_.size());
+    }
     if (end == std::string_view::npos) return;
     bytes.remove_prefix(end + 1);
     ++at_;
@@ -176,31 +175,27 @@ void EvaluationReader::settle(const LedgerEntry& entry) {
 }
 
 void EvaluationReader::end_line() {
-  if (is_own_line() && line_.size() >= prefix_.size()) {
+  const auto head = in_gap_ ? std::nullopt : head_of(line_);
+  if (!in_gap_ && line_.size() >= prefix_.size() && is_own(line_, prefix_)) {
     read_event(line_);
-  } else if (!jobs_ && is_late_line()) {
+  } else if (jobs_ || !head) {
+    // It is of others.
+  } else if (is_late(line_)) {
     read_late(line_);
-  } else if (!jobs_) {
-    read_head();
+  } else if (under_way_ && gaps_ > 0 && head->type == "begin") {
+    // Its end was dropped: a driver evaluates one after the other.
+    ending_.state = EvaluationState::kLost;
+  } else if (!under_way_ && head->type == "done") {
+    background_.clear();  // it was of that one
+    background_bytes_ = 0;
+    background_dropped_ = 0;
+    idle_from_ = at_;
   }
   if (is_over()) return;
   line_.clear();
   line_length_ = 0;
   in_gap_ = false;
   line_begin_ = at_;
-}
-
-// Reads the first bytes of a line of another evaluation.
-void EvaluationReader::read_head() {
-  const auto head = in_gap_ ? std::nullopt : head_of(line_);
-  if (!head) return;
-  // Its end was dropped: a driver evaluates one after the other.
-  if (under_way_ && gaps_ > 0 && head->type == "begin") ending_.state = EvaluationState::kLost;
-  if (under_way_ || head->type != "done") return;
-  background_.clear();  // it was of that one
-  background_bytes_ = 0;
-  background_dropped_ = 0;
-  idle_from_ = at_;
 }
 
 bool EvaluationReader::has_room(std::size_t line_size) {

@@ -5,7 +5,7 @@
 // knows it. The first end of an evaluation counts: code that runs later cannot change a result.
 // A line of the evaluation that is no event becomes kUnreadable and is never dropped in silence.
 //
-// What jobs write after the end of their call is a late line of that call. It is an event of the
+// Jobs may write after the end of their call. Such a line is late. It becomes an event of the
 // background of the evaluation that is under way, or else of the next one.
 #pragma once
 #include <cstddef>
@@ -35,48 +35,39 @@ class EvaluationReader {
     std::uint64_t from = 0;  // the offset of the first byte that feed() gets
     bool begun = false;      // its beginning may lie before
     bool under_way = false;  // it does: late lines are of its background
-    std::uint64_t at = 0;  // where its beginning is known to lie. What is missing before is others'
-    bool jobs = false;     // reads what its own jobs wrote after its end, and nothing else
+    std::uint64_t at = 0;    // of its beginning, if that is known: a gap before it is of others
+    bool jobs = false;       // reads the late lines of its own jobs, and nothing else
   };
   EvaluationReader(std::string run, Start start);
 
   void feed(std::string_view bytes);
   // `length` bytes are missing here.
   void gap(std::uint64_t length);
-  // It ended as the ledger says, and its last lines are missing.
+  // Takes the end from the ledger, since its last lines are missing.
   void settle(const LedgerEntry& entry);
 
   // Its end was read, or there is no room for more events: nothing more is to be fed.
   bool is_over() const { return ending_.state != EvaluationState::kRunning || full_; }
   bool has_begun() const { return begun_; }
-  // It has read a line of it, or was told so.
+  // It has read a line of it, or Start has it so.
   bool is_under_way() const { return under_way_; }
   bool has_events() const { return !events_.empty(); }
   bool is_full() const { return full_; }
   EvaluationState state() const { return ending_.state; }
-  // The driver of a shell reports these when a call is over.
-  std::optional<std::uint32_t> exit_code() const { return ending_.exit_code; }
-  const std::string& cwd() const { return ending_.cwd; }
-  bool shell_ended() const { return ending_.shell_ended; }
+  // The driver of a shell reports more of it.
+  const Ending& ending() const { return ending_; }
   // The tag that the driver repeated at the beginning.
   const std::string& tag() const { return tag_; }
   // The offset up to which lines are read. The end of an evaluation lies behind it, so that it is
   // read again from there.
   std::uint64_t next() const { return under_way_ ? line_begin_ : idle_from_; }
-  // True if bytes were missing in what was fed.
-  bool has_gap() const { return gaps_ > 0; }
-
   std::vector<ContextEvent> take_events() { return std::move(events_); }
 
  private:
-  bool is_own_line() const;
-  bool is_late_line() const;
-  void keep(std::string_view piece);
   void end_line();
   bool has_room(std::size_t line_size);
   void read_event(std::string_view line);
   void read_late(std::string_view line);
-  void read_head();
   void begin();
   void add(ContextEvent event);
 

@@ -266,8 +266,8 @@ TEST(EvaluationReaderTest, EndsAsTheLedgerSaysWhereItsOwnEndIsMissing) {
                           .cwd = "/x"};
   reader.settle(entry);
   EXPECT_EQ(reader.state(), EvaluationState::kError);
-  EXPECT_EQ(reader.exit_code(), 7u);
-  EXPECT_EQ(reader.cwd(), "/x");
+  EXPECT_EQ(reader.ending().exit_code, 7u);
+  EXPECT_EQ(reader.ending().cwd, "/x");
   EXPECT_EQ(reader.next(), 1100u);
   const auto events = reader.take_events();
   ASSERT_EQ(events.size(), 2u);

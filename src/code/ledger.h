@@ -1,9 +1,9 @@
 // Ledger: where each evaluation of a driver begins, and how it ends.
 //
 // A driver writes it to its stderr, a line of JSON for the beginning and one for the end. The lines
-// are small, so the end of an evaluation is known when the spool has dropped its output, and nobody
+// are small. So the end of an evaluation is known when the spool has dropped its output, and nobody
 // reads all output to find one. Like events, the lines are claims of the sandbox. The first
-// beginning and the first end of an id count. The first line says that there is a ledger. Pure.
+// beginning and the first end of an id count. The first line of all is of no evaluation. Pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ class Ledger {
 
   // nullptr: it has none.
   const LedgerEntry* find(const std::string& run) const;
-  // What it has not may still have been there: there was no room for it, or bytes were missing.
+  // False: an entry may be missing, since there was no room for it or bytes were dropped.
   bool is_complete() const { return !has_lost_; }
   // A driver of an older release writes none.
   bool is_empty() const { return !has_entries_; }

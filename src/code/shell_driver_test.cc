@@ -129,9 +129,9 @@ class ShellDriverTest : public ::testing::Test {
       output_.append(bytes, static_cast<std::size_t>(size));
     }
     got.state = reader.state();
-    got.exit_code = reader.exit_code();
-    got.cwd = reader.cwd();
-    got.ended = reader.shell_ended();
+    got.exit_code = reader.ending().exit_code;
+    got.cwd = reader.ending().cwd;
+    got.ended = reader.ending().shell_ended;
     return got;
   }
 

@@ -68,9 +68,9 @@ Evaluation result_of(Following& from, const code::LedgerEntry* entry, std::strin
                  .events = from.events.take_events(),
                  .next = {.generation = generation, .offset = from.events.next()},
                  .more = from.events.is_full(),
-                 .exit_code = from.events.exit_code(),
-                 .cwd = from.events.cwd(),
-                 .ended = from.events.shell_ended()};
+                 .exit_code = from.events.ending().exit_code,
+                 .cwd = from.events.ending().cwd,
+                 .ended = from.events.ending().shell_ended};
   if (out.state == EvaluationState::kRunning && from.ended && !out.more) {
     out.state = EvaluationState::kLost;
     out.driver = std::move(from.ended);

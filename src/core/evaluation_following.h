@@ -38,7 +38,8 @@ Task<void> read_on(std::shared_ptr<Following> from, std::uint64_t most,
 Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from,
                        Contexts::Patience patience);
 
-// What was read, once `entry` has settled what is missing. nullptr: the ledger has no entry.
+// Returns the events so far, and the end by `entry` if its own lines are missing. nullptr: the
+// ledger has no entry.
 Evaluation result_of(Following& from, const code::LedgerEntry* entry, std::string context,
                      std::string run, std::uint32_t generation);
 

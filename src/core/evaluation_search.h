@@ -10,7 +10,7 @@
 
 namespace cay::core {
 
-// Which one, in which drivers: the generations of its context, the newest first.
+// An evaluation, and the generations of its context, the newest first.
 struct Sought {
   Principal who;
   ContextKey key;
@@ -27,7 +27,7 @@ class EvaluationSearch {
   // Reads it. `tag`: fails evaluation_in_use if it has another. Fails unknown_evaluation.
   Task<Evaluation> read(SoughtPtr what, std::optional<ContextPlace> from,
                         Contexts::Patience patience, std::string tag);
-  // Where the end seems lost, since output was dropped: asks the ledger as it is now.
+  // Reads the ledger anew if the end was dropped from the output.
   Task<Evaluation> confirm(Principal who, ContextKey key, CommandId driver, Evaluation read);
   // Those of Contexts.
   Task<Evaluation> outcome(SoughtPtr what);

@@ -102,7 +102,7 @@ struct Evaluation {
   bool begun = true;                // kLost: false if the driver ended before it came to it
 };
 
-// What the jobs of an evaluation wrote after its end, from a place on.
+// Output of the jobs of an evaluation after its end, from a place on.
 struct JobOutput {
   std::vector<ContextEvent> events{};  // kStdout, kStderr, kGap
   ContextPlace next{};

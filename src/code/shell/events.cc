@@ -67,7 +67,7 @@ void Events::send() {
   sent_ += event_line.size();
 }
 
-// Without a ledger the events alone tell the end, so the program goes on.
+// Without a ledger there are still the events, so the program goes on.
 void Events::note() {
   event_line.put("}\n");
   write_all(ledger_, event_line.text());

@@ -1,5 +1,4 @@
-// Events: writes the events of a call, each as a line of JSON, and the ledger: where each call
-// begins and how it ends, in lines that stay small (code/ledger.h).
+// Events: writes the events of a call, each as a line of JSON, and the ledger (code/ledger.h).
 #pragma once
 #include "code/shell/io.h"
 

@@ -53,6 +53,7 @@ constexpr std::size_t kMostEnded = 10'000;     // ids of calls, so that a repeat
 constexpr long kGraceMs = 2000;                // between the steps of a time limit
 constexpr long kAgainMs = 50;                  // between an interrupt and a kill in these steps
 constexpr long kSoonMs = 2;                    // while bash forks or reaps a process
+constexpr int kNoCode = -1;                    // the call never came to bash
 constexpr int kInterrupted = 130;              // 128 + SIGINT
 constexpr long kMemfdCloexec = 1;              // MFD_CLOEXEC, whose header is not C++
 
@@ -82,13 +83,21 @@ struct Call {
   int tries = 0;     // of an interrupt
 };
 
-// How a call ended, as both the events and the ledger tell it.
+// The end of a call, for the events and for the ledger.
 struct Ending {
   const char* status;
-  int code = -1;  // none
+  int code = kNoCode;
   bool ended = false;
   Text cwd{};
 };
+
+void put_ending(Events& events, const Id& call, const Ending& how) {
+  events.begin(call, "done");
+  events.member("status", how.status);
+  if (how.code != kNoCode) events.number("exit_code", static_cast<std::uint64_t>(how.code));
+  if (how.ended) events.yes("ended");
+  if (how.cwd.size > 0) events.member("cwd", how.cwd);
+}
 
 class Driver {
  public:
@@ -105,8 +114,6 @@ class Driver {
   bool open_files(Text code, Text input);
   void send_lines();
   void finish(int code, bool ended);
-  void put_ending(const Ending& how);
-  void send_ending(const Ending& how);
   void close_call();
   void read_signals();
   void bash_ended(int status);
@@ -210,9 +217,7 @@ void Driver::begin(Text line) {
     events_.member("value", "jobs of too many calls hold their output: end some");
     events_.member("traceback", "");
     events_.send();
-    outputs_.end();
-    send_ending({.status = "error"});
-    return close_call();
+    return finish(kNoCode, false);
   }
   if (limit > 0) call_.deadline = now_ms() + limit;
   call_.earlier.add_of(bash_);
@@ -275,27 +280,6 @@ void Driver::close_call() {
   call_.is_running = false;
 }
 
-void Driver::put_ending(const Ending& how) {
-  events_.begin(call_.id, "done");
-  events_.member("status", how.status);
-  if (how.code >= 0) events_.number("exit_code", static_cast<std::uint64_t>(how.code));
-  if (how.ended) events_.yes("ended");
-  if (how.cwd.size > 0) events_.member("cwd", how.cwd);
-}
-
-void Driver::send_ending(const Ending& how) {
-  close_fd(call_.out);
-  close_fd(call_.err);
-  const bool has_jobs = outputs_.has_jobs(call_.id);
-  put_ending(how);
-  events_.send();
-  idle_from_ = events_.sent();
-  put_ending(how);
-  if (has_jobs) events_.yes("jobs");
-  events_.number("at", idle_from_);
-  events_.note();
-}
-
 void Driver::finish(int code, bool ended) {
   outputs_.end();
   const bool was_interrupted = call_.interrupts > 0 && (code == kInterrupted || call_.was_killed);
@@ -316,8 +300,17 @@ void Driver::finish(int code, bool ended) {
                                   address(directory), sizeof directory);
     if (size > 0) how.cwd = {directory, static_cast<std::size_t>(size)};
   }
-  send_ending(how);
-  last_code_ = code;
+  close_fd(call_.out);
+  close_fd(call_.err);
+  const bool has_jobs = outputs_.has_jobs(call_.id);
+  put_ending(events_, call_.id, how);
+  events_.send();
+  idle_from_ = events_.sent();
+  put_ending(events_, call_.id, how);
+  if (has_jobs) events_.yes("jobs");
+  events_.number("at", idle_from_);
+  events_.note();
+  if (code != kNoCode) last_code_ = code;
   const bool was_signalled = call_.stage != Stage::kRuns && !ended;
   close_call();
   if (!was_signalled) return;

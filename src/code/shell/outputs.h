@@ -2,7 +2,7 @@
 //
 // Each call has pipes of its own, so output always belongs to the call that started the writer.
 // Background jobs hold them after the end of their call. Such output is a late event of that call,
-// which leaves at once, whatever is under way. The ledger says when no job holds a pipe any more.
+// which leaves at once, whatever is under way. The ledger has a line for the last job's end.
 #pragma once
 #include <poll.h>
 
@@ -19,7 +19,7 @@ struct Stream {
   Id call;            // empty: stdout of bash itself, where traps write between two calls
   char rest[4] = {};  // the beginning of a character
   std::size_t rest_size = 0;
-  bool has_job = false;  // the ledger says so
+  bool has_job = false;  // by the ledger
 };
 
 class Outputs {

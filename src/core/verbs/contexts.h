@@ -56,7 +56,7 @@ class Contexts {
   // Fails kNotFound (unknown_evaluation: it never began, and nothing is under way).
   virtual Task<Evaluation> outcome(Principal who, std::string ref, std::string id,
                                    std::string run) = 0;
-  // What jobs of an evaluation wrote after its end, so far. A driver of an older release has it
+  // Returns the output of its jobs after its end, so far. A driver of an older release has it
   // only as background of later evaluations. Fails kNotFound (unknown_evaluation).
   virtual Task<JobOutput> output_of_jobs(Principal who, std::string ref, std::string id,
                                          std::string run, std::optional<ContextPlace> from) = 0;

@@ -12,9 +12,9 @@ namespace cay::api::daytona {
 // 128 + N stands for signal N. Fails PROCESS_EXECUTION_TIMEOUT, SANDBOX_STOPPED, COMMAND_LOST.
 Result<int> exit_code_of(const CommandEnd& end);
 
-// Of a command of a session. Absent: it runs. Fails as above, and SESSION_ENDED (the session was
-// ended before it), COMMAND_NEVER_RAN (so it was before its shell came to it), OUTPUT_DROPPED
-// (nobody knows any more how it ended).
+// The same for a command of a session. Absent: it runs. Fails as above. SESSION_ENDED: a
+// client ended the session before the command. COMMAND_NEVER_RAN: the shell ended before it came to
+// the command. OUTPUT_DROPPED: the record of the end was dropped.
 Result<std::optional<int>> exit_code_of(const Evaluation& evaluation);
 
 // The line that stands in an output for bytes that were dropped, between two line ends.

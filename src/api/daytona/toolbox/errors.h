@@ -28,7 +28,8 @@ inline constexpr VendorCode kConflict{"CONFLICT", Code::kAlreadyExists, 409};
 inline constexpr VendorCode kSessionEnded{"SESSION_ENDED", Code::kNotReady, 410};
 inline constexpr VendorCode kCommandCompleted{"COMMAND_ALREADY_COMPLETED", Code::kNotReady, 410};
 inline constexpr VendorCode kGone{"GONE", Code::kNotReady, 410};
-// Of Cay. Clients choose the class by the status, and show the word as the error's code.
+// Words of Cay's own. Clients choose the class by the status, and show the word as the error's
+// code.
 inline constexpr VendorCode kSandboxStopped{"SANDBOX_STOPPED", Code::kNotReady, 410};
 inline constexpr VendorCode kOutputDropped{"OUTPUT_DROPPED", Code::kNotReady, 410};
 inline constexpr VendorCode kNeverRan{"COMMAND_NEVER_RAN", Code::kNotReady, 410};

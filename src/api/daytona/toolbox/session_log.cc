@@ -113,21 +113,23 @@ Task<SessionReader::Pieces> SessionReader::wait_to_begin(core::Contexts::Wait wa
   Pieces out;
   auto known = co_await cay_.contexts().outcome(box_.who, box_.ref, context_, command_);
   if (known) {
-    if (wait.count() > 0) co_await sleep_for(std::min<Millis>(wait, kUntilItBegins));
+    const Millis pause = std::min<Millis>(wait, kUntilItBegins);
+    co_await sleep_for(pause);
     co_return out;
   }
   if (known.error().reason != "unknown_evaluation") co_return std::move(known).error();
   CAY_CO_TRY(const Context context, co_await cay_.contexts().get(box_.who, box_.ref, context_));
   out.over = context.command.end.state != CommandState::kRunning || ++missing_ >= kMostLooks;
   if (out.over) exit_code_ = never_ran();
-  if (!out.over) co_await sleep_for(kUntilItBegins);
+  if (out.over) co_return out;
+  co_await sleep_for(kUntilItBegins);
   co_return out;
 }
 
 Task<SessionReader::Pieces> SessionReader::next_of_jobs() {
   auto got =
       co_await cay_.contexts().output_of_jobs(box_.who, box_.ref, context_, command_, jobs_place_);
-  // The driver of an older release tells it with later commands alone.
+  // The driver of an older release has it with later commands alone.
   if (!got && got.error().reason == "unknown_evaluation") co_return Pieces{.over = true};
   if (!got) co_return std::move(got).error();
   jobs_place_ = got->next;

@@ -34,7 +34,7 @@ class SessionReader {
   };
   // Waits at most so long for more. An empty result is no end. Fails kUnavailable (shutting_down).
   Task<Pieces> next(core::Contexts::Wait wait);
-  // What its jobs wrote after its end, so far. `over`: all of that was read.
+  // Reads the output of its jobs after its end. `over`: all of that so far was read.
   Task<Pieces> next_of_jobs();
   // Once it is over. Absent: it runs. Fails as exit_code_of() (ends.h).
   const Result<std::optional<int>>& exit_code() const { return exit_code_; }
