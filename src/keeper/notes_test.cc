@@ -112,6 +112,7 @@ TEST_F(NotesTest, AShutdownTellsEveryEndBeforeItsAnswer) {
 struct NoRoom : Outbox {
   void send(ReplyTo, wire::Type, std::string) override {}
   void send_data(ReplyTo, const wire::Data&) override {}
+  void send_with(UniqueFd, ReplyTo, wire::Type) override {}
   bool room() const override { return has_room; }
   void event(wire::Type, const std::string& payload) override {
     sent.push_back(wire::decode<wire::NoteMsg>(payload)->number);
