@@ -406,7 +406,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     }
     if (channel.secured() != nullptr) co_return;
     co_await socket.async_wait(asio::socket_base::wait_read, to(error));
-    if (!socket.is_open()) co_return;  // we broke it off
+    // The handler is done, as nearly always, or we broke it off. To go on would throw.
+    if (error == asio::error::operation_aborted || !socket.is_open()) co_return;
     if (!error) {
       char byte = 0;
       socket.non_blocking(true, error);

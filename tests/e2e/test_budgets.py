@@ -21,7 +21,7 @@ pytestmark = [
 ]
 ROUNDS = 5
 # Daemon, launcher, keeper and init together, and in an exec the child until its program runs.
-BUDGETS = {"create": {"calls": 1240, "runs": 45}, "exec": {"calls": 370, "runs": 45}}
+BUDGETS = {"create": {"calls": 1240, "runs": 45}, "exec": {"calls": 275, "runs": 35}}
 # The least that such a request can need: a trace that saw less saw nothing.
 LEAST = {"create": 50, "exec": 20}
 
