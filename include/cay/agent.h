@@ -48,9 +48,11 @@ struct AgentSubagent {
   std::string system_prompt;
   std::string model{};                  // empty: the agent's
   std::optional<AgentPrices> prices{};  // of `model`
-  std::string sandbox = "shared";       // shared, own or forked
-  std::string response_schema{};        // JSON
-  std::vector<std::string> tools{};     // empty: all
+  // shared, own or forked. One of its own is removed when the call has a result, or with the
+  // agent's. After a stop or a failure it stays for resume().
+  std::string sandbox = "shared";
+  std::string response_schema{};     // JSON
+  std::vector<std::string> tools{};  // empty: all
 };
 
 // The first rule that matches a call decides. A call without one is allowed. See

@@ -102,8 +102,12 @@ int agent_remove(Context& at, const AgentArgs& args) {
   const auto log = open_threads();
   AgentLoop loop;
   for (const std::string& thread : args.words) {
-    const auto events = client::value_or_raise(log->events(thread, 0));
-    for (const auto& [provider, id] : sandboxes_of(events)) remove_sandbox(loop, provider, id);
+    std::vector<std::string> all = client::value_or_raise(log->below(thread));
+    all.push_back(thread);
+    for (const std::string& each : all) {
+      const auto events = client::value_or_raise(log->events(each, 0));
+      for (const auto& [provider, id] : sandboxes_of(events)) remove_sandbox(loop, provider, id);
+    }
     client::value_or_raise(log->remove(thread));
     if (!at.json) print(thread + "\n");
   }

@@ -211,7 +211,7 @@ Task<CodeRun> Backend::run_code(CodeRequest) {
   co_return lacks(provider(), "run_code: use execute");
 }
 
-Task<std::unique_ptr<Backend>> Provider::fork(std::string) {
+Task<std::unique_ptr<Backend>> Provider::fork(std::string, std::string) {
   co_return Error{Code::kUnsupported, "verb_unsupported",
                   "this provider cannot fork sandboxes: open a new one", 0};
 }

@@ -176,7 +176,8 @@ class Backend : public FileVerbs {
   virtual Task<std::string> checkpoint(std::string name);
   virtual Task<void> restore(std::string name);
 
-  // With Features::code. Fails kInvalidArgument (toolchain_missing, unknown_language).
+  // With Features::code. A caller that cancels it ends the program. Fails kInvalidArgument
+  // (toolchain_missing, unknown_language).
   virtual Task<CodeRun> run_code(CodeRequest request);
 };
 
@@ -202,8 +203,9 @@ class Provider {
   virtual Task<std::unique_ptr<Backend>> open(SandboxRequest request) = 0;
   // A sandbox that is gone already is removed.
   virtual Task<void> remove(std::string id) = 0;
-  // With Features::snapshots: a second sandbox with the same disk.
-  virtual Task<std::unique_ptr<Backend>> fork(std::string id);
+  // With Features::snapshots: a second sandbox with the same disk. A second call with the same
+  // `claim` returns the same one (empty: another one).
+  virtual Task<std::unique_ptr<Backend>> fork(std::string id, std::string claim);
 };
 
 // `name`: cay, langsmith, daytona or local. Settings come from the environment, as each vendor's

@@ -64,6 +64,31 @@ TEST_F(CayBackendTest, AClaimIsEnsuredAndAnIdIsUsed) {
   EXPECT_TRUE(run(loop, provider->remove("b1")));  // it is gone, as requested
 }
 
+TEST_F(CayBackendTest, ACopyOfAClaimIsMadeOnce) {
+  bool there = false;
+  log->answer = [&](const std::string& line) -> Result<http::Response> {
+    const bool forks = line.starts_with("POST ") && line.find("/fork") != std::string::npos;
+    if (!forks) return http::Response{200, {}, std::string(kBox)};
+    EXPECT_NE(line.find("thread-1-"), std::string::npos) << line;
+    if (there) {
+      return http::Response{409,
+                            {},
+                            R"({"error":{"code":"already_exists",)"
+                            R"("reason":"name_in_use","message":"taken"}})"};
+    }
+    return http::Response{201, {}, R"({"items":[)" + std::string(kBox) + "]}"};
+  };
+  auto made = run(loop, provider->fork("b0", "thread:1-"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ((*made)->id(), "b1");
+  there = true;
+  made = run(loop, provider->fork("b0", "thread:1-"));
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ((*made)->id(), "b1");
+  EXPECT_TRUE(log->requests.back().starts_with("GET /api/v1/sandboxes/thread-1-"))
+      << log->requests.back();
+}
+
 TEST_F(CayBackendTest, AnImageThatIsNotHereIsPulled) {
   log->answer = [](const std::string& line) -> Result<http::Response> {
     if (line.find("/ensure ") != std::string::npos) {

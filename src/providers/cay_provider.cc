@@ -4,6 +4,7 @@
 
 #include "providers/cay_backend.h"
 #include "providers/cay_calls.h"
+#include "providers/claim_name.h"
 
 namespace cay::providers {
 namespace {
@@ -50,8 +51,18 @@ class CayProvider final : public Provider {
     co_return Result<void>();
   }
 
-  Task<std::unique_ptr<Backend>> fork(std::string id) override {
-    auto made = co_await caught(client_.sandbox(std::move(id)).fork());
+  Task<std::unique_ptr<Backend>> fork(std::string id, std::string claim) override {
+    // A name is the claim of a copy: the tenant has one sandbox of it.
+    sdk::ForkOptions options;
+    if (!claim.empty()) options.names = {claim_name(claim)};
+    const auto names = options.names;
+    auto made = co_await caught(client_.sandbox(std::move(id)).fork(std::move(options)));
+    if (!made && made.error().reason == "name_in_use") {
+      auto info = co_await caught(client_.sandbox(names.front()).info());
+      if (!info) co_return std::move(info).error();
+      auto former = co_await backend_of(*std::move(info));
+      co_return former;
+    }
     if (!made) co_return std::move(made).error();
     if (made->empty()) {
       co_return Error{Code::kInternal, "unexpected_answer", "the daemon's fork has no sandbox", 0};

@@ -15,6 +15,7 @@
 #include "agent/loop/prompt.h"
 #include "agent/loop/sandbox.h"
 #include "agent/loop/spill.h"
+#include "agent/loop/subagent_sandboxes.h"
 #include "agent/loop/subagents_spent.h"
 #include "agent/loop/task.h"
 #include "agent/tools/permission_mounts.h"
@@ -300,6 +301,7 @@ Task<RunResult> AgentImpl::run(std::vector<Block> input, Observer* observer) {
   CAY_CO_TRY(auto message, message_of(std::move(input)));
   harness_.recorder->observe(observer);
   if (!harness_.backend) co_return lost();
+  CAY_CO_CHECK(co_await remove_subagent_sandboxes(&harness_, provider_.get(), options_.sandbox));
   CAY_CO_CHECK(close_calls(
       harness_, " was cancelled - another message came in before it could be completed."));
   auto name = harness_.recorder->thread() + "-" + std::to_string(harness_.state().last_seq + 1);
@@ -448,6 +450,7 @@ Task<void> AgentImpl::rewind(std::uint64_t to_seq) {
 
 Task<void> AgentImpl::remove_sandbox() {
   if (running_) co_return busy();
+  CAY_CO_CHECK(co_await remove_subagent_sandboxes(&harness_, provider_.get(), options_.sandbox));
   if (!harness_.backend || !options_.sandbox.id.empty()) co_return Result<void>{};
   auto id = harness_.backend->id();
   co_return co_await provider_->remove(std::move(id));

@@ -73,8 +73,10 @@ struct Decision {
 struct SubagentSpec {
   enum class Sandbox : std::uint8_t {
     kShared,  // the parent's
-    kOwn,     // a new one from the parent's request, removed at the end
-    kForked,  // a new one with a copy of the parent's disk, removed at the end
+    // A sandbox of its own is removed when the call has a result, or with the parent's. After a
+    // stop or a failure it stays for the resume.
+    kOwn,     // a new one from the parent's request
+    kForked,  // a new one with a copy of the parent's disk
   };
   std::string name;
   std::string description;

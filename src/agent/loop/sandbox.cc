@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/loop/call_runner.h"
+#include "agent/loop/subagent_sandboxes.h"
 
 namespace cay::agent {
 namespace {
@@ -42,7 +43,7 @@ Task<void> open_new(Harness* harness, providers::Provider* provider, const Agent
   const auto checkpoint = source.empty() ? std::string() : last_checkpoint(harness->state());
   Result<std::unique_ptr<providers::Backend>> opened;
   if (!source.empty() && checkpoint.empty() && options->sandbox.id.empty()) {
-    opened = co_await provider->fork(source);
+    opened = co_await provider->fork(source, claim);
   } else {
     if (!checkpoint.empty()) request.snapshot = checkpoint;
     opened = co_await provider->open(std::move(request));
@@ -62,6 +63,7 @@ Task<void> replace_lost(Harness* harness, providers::Provider* provider,
   if (!checkpoint.empty()) request.snapshot = checkpoint;
   CAY_CO_TRY(harness->backend, co_await provider->open(std::move(request)));
   CAY_CO_CHECK(record_bound(*harness, claim, lost, checkpoint));
+  CAY_CO_CHECK(co_await remove_subagent_sandboxes(harness, provider, options->sandbox));
   CAY_CO_CHECK(close_calls(*harness, " was cut off: the sandbox was lost."));
   const std::string files = checkpoint.empty()
                                 ? "Files that were made in the former one are gone."

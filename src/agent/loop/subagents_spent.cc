@@ -9,9 +9,6 @@
 namespace cay::agent {
 namespace {
 
-// Calls that began and did not end. A fork's calls are those of the thread that it was made from.
-bool may_spend(const CallState& call) { return call.started && !call.result && !call.unknown; }
-
 // A price that is unknown is not in the log, nor is a part of it.
 bool is_same_account(const Spending& a, const Spending& b) {
   return a.usage == b.usage && a.known_cost() == b.known_cost();
@@ -28,7 +25,7 @@ Result<std::optional<Spending>> spent_in(ThreadLog& log, const std::string& thre
   CAY_TRY(const auto events, log.events(thread));
   auto state = replay(events);
   for (const auto& call : state.calls) {
-    if (!may_spend(call)) continue;
+    if (!call.is_open_here()) continue;
     CAY_TRY(const auto below, spent_in(log, call.execution_id, thread));
     if (below) state.spent += beyond(*below, state.subagents[call.execution_id]);
   }
@@ -40,7 +37,7 @@ Result<std::optional<Spending>> spent_in(ThreadLog& log, const std::string& thre
 Result<void> record_subagents(Harness& harness) {
   const auto calls = harness.state().calls;
   for (const auto& call : calls) {
-    if (!may_spend(call)) continue;
+    if (!call.is_open_here()) continue;
     const auto& thread = call.execution_id;
     CAY_TRY(const auto spent, spent_in(*harness.log, thread, harness.recorder->thread()));
     if (!spent) continue;

@@ -6,6 +6,7 @@
 
 #include "agent/loop/loop.h"
 #include "agent/loop/prompt.h"
+#include "agent/loop/subagent_sandboxes.h"
 
 namespace cay::agent {
 namespace {
@@ -63,6 +64,8 @@ class TaskTool : public Tool {
   Result<std::unique_ptr<Harness>> make_child(const SubagentSpec& spec,
                                               const ToolContext& context) const;
   Task<void> bind(Harness* child, const SubagentSpec* spec);
+  Result<void> request_sandbox(Harness& child, const SubagentSpec& spec) const;
+  Task<void> give_back(Harness* child);
   Task<void> prepare(Harness* child, const SubagentSpec* spec, std::string description);
   Task<ToolResult> ended(Harness* child, const SubagentSpec* spec, RunResult result);
 
@@ -113,27 +116,36 @@ Result<std::unique_ptr<Harness>> TaskTool::make_child(const SubagentSpec& spec,
 
 Task<void> TaskTool::bind(Harness* child, const SubagentSpec* spec) {
   const auto bound = child->state().sandbox;
+  std::string claim;
   if (spec->sandbox == SubagentSpec::Sandbox::kShared) {
     child->backend = parts_.parent->backend;
-  } else {
-    Result<std::unique_ptr<providers::Backend>> opened;
+  } else if (bound) {
     auto request = parts_.sandbox;
-    request.id = bound ? bound->id : std::string();
-    request.claim = "thread:" + child->recorder->thread();
-    if (bound || spec->sandbox == SubagentSpec::Sandbox::kOwn) {
-      opened = co_await parts_.provider->open(std::move(request));
-    } else {
-      opened = co_await parts_.provider->fork(parts_.parent->backend->id());
-    }
-    if (!opened) co_return std::move(opened).error();
-    child->backend = *std::move(opened);
+    request.id = bound->id;
+    CAY_CO_TRY(child->backend, co_await parts_.provider->open(std::move(request)));
+  } else {
+    CAY_CO_CHECK(request_sandbox(*child, *spec));
+    auto requested = *child->state().requested;
+    claim = requested.claim;
+    auto opening = open_requested(parts_.provider.get(), parts_.sandbox, std::move(requested));
+    CAY_CO_TRY(child->backend, co_await std::move(opening));
   }
   if (bound || !child->backend) co_return Result<void>{};
   codec::json::object data;
   data["provider"] = child->backend->provider();
   data["id"] = child->backend->id();
-  data["claim"] = "";
+  data["claim"] = claim;
   co_return child->recorder->record("sandbox_bound", std::move(data));
+}
+
+// The log has the request before the sandbox is there. So a kill between the two loses none.
+Result<void> TaskTool::request_sandbox(Harness& child, const SubagentSpec& spec) const {
+  if (child.state().requested) return {};
+  codec::json::object data;
+  data["provider"] = parts_.parent->state().provider;
+  data["claim"] = "thread:" + child.recorder->thread();
+  if (spec.sandbox == SubagentSpec::Sandbox::kForked) data["source"] = parts_.parent->backend->id();
+  return child.recorder->record("sandbox_requested", std::move(data));
 }
 
 Task<void> TaskTool::prepare(Harness* child, const SubagentSpec* spec, std::string description) {
@@ -190,20 +202,29 @@ Task<ToolResult> TaskTool::ended(Harness* child, const SubagentSpec* spec, RunRe
       co_return Error{Code::kNotReady, "approval_waiting", "a subagent waits for an approval", 0};
     case RunState::kSandboxLost:
       if (shared) co_return Error{Code::kLost, result.reason, result.message, 0};
+      static_cast<void>(co_await give_back(child));  // in doubt it is only away
       co_return ToolResult::failure("Error: the sandbox of the subagent was lost: " +
                                     result.message);
     case RunState::kFailed:
     case RunState::kCancelled:
-      // Its own model and tools were tried again already.
+      // Its own model and tools were tried again already. The call stays open, and a resume goes on
+      // in the sandbox that the subagent has.
       co_return Error{Code::kNotReady, result.reason,
                       "the subagent " + spec->name + ": " + result.message, 0};
   }
   auto out = answer_of(*child, result);
   if (!shared && child->backend) {
-    auto removed = co_await parts_.provider->remove(child->backend->id());
+    auto removed = co_await give_back(child);
     if (!removed) out.artifact["sandbox_left"] = child->backend->id();
   }
   co_return out;
+}
+
+// Removes the subagent's own sandbox.
+Task<void> TaskTool::give_back(Harness* child) {
+  if (!child->backend) co_return Result<void>{};
+  auto id = child->backend->id();
+  co_return co_await parts_.provider->remove(std::move(id));
 }
 
 Task<ToolResult> TaskTool::run(codec::json::object arguments, ToolContext context) {

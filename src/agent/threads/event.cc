@@ -10,10 +10,12 @@ namespace {
 
 // A program that reads events ignores types and members that it does not list. A member is never
 // renamed, and never changes its meaning.
-constexpr std::array<EventType, 20> kTypes = {{
+constexpr std::array<EventType, 21> kTypes = {{
     {"thread_created", "model system_prompt provider parent? parent_call? subagent?"},
     // The part of the system prompt that came from the sandbox: skills and memory.
     {"instructions", "text"},
+    // A subagent gets a sandbox of its own. `source`: the one of which it is a copy.
+    {"sandbox_requested", "provider claim source?"},
     {"sandbox_bound", "provider id claim replaces? checkpoint?"},
     {"sandbox_lost", "id reason message checkpoint?"},
     {"sandbox_restored", "checkpoint"},

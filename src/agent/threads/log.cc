@@ -42,6 +42,10 @@ CREATE TABLE event (
 )sql",
 };
 constexpr std::size_t kTitle = 80;
+// The thread and all below it.
+constexpr const char* kBelow =
+    "WITH RECURSIVE below (id) AS (SELECT ? UNION "
+    "SELECT thread.id FROM thread JOIN below ON thread.parent = below.id) ";
 
 Error not_found(const std::string& thread) {
   return Error{Code::kNotFound, "thread_not_found", "there is no thread " + thread, 0};
@@ -248,6 +252,17 @@ Result<std::vector<ThreadInfo>> ThreadLog::list(bool children) {
   return infos(children ? "? = ''" : "parent = ?", "");
 }
 
+Result<std::vector<std::string>> ThreadLog::below(const std::string& thread) {
+  CAY_TRY(auto row, db_->prepare(std::string(kBelow) + "SELECT id FROM below WHERE id != ?"));
+  row.bind(thread).bind(thread);
+  std::vector<std::string> out;
+  for (;;) {
+    CAY_TRY(const bool more, row.step());
+    if (!more) return out;
+    out.push_back(row.text(0));
+  }
+}
+
 Result<std::string> ThreadLog::fork(const std::string& thread, std::uint64_t to_seq) {
   CAY_TRY(auto copied, events(thread));
   if (to_seq == 0 && !copied.empty()) to_seq = copied.back().seq;
@@ -276,8 +291,8 @@ Result<void> ThreadLog::remove(const std::string& thread) {
   if (!mine) {
     CAY_CHECK(lease(thread));
   }
-  CAY_TRY(auto row, db_->prepare("DELETE FROM thread WHERE id = ? OR parent = ?"));
-  auto done = row.bind(thread).bind(thread).run();
+  CAY_TRY(auto row, db_->prepare(std::string(kBelow) + "DELETE FROM thread WHERE id IN below"));
+  auto done = row.bind(thread).run();
   release(thread);
   return done;
 }

@@ -58,6 +58,9 @@ class ThreadLog {
   // The newest first; those of subagents only with `children`.
   Result<std::vector<ThreadInfo>> list(bool children = false);
 
+  // Returns the threads of subagents below this one, of any depth.
+  Result<std::vector<std::string>> below(const std::string& thread);
+
   // Makes a thread with a copy of the events up to `to_seq` (0: all of them), and the event
   // `forked`. Its sandbox is a copy too, made when the thread is opened.
   Result<std::string> fork(const std::string& thread, std::uint64_t to_seq = 0);

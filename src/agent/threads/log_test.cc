@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "agent/llm/message.h"
@@ -131,6 +132,24 @@ TEST_F(ThreadLogTest, ManyProcessesMakeTheFileAtOnce) {
   EXPECT_EQ(open()->list()->size(), static_cast<std::size_t>(kProcesses));
 }
 
+TEST_F(ThreadLogTest, AThreadHasWhatItsRunsHaveSpent) {
+  auto log = open();
+  const auto id = *log->create("");
+  ASSERT_TRUE(log->lease(id));
+  const auto ended = [&](const char* run, std::uint64_t input, codec::json::object more) {
+    more["run"] = run;
+    more["usage"] = to_json(Usage{input, 1, 0, 0});
+    ASSERT_TRUE(log->append(id, "run_ended", std::move(more)));
+  };
+  ended("run-1", 10, {{"state", "waiting"}, {"cost", 0.5}});
+  ended("run-1", 30, {{"state", "done"}, {"cost", 1.5}});
+  ended("run-9", 5, {{"state", "done"}, {"cost", 0.25}});
+  EXPECT_EQ(log->info(id)->spent.usage, (Usage{35, 2, 0, 0})) << "of each run its last end";
+  EXPECT_EQ(log->info(id)->spent.known_cost(), 1.75);
+  ended("run-12", 1, {{"state", "done"}});
+  EXPECT_FALSE(log->info(id)->spent.known_cost()) << "an answer without a price";
+}
+
 TEST_F(ThreadLogTest, AForkCopiesAndARemovalTakesSubagentsAlong) {
   auto log = open();
   const auto id = *log->create("");
@@ -147,6 +166,13 @@ TEST_F(ThreadLogTest, AForkCopiesAndARemovalTakesSubagentsAlong) {
   EXPECT_EQ(log->fork(id, 9).error().reason, "no_such_event");
   EXPECT_EQ(log->list()->size(), 2U);
   EXPECT_EQ(log->create("", id).error().reason, "thread_exists");
+  const auto grandchild = *log->create(child);
+  auto below = *log->below(id);
+  std::ranges::sort(below);
+  std::vector<std::string> expected{child, grandchild};
+  std::ranges::sort(expected);
+  EXPECT_EQ(below, expected);
+  EXPECT_TRUE(log->below(copy)->empty());
   ASSERT_TRUE(log->remove(id));
   EXPECT_EQ(log->events(id).error().reason, "thread_not_found");
   EXPECT_EQ(log->list(true)->size(), 1U);

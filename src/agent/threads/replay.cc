@@ -223,7 +223,11 @@ void apply_account(ThreadState& state, const ThreadEvent& event, bool in_run) {
   state.last_seq = event.seq;
   if (type == "thread_created") on_created(state, event);
   if (type == "instructions") state.instructions = text_of(data, "text");
+  if (type == "sandbox_requested") {
+    state.requested = {text_of(data, "claim"), text_of(data, "source")};
+  }
   if (type == "sandbox_bound") {
+    state.requested.reset();
     state.sandbox = {text_of(data, "provider"), text_of(data, "id"), text_of(data, "claim"), false};
     state.fork_of.clear();
   }

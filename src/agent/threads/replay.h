@@ -27,6 +27,9 @@ struct CallState {
   std::string execution_id{};
   std::uint64_t attempt = 0;
   std::optional<Message> result{};  // it has ended
+
+  // It began in this thread, and did not end.
+  bool is_open_here() const { return started && !result && !unknown; }
 };
 
 // A call of a subagent that waits for an approval.
@@ -68,6 +71,12 @@ struct SandboxState {
   bool lost = false;
 };
 
+// A sandbox that is about to be made.
+struct RequestedSandbox {
+  std::string claim;
+  std::string source;  // the sandbox to copy; empty: none
+};
+
 struct Checkpoint {
   std::uint64_t seq = 0;
   std::string name;
@@ -91,6 +100,7 @@ struct ThreadState {
   std::uint64_t counted = 0, counted_tokens = 0;
 
   std::optional<SandboxState> sandbox;
+  std::optional<RequestedSandbox> requested;  // and not yet bound
   std::vector<Checkpoint> checkpoints;
   std::vector<std::uint64_t> tool_seqs;  // of the tools' starts
   std::string fork_of;                   // the sandbox to copy; empty: none

@@ -185,6 +185,15 @@ Task<ToolResult> run_program(KitPtr kit, json::object from, ToolContext) {
   co_return out;
 }
 
+// The program has ended with its caller (Backend::run_code), and its output with it.
+Task<std::optional<ToolResult>> stop_program(KitPtr, json::object, ToolContext) {
+  auto out = ToolResult::of(
+      "[Program ended as killed: the run was stopped. Its output is lost, and what it changed is "
+      "as it left it]");
+  out.artifact["state"] = "killed";
+  co_return out;
+}
+
 ToolSpec execute_spec(bool background) {
   Schema schema;
   schema.text("command", "The command line, for sh")
@@ -250,7 +259,7 @@ void add_command_tools(Tools& tools, const KitPtr& kit) {
            .texts("libraries", "Libraries to install, as the language's package manager names them")
            .number("timeout", "Seconds until it is ended (default 60)")
            .take()},
-      Repeat::kNo, run_program));
+      Repeat::kNo, run_program, stop_program));
 }
 
 }  // namespace cay::agent

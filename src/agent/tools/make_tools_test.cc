@@ -260,6 +260,13 @@ TEST_F(ToolsTest, RunsAProgram) {
             "python:1:in\n[Output file: plot.png]\n[Command succeeded with exit code 0]");
 }
 
+TEST_F(ToolsTest, AStoppedProgramHasAnEnd) {
+  const auto ended = run(loop, find("run_code")->stop({{"language", "python"}}, {}));
+  ASSERT_TRUE(ended && *ended);
+  EXPECT_EQ((*ended)->artifact.at("state"), "killed");
+  EXPECT_FALSE((*ended)->failed) << "it ran";
+}
+
 TEST_F(ToolsTest, TodosAreAWholeList) {
   ToolOptions options;
   options.todos = true;

@@ -154,11 +154,17 @@ class FakeProvider : public providers::Provider {
     removed.push_back(std::move(id));
     co_return Result<void>{};
   }
-  Task<std::unique_ptr<providers::Backend>> fork(std::string id) override {
+  Task<std::unique_ptr<providers::Backend>> fork(std::string id, std::string claim) override {
+    forks.push_back(claim);
+    if (fails_after_fork) {
+      co_return Error{Code::kInternal, "killed", "as a kill before the answer came", 0};
+    }
     co_return std::make_unique<FakeBackend>(world_, id + "-fork");
   }
 
   std::vector<std::string> removed;
+  std::vector<std::string> forks;  // their claims
+  bool fails_after_fork = false;
 
  private:
   std::shared_ptr<World> world_;
