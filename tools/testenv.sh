@@ -13,6 +13,10 @@ daytona=0.218.0
 langchain_daytona=0.1.2
 mcp=1.32.2
 mcp_inspector=2.12.0
+langchain_tests=1.1.9
+expect=30.5.2
+standard_tests=@langchain/sandbox-standard-tests
+standard_version=2.0.0
 want=$(cat tests/requirements*.txt $versions "$0" | sha256sum)
 
 # virtual NAME REQUIREMENTS: a virtual environment build/NAME.
@@ -49,6 +53,17 @@ without_websockets() {
   build/testenv-nows/bin/python -m pip uninstall -q -y websockets
 }
 
+# standard: the vendors' suites for sandboxes. That of Python lies above the packages of testenv,
+# since it brings plugins of pytest. Not each registry has that of JavaScript.
+standard() {
+  /usr/bin/python3 -m venv --clear build/standard
+  build/testenv/bin/python -c 'import site; print(site.getsitepackages()[0])' \
+    >"$(build/standard/bin/python -c 'import site; print(site.getsitepackages()[0])')/testenv.pth"
+  build/standard/bin/python -m pip install -q --disable-pip-version-check \
+    "langchain-tests==$langchain_tests"
+  tree deepagents "$standard_tests@$standard_version" || true
+}
+
 # of_the_tree: the packages as a user installs them.
 of_the_tree() {
   local node=build/node/deepagents package=build/npm/cay-deepagents
@@ -77,7 +92,7 @@ environments() {
   # Trees of their own: deepagents needs an older langsmith than the newest, and no `ws` beside it,
   # which MCP's packages bring.
   tree deepagents "deepagents@$deepagents" "@langchain/openai@$langchain_openai" \
-    "typescript@$typescript" "@types/node@$node_types" &
+    "typescript@$typescript" "@types/node@$node_types" "expect@$expect" &
   jobs+=($!)
   daytona &
   jobs+=($!)
@@ -86,6 +101,7 @@ environments() {
   for job in "${jobs[@]}"; do
     wait "$job"
   done
+  standard
   echo "$want" >"$stamp"
 }
 
@@ -95,3 +111,6 @@ have=$(find python npm \( "${built[@]}" \) -prune -o -type f -print | sort | xar
   sha256sum)
 [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] || { rm -f $packages; environments; }
 [ -f $packages ] && [ "$(cat $packages)" = "$have" ] || { of_the_tree; echo "$have" >$packages; }
+[ -e "build/node/deepagents/node_modules/$standard_tests" ] ||
+  [ -n "${CAY_SANDBOX_STANDARD_TESTS:-}" ] ||
+  echo "testenv: SKIPPED the suite of deepagents' JavaScript: npm has no $standard_tests here"

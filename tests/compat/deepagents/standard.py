@@ -1,5 +1,5 @@
-"""LangChain's suite for sandboxes (langchain-tests), unmodified, on our backend. `tests/long
-packages` runs it in an environment of its own.
+"""LangChain's suite for sandboxes (langchain-tests), unmodified, on our backend. test_standard.py
+runs it in an environment of its own.
 
 Seven of its tests contradict the deepagents that it tests: they were written for releases before
 0.7. They fail with deepagents' own file operations as well, which the second class shows."""
