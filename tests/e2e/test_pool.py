@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from census import census, processes_of
-from harness import needs_root, slow, wait_until
+from harness import kill_keeper, needs_root, slow, wait_until
 from image_root import root_tar
 
 MIB = 1 << 20
@@ -91,10 +91,11 @@ def other_tenant(daemon):
 
 FACTS = """
 cd /
+set -- /proc/[0-9]*
+echo "processes $#"
 echo "host $(hostname) $(cat /etc/hostname)"
 echo "key $KEY"
 echo "files $(ls -A /tmp /root /home /var/tmp 2>/dev/null | grep -v ':$' | sort | tr '\\n' ' ')"
-echo "processes $(ls /proc | grep -c '^[0-9]')"
 """
 
 
@@ -268,3 +269,19 @@ def test_a_drain_empties_the_pool_and_doctor_shows_it(pooled):
         has_spares(http, 0)
         assert daemon.cli("drain", "--undo").code == 0
         has_spares(http, 1)
+
+
+@needs_root
+def test_a_spare_that_dies_is_replaced(pooled):
+    daemon = pooled(2)
+    with daemon.http() as http:
+        has_spares(http, 1)
+        (dead,) = [one.stem for one in (daemon.data / "run").glob("????????-*.sock")]
+        kill_keeper(daemon, dead)
+        died = 'cay_pool_removed_total{why="died"}'
+        wait_until(lambda: metric(http, died) == 1, "its end is seen")
+        box = create(http)
+        assert box["id"] != dead
+        assert run(http, box, "echo lives")["stdout"] == "lives\n"
+        wait_until(lambda: not processes_of(dead), "nothing of it is left")
+        assert not (daemon.data / "spool" / dead).exists()
