@@ -1,6 +1,7 @@
 // Files and trees through a real keeper, over UNIX and TCP.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -71,6 +72,33 @@ TEST_P(FilesTest, AnUploadThatFailsLeavesTheOldFile) {
     EXPECT_TRUE(back && *back == "old");
   });
   // The temporary file goes soon after: the helper sees its socket close.
+}
+
+// Its bytes may come by a socket of their own, whose end is no verdict.
+TEST_P(FilesTest, AHelperThatIsKilledEndsNoFile) {
+  play([this]() -> asio::awaitable<void> {
+    auto made = co_await put(path("file"), {std::string(8'000'000, 'x')});
+    EXPECT_TRUE(made);
+    auto stream = co_await box_->read(path("file"), {}, {});
+    if (!stream) {
+      ADD_FAILURE() << stream.error().message;
+      co_return;
+    }
+    auto first = co_await stream->bytes->next();
+    EXPECT_TRUE(first && !first->empty());
+    const std::string keeper = std::to_string(keeper_.pid());
+    std::ifstream children("/proc/" + keeper + "/task/" + keeper + "/children");
+    pid_t helper = 0;
+    for (pid_t pid = 0; children >> pid;) helper = pid;  // the newest: it waits for us to read
+    if (helper <= 0 || ::kill(helper, SIGKILL) != 0) {
+      ADD_FAILURE() << "no helper";
+      co_return;
+    }
+    Result<Bytes> piece = Bytes("begin");
+    while (piece && !piece->empty()) piece = co_await stream->bytes->next();
+    EXPECT_FALSE(piece) << "a part was taken for the whole";
+    if (!piece) EXPECT_EQ(piece.error().reason, "file_helper_died");
+  });
 }
 
 TEST_P(FilesTest, ErrorsAreTyped) {
