@@ -9,7 +9,8 @@
 
 namespace cay::api::daytona {
 
-// 128 + N stands for signal N. Fails PROCESS_EXECUTION_TIMEOUT, SANDBOX_STOPPED, COMMAND_LOST.
+// 128 + N stands for signal N. Fails PROCESS_EXECUTION_TIMEOUT, SANDBOX_STOPPED,
+// INFRASTRUCTURE_FAILURE.
 Result<int> exit_code_of(const CommandEnd& end);
 
 // The same for a command of a session. Absent: it runs. Fails as above. SESSION_ENDED: a

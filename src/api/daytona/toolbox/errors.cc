@@ -18,8 +18,11 @@ constexpr std::array kWords{
     kOutputDropped,     kNeverRan,          kCommandLost};
 
 // Cay's own reasons that clients know by a word of the vendor's.
-constexpr std::array<std::pair<std::string_view, VendorCode>, 14> kReasons{
+constexpr std::array<std::pair<std::string_view, VendorCode>, 17> kReasons{
     {{"command_lost", kCommandLost},
+     {"code_lost", kCommandLost},
+     {"keeper_lost", kCommandLost},
+     {"spool_damaged", kCommandLost},
      {"file_not_found", kFileNotFound},
      {"permission_denied", kFileAccessDenied},
      {"read_only", kFileAccessDenied},

@@ -33,7 +33,7 @@ inline constexpr VendorCode kGone{"GONE", Code::kNotReady, 410};
 inline constexpr VendorCode kSandboxStopped{"SANDBOX_STOPPED", Code::kNotReady, 410};
 inline constexpr VendorCode kOutputDropped{"OUTPUT_DROPPED", Code::kNotReady, 410};
 inline constexpr VendorCode kNeverRan{"COMMAND_NEVER_RAN", Code::kNotReady, 410};
-inline constexpr VendorCode kCommandLost{"COMMAND_LOST", Code::kLost, 500};
+inline constexpr VendorCode kCommandLost{"INFRASTRUCTURE_FAILURE", Code::kLost, 500};
 inline constexpr VendorCode kUnprocessable{"UNPROCESSABLE_ENTITY", Code::kUnsupported, 422};
 inline constexpr VendorCode kNotInitialized{"LSP_SERVER_NOT_INITIALIZED", Code::kInvalidArgument,
                                             400};
