@@ -93,8 +93,10 @@ Task<BuiltSandbox> build_sandbox(std::shared_ptr<Control> control, ExchangePtr e
   const Principal who = exchange->principal();
   core::Cay& cay = control->cay;
   const std::string claim = made.spec.claim;
-  if (auto same = control->creations.claimed(who, claim))
+  if (auto same = control->creations.claimed(who, claim)) {
+    CAY_CO_CHECK(check_name_of_thread(made.spec.name, row_of(*same).name));
     co_return BuiltSandbox{.creation = std::move(same)};
+  }
   bool is_there = false;
   if (!claim.empty()) {
     SandboxQuery query;

@@ -20,6 +20,9 @@ struct BuiltSandbox {
 Task<BuiltSandbox> build_sandbox(std::shared_ptr<Control> control, ExchangePtr exchange,
                                  NewSandbox made);
 
+// Refuses another name for a thread's sandbox (kConflict, thread_in_use).
+Result<void> check_name_of_thread(const std::string& asked, const std::string& found);
+
 // Makes it, or finds the one that holds its claim (create.cc).
 Task<Sandbox> make_sandbox(core::Cay& cay, Principal who, SandboxSpec spec,
                            core::CreateOptions options);

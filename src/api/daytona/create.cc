@@ -43,6 +43,14 @@ Task<void> settle_by_snapshot(std::shared_ptr<Control> control, ExchangePtr exch
 
 }  // namespace
 
+Result<void> check_name_of_thread(const std::string& asked, const std::string& found) {
+  if (asked.empty() || asked == found) return {};
+  return Error{Code::kConflict, "thread_in_use",
+               "the conversation of this thread_id has the sandbox " + found +
+                   ": leave the name out, or give another label",
+               0};
+}
+
 Task<Sandbox> make_sandbox(core::Cay& cay, Principal who, SandboxSpec spec,
                            core::CreateOptions options) {
   const std::string name = spec.name;
@@ -54,6 +62,7 @@ Task<Sandbox> make_sandbox(core::Cay& cay, Principal who, SandboxSpec spec,
   std::string claim = spec.claim;
   CAY_CO_TRY(core::Ensured ensured, co_await cay.claims().ensure(std::move(who), std::move(spec),
                                                                  std::move(claim), options));
+  CAY_CO_CHECK(check_name_of_thread(name, ensured.sandbox.name));
   co_return std::move(ensured.sandbox);
 }
 

@@ -10,6 +10,7 @@
 #include "api/daytona/snapshots_json.h"
 #include "api/daytona/units.h"
 #include "base/ip_address.h"
+#include "base/sha256.h"
 
 namespace cay::api::daytona {
 namespace {
@@ -197,7 +198,8 @@ std::string claim_of(const std::map<std::string, std::string>& labels) {
   const bool printable = std::all_of(claim.begin(), claim.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
   });
-  return printable && claim.size() <= kMostClaim ? claim : "";
+  if (printable && claim.size() <= kMostClaim) return claim;
+  return "daytona:thread_id_sha256=" + sha256_hex(thread->second);
 }
 
 void read_secrets(codec::Fields& fields, std::string_view name, std::vector<ProxyRule>& out) {
@@ -266,8 +268,7 @@ Result<NewSandbox> read_new_sandbox(codec::Fields& fields, const DaytonaConfig& 
     return invalid("invalid_limits", "Cannot specify Sandbox resources when using a snapshot");
   if (!spec.snapshot.empty() && !made.dockerfile.empty())
     return invalid("invalid_snapshot", "Cannot specify both a snapshot and a build");
-  // One with a name of its own is another one than that of its conversation.
-  if (spec.name.empty()) spec.claim = claim_of(spec.labels);
+  spec.claim = claim_of(spec.labels);
   return made;
 }
 

@@ -67,10 +67,17 @@ TEST(NewSandboxes, WhatClientsSendIsRead) {
 
 TEST(NewSandboxes, AThreadHasOneClaimUnlessItsSandboxIsNamed) {
   EXPECT_EQ(read(R"({"labels":{"thread_id":"7"}})").made.spec.claim, "daytona:thread_id=7");
-  EXPECT_EQ(read(R"({"name":"n","labels":{"thread_id":"7"}})").made.spec.claim, "");
+  EXPECT_EQ(read(R"({"name":"n","labels":{"thread_id":"7"}})").made.spec.claim,
+            "daytona:thread_id=7");
   EXPECT_EQ(read(R"({"labels":{"other":"7"}})").made.spec.claim, "");
-  EXPECT_EQ(claim_of({{"thread_id", "a\nb"}}), "");
-  EXPECT_EQ(claim_of({{"thread_id", std::string(300, 'x')}}), "");
+  EXPECT_EQ(claim_of({{"thread_id", ""}}), "");
+  // A claim has at most 200 printable bytes. A hash stands for what is no such text.
+  const std::string of_line = claim_of({{"thread_id", "a\nb"}});
+  EXPECT_EQ(of_line, claim_of({{"thread_id", "a\nb"}}));
+  EXPECT_NE(of_line, claim_of({{"thread_id", "a\nc"}}));
+  const std::string of_long = claim_of({{"thread_id", std::string(300, 'x')}});
+  EXPECT_NE(of_long, claim_of({{"thread_id", std::string(301, 'x')}}));
+  EXPECT_LE(of_long.size(), 200u);
 }
 
 TEST(NewSandboxes, WhatThisHostCannotGiveIsRefused) {

@@ -98,6 +98,10 @@ TEST_F(SandboxesTest, AThreadHasOneSandbox) {
   const std::string id = text(make_sandbox(body), "id");
   EXPECT_EQ(text(make_sandbox(body), "id"), id);
   EXPECT_NE(text(make_sandbox(R"({"labels":{"thread_id":"8"}})"), "id"), id);
+  const auto named = call("POST", "/daytona/sandbox", R"({"name":"n","labels":{"thread_id":"7"}})");
+  EXPECT_EQ(named->status, 409) << named->answer_body;
+  const std::string eight = R"({"name":"eight","labels":{"thread_id":"9"}})";
+  EXPECT_EQ(text(make_sandbox(eight), "id"), text(make_sandbox(eight), "id"));
   const auto moved = call("PUT", "/daytona/sandbox/" + id + "/labels", R"({"labels":{}})");
   EXPECT_EQ(moved->status, 200);
   EXPECT_NE(text(make_sandbox(body), "id"), id) << "it left the thread";
