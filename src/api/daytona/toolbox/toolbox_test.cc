@@ -66,7 +66,7 @@ TEST_F(ToolboxTest, ALostCommandIsNoExitCode) {
   programs_end(lost);
   const auto answer = post("/process/execute", R"({"command":"a"})");
   EXPECT_EQ(answer->status, 500);
-  EXPECT_EQ(code_of(answer), "COMMAND_LOST");
+  EXPECT_EQ(code_of(answer), "INFRASTRUCTURE_FAILURE");
 }
 
 TEST_F(ToolboxTest, ATimeLimitIsATimeout) {
