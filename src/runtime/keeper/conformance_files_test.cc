@@ -95,7 +95,10 @@ TEST_P(FilesTest, AHelperThatIsKilledEndsNoFile) {
       co_return;
     }
     Result<Bytes> piece = Bytes("begin");
-    while (piece && !piece->empty()) piece = co_await stream->bytes->next();
+    while (piece && !piece->empty()) {
+      auto next = co_await stream->bytes->next();
+      piece = std::move(next);
+    }
     EXPECT_FALSE(piece) << "a part was taken for the whole";
     if (!piece) EXPECT_EQ(piece.error().reason, "file_helper_died");
   });
