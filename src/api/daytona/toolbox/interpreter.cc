@@ -93,8 +93,10 @@ std::optional<codec::json::object> frame_of(const ContextEvent& event) {
       return codec::json::object{
           {"type", "stderr"},
           {"text", "\n[" + std::to_string(event.bytes) + " bytes of output were dropped here]\n"}};
-    case Kind::kResult:
+    // Threads wrote it since the run before.
     case Kind::kBackground:
+      return codec::json::object{{"type", event.name}, {"text", codec::text(event.text)}};
+    case Kind::kResult:
     case Kind::kUnreadable: return std::nullopt;
   }
   return std::nullopt;
