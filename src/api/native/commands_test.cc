@@ -64,6 +64,8 @@ TEST_F(NativeTest, AWaitOfSomeSecondsEndsWithTheCommandOrWithoutIt) {
   ASSERT_EQ(runs->status, 201) << runs->answer_body;
   EXPECT_EQ(json(runs).at("state").as_string(), "running");
   EXPECT_EQ(commands().table.at(CommandId("c2")).readers, 0);
+
+  commands().program = [](const CommandSpec&) { return prints("", "", exited(0)); };
   EXPECT_FALSE(json(call("POST", box + "/commands", R"({"argv":["x"]})")).contains("command"));
 }
 
