@@ -63,7 +63,7 @@ class Victim:
         )
         self.kills = self.resumes = 0
         self.deeds, self.problems = [], []
-        self.deleted, self.thread = False, None
+        self.deleted, self.thread, self.ending = False, None, "without an end"
 
     def find(self, text):
         self.problems.append(f"{self.task} ({self.kind}): {text}")
@@ -170,6 +170,7 @@ class Victim:
         if len(boxes) > 1:
             self.find(f"its sandbox was replaced: {boxes}")
         state = log.end["state"] if log.of("run_ended") else None
+        self.ending = state or self.ending
         if state == "sandbox_lost":
             if not self.deleted:
                 self.find(
@@ -228,7 +229,9 @@ def test_threads_outlive_kills_of_the_agent_the_daemon_and_the_sandbox(own_daemo
     print(f"  runs: {RUNS} ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})")
     print(f"  kills: {sum(one.kills for one in victims)}, and {restarts[0]} of the daemon")
     print(f"  resumes: {sum(one.resumes for one in victims)}")
-    print(f"  ended without their sandbox: {sum(one.deleted for one in victims)}")
+    print(f"  their sandbox was taken: {sum(one.deleted for one in victims)}")
+    endings = collections.Counter(f"{one.kind} {one.ending}" for one in victims)
+    print(f"  ended: {', '.join(f'{what} {count}' for what, count in sorted(endings.items()))}")
     problems = [text for one in victims for text in one.problems]
     print(f"  findings: {len(problems)}")
     assert not rejected, rejected[:3]
