@@ -1,78 +1,38 @@
 """docs/from-daytona.md has a row for each public method of both clients, and no other."""
+
 import re
 
-import pytest
-
-from daytona import Daytona, Sandbox
-from daytona._sync.code_interpreter import CodeInterpreter
-from daytona._sync.computer_use import ComputerUse
-from daytona._sync.filesystem import FileSystem
-from daytona._sync.git import Git
-from daytona._sync.lsp_server import LspServer
-from daytona._sync.process import Process
-from daytona._sync.secret import SecretService
-from daytona._sync.snapshot import SnapshotService
-from daytona._sync.volume import VolumeService
-from daytona._sync.warm_pool import WarmPoolService
-from daytona.handle.pty_handle import PtyHandle
+from daytona_surface import CLASSES, OTHERS, documented, python_classes, rows, surface_of
 from harness import ROOT
 
 TYPES = ROOT / "build/node/daytona/node_modules/@daytonaio/sdk/esm"
-# A heading: the class of Python, and the file and class of TypeScript.
-CLASSES = {
-    "Daytona": (Daytona, "Daytona"),
-    "Sandbox": (Sandbox, "Sandbox"),
-    "sandbox.process": (Process, "Process"),
-    "sandbox.fs": (FileSystem, "FileSystem"),
-    "sandbox.git": (Git, "Git"),
-    "sandbox.code_interpreter": (CodeInterpreter, "CodeInterpreter"),
-    "PtyHandle": (PtyHandle, "PtyHandle"),
-    "LspServer": (LspServer, "LspServer"),
-    "sandbox.computer_use": (ComputerUse, "ComputerUse"),
-    "daytona.snapshot": (SnapshotService, "Snapshot"),
-    "daytona.volume": (VolumeService, "Volume"),
-    "daytona.secret": (SecretService, "Secret"),
-    "daytona.warm_pool": (WarmPoolService, "WarmPool"),
-}
-NOT_OF_A_USER = {"model_post_init", "createAxiosInstance"}
 
 
-def rows():
-    page = (ROOT / "docs/from-daytona.md").read_text()
-    out = {}
-    for part in page.split("\n### ")[1:]:
-        title, _, text = part.partition("\n")
-        found = re.findall(r"^\| (?:`(\w+)`)? ?\| (?:`(\w+)`)? ?\| (.+) \|$", text, re.M)
-        out[title] = found
-    return out
+def typescript_surface():
+    """The public methods of every class that the client's files declare, as Class.method."""
+    found = set()
+    for file in TYPES.glob("*.d.ts"):
+        text = file.read_text()
+        for name, body in re.findall(
+            r"^export declare class (\w+)\b[^\n]*\{$(.*?)^\}", text, re.M | re.S
+        ):
+            names = re.findall(r"^    (?:static )?(\w+)(?:<[^>]*>)?\(", body, re.M)
+            found |= {f"{name}.{one}" for one in names if one[0] != "_" and one != "constructor"}
+    return {one for one in found if one.split(".")[0] not in OTHERS}
 
 
-def python_names(kind):
-    return {
-        name
-        for name, value in vars(kind).items()
-        if not name.startswith("_")
-        and not isinstance(value, property)
-        and (callable(value) or isinstance(value, (staticmethod, classmethod)))
-    } - NOT_OF_A_USER
+def test_each_method_of_python_has_its_row():
+    wanted = surface_of(python_classes("sync")) | surface_of(python_classes("async"))
+    assert set(documented(0)) == wanted
 
 
-def typescript_names(name):
-    """The public methods of the class whose name the file has, or begins with it."""
-    text = (TYPES / f"{name}.d.ts").read_text()
-    [body] = re.findall(
-        rf"^export declare class {name}(?:Service)?\b[^\n]*\{{$(.*?)^\}}", text, re.M | re.S
-    )
-    names = re.findall(r"^    (?:static )?(\w+)(?:<[^>]*>)?\(", body, re.M)
-    return {one for one in names if not one.startswith("_")} - {"constructor"} - NOT_OF_A_USER
+def test_each_method_of_typescript_has_its_row():
+    assert set(documented(1)) == typescript_surface()
 
 
-@pytest.mark.parametrize("title", CLASSES)
-def test_each_method_has_its_row(title):
-    kind, name = CLASSES[title]
-    listed = rows()[title]
-    assert {one[0] for one in listed if one[0]} == python_names(kind)
-    assert {one[1] for one in listed if one[1]} == typescript_names(name)
+def test_each_heading_is_of_one_class():
+    titles = [one for one in rows() if rows()[one]]
+    assert titles == list(CLASSES)
 
 
 def test_the_same_means_that_a_test_calls_it():
