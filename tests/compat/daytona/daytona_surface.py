@@ -64,7 +64,7 @@ EXCUSED = {
 }
 # Exceptions that no answer of Cay's causes.
 NEVER_RAISED = {
-    "DaytonaFileReadFailedError": "Cay names the fault that a file has: not found, no access, no file",
+    "DaytonaFileReadFailedError": "a file's fault has its own class: not found, no access",
     "DaytonaQueueTimeoutError": "Cay has no queue of creates",
     "DaytonaRecordingStillActiveError": "Cay records no screens",
     "DaytonaSpotEvictedError": "Cay has no spot machines",
