@@ -7,7 +7,7 @@ from websockets.sync.client import connect
 
 import harness
 
-PORT = 1  # of the link, as the vendor's clients ask for it
+PORT = 1  # the port whose links open the toolbox
 
 
 class Box:
