@@ -155,6 +155,33 @@ def between_marks(text, name, lines):
     return shape.sub(lambda _: "\n".join([begin, "", *lines, "", end]), text)
 
 
+# The figures that README shows: what they are called there, the row, and the figure.
+FIRST = (
+    ("create → first output", SEQUENTIAL, "p50", "ms"),
+    ("from the pool", "create, pooled: cay", "p50", "ms"),
+    ("a command", "exec: cay", "p50", "ms"),
+    ("Python, forked", "warm evaluation: python, forked", "p50", "ms"),
+    ("output", "streamed output: native", "mb_per_s", "MB/s"),
+)
+
+
+def first_lines(found):
+    """Returns the lines of README: some figures and one picture."""
+    rows = by_name(found["rows"])
+    shown = [
+        (title, f"{short(rows[name][figure])} {unit}")
+        for title, name, figure, unit in FIRST
+        if figure in rows.get(name, {})
+    ]
+    return [
+        "".join(f"| {title} " for title, _ in shown) + "|",
+        "|---" * len(shown) + "|",
+        "".join(f"| {value} " for _, value in shown) + "|",
+        "",
+        f"[![{TITLES['create.svg']}](docs/performance/create.svg)](docs/performance.md)",
+    ]
+
+
 def write(found, directory):
     """Writes results.json, table.md and the pictures."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -166,8 +193,9 @@ def write(found, directory):
 
 def publish(found, root):
     """Writes the same into docs/: the page, its pictures, and the figures under docs/measured."""
-    page = root / "docs/performance.md"
-    page.write_text(between_marks(page.read_text("utf8"), "bench", text_of(found)), "utf8")
+    for name, lines in (("docs/performance.md", text_of), ("README.md", first_lines)):
+        page = root / name
+        page.write_text(between_marks(page.read_text("utf8"), "bench", lines(found)), "utf8")
     for name, picture in pictures(found["rows"]).items():
         target = root / "docs/performance" / name
         target.parent.mkdir(exist_ok=True)
