@@ -5,8 +5,7 @@ import { Daytona } from "@daytonaio/sdk";
 
 const labels = { thread_id: process.argv[2] ?? "thread-1" };
 // The sandbox goes once it has been stopped for an hour.
-const client = new Daytona();
-const sandbox = await client.create({ labels, autoDeleteInterval: 60 });
+const sandbox = await new Daytona().create({ labels, autoDeleteInterval: 60 });
 await sandbox.fs.uploadFile(Buffer.from("print(6 * 7)\n"), "/src/index.py");
 const files = [{ source: "/src/index.py" }, { source: "/output.txt" }];
 for (const file of await sandbox.fs.downloadFiles(files)) {
@@ -14,5 +13,3 @@ for (const file of await sandbox.fs.downloadFiles(files)) {
 }
 const { result } = await sandbox.process.executeCommand("python3 /src/index.py");
 console.log(sandbox.id, result.trim());
-await sandbox.stop();
-await client[Symbol.asyncDispose](); // else the client keeps Node alive for minutes
