@@ -66,7 +66,8 @@ def test_a_stopped_subagent_is_in_the_account(user):
         process.signal(signal.SIGINT)
         run = process.end()
         assert run.code == 130 and run.state == "cancelled", run
-        assert account_of(run.end["usage"]) == answers_of(run) == 5 * EACH
+        spent = account_of(run.end["usage"])
+        assert 5 * EACH <= spent == answers_of(run) <= len(model.requests) * EACH
 
 
 def test_a_killed_subagent_is_in_the_account_once(user):
