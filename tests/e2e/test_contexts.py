@@ -173,10 +173,10 @@ def test_a_fork_has_the_variables_and_changes_none(context):
 
 
 def test_the_end_of_a_fork_is_told_and_the_context_lives_on(context):
-    context.run("import os, signal\nx = 1")
+    context.run("import atexit, os, signal\nx = 1")
     for code, how in [
         ("os.kill(os.getpid(), signal.SIGKILL)", "the process died of signal 9"),
-        ("os._exit(0)", "the process exited with code 0"),
+        ("os._exit(0)", "the process ended before the code did"),
         ("os.closerange(3, 100)\nos._exit(7)", "the process exited with code 7"),
     ]:
         got = context.run("print('first')\n" + code, fork=True)
@@ -184,6 +184,13 @@ def test_the_end_of_a_fork_is_told_and_the_context_lives_on(context):
         (error,) = events(got, "error")
         assert (error["name"], error["value"]) == ("ForkEnded", how)
     assert events(context.run("1 / 0", fork=True), "error")[0]["name"] == "ZeroDivisionError"
+    # It ends as any program does: what it wrote is in the file, and its exit handlers run.
+    context.run("import atexit\nf = open('/tmp/f', 'w')\nf.write('data')", fork=True)
+    assert value(context.run("open('/tmp/f').read()")) == "'data'"
+    got = context.run("atexit.register(print, 'at exit')\n1", fork=True)
+    assert value(got) == "1" and text(got) == "at exit\n", got
+    got = context.run("atexit.register(os.kill, os.getpid(), signal.SIGKILL)\n1", fork=True)
+    assert got["state"] == "error" and "signal 9" in events(got, "error")[0]["value"], got
     got = context.run("if os.fork() == 0: raise SystemExit\nos.wait()[1]", fork=True)
     assert value(got) == "0", "a child of the code writes no end"
     begun = context.run("print('begun', flush=True)\nwhile True: pass", fork=True, wait_s=0)
@@ -191,6 +198,22 @@ def test_the_end_of_a_fork_is_told_and_the_context_lives_on(context):
     assert context.post("interrupt").status_code == 204
     assert context.read(begun["id"], wait_s=30)["state"] == "interrupted"
     assert value(context.run("x")) == "1"
+
+
+def test_a_context_that_takes_its_children_lives_through_a_fork(context):
+    context.run("import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)")
+    assert value(context.run("1 + 1", fork=True)) == "2"
+    assert value(context.run("2 + 2")) == "4"
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_an_interrupt_that_comes_early_is_not_lost(context, fork):
+    for _ in range(10):
+        begun = context.run("while True: pass", fork=fork, wait_s=0)
+        path = f"{context.path}/runs/{begun['id']}"
+        wait_until(lambda path=path: context.http.get(path).status_code == 200, "it is told of")
+        assert context.post("interrupt").status_code == 204
+        assert context.read(begun["id"], wait_s=30)["state"] == "interrupted"
 
 
 def test_two_contexts_of_a_sandbox_share_no_variables(http, box, context):

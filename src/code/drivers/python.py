@@ -143,27 +143,65 @@ class Fork:
             except OSError:
                 pass  # the process is gone
 
-    def exit_code(self):
-        """Waits for its end. Negative: the signal that it died of."""
-        _, status = os.waitpid(self.pid, 0)
+    def end(self):
+        """Returns how it ended, in words. Empty: with code 0. None: nobody can know."""
         self.channel.close()
         os.close(self.ended)
-        return os.waitstatus_to_exitcode(status)
+        try:
+            _, status = os.waitpid(self.pid, 0)
+        except ChildProcessError:  # the context's own code waits for all its children
+            return None
+        code = os.waitstatus_to_exitcode(status)
+        if code < 0:
+            return f"died of signal {-code}"
+        return f"exited with code {code}" if code else ""
+
+
+class ForkOver(BaseException):
+    """Ends a forked process as any program ends: files are written, and exit handlers run."""
 
 
 class Interrupts:
     """Turns SIGINT into KeyboardInterrupt while code is under evaluation, and at no other time."""
 
     def __init__(self):
+        self.beginning = False  # its begin is out, and its code does not run yet
         self.evaluating = False
         self.fork = None  # the pid of a process that evaluates, and that is to be interrupted
         self.shielded = 0
         self.pending = False
         signal.signal(signal.SIGINT, self.arrived)
 
+    def begin(self):
+        """The code runs from here on. An interrupt that came early is one of it."""
+        self.evaluating = True
+        self.beginning = False
+        if self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+
+    def pass_on(self, fork):
+        """The process `fork` runs the code from here on (None: it ended)."""
+        self.fork = fork
+        self.beginning = False
+        if self.pending:
+            self.interrupt_fork()
+        self.pending = False
+
+    def interrupt_fork(self):
+        try:
+            if self.fork is not None:
+                os.kill(self.fork, signal.SIGINT)
+        except ProcessLookupError:
+            pass  # it ended
+
     def arrived(self, number, frame):
         if self.fork is not None:
-            os.kill(self.fork, signal.SIGINT)
+            self.interrupt_fork()
+            return
+        if self.beginning:
+            self.pending = True
+            return
         if not self.evaluating:
             return
         if self.shielded:
@@ -469,8 +507,8 @@ class Driver:
         """Evaluates, and returns how it ended. Only here SIGINT is an exception."""
         status = "ok"
         try:
-            self.interrupts.evaluating = True
             try:
+                self.interrupts.begin()
                 self.evaluate(source)
                 self.show_plots()
                 if self.is_fork:
@@ -492,7 +530,6 @@ class Driver:
         self.pid = os.getpid()
         self.is_fork = True
         self.events = EventsOfFork(channel)
-        self.interrupts.fork = None
         for one in self.outputs:
             one.is_of_fork = True
         self.loop = None  # both processes would wait at one poller
@@ -521,7 +558,7 @@ class Driver:
                 lock.release()
         if pid != 0:
             its.close()
-            return Fork(pid, mine)
+            return self.forked(pid, mine)
         mine.close()
         self.become_fork(its)
         status = self.guarded(source)
@@ -529,7 +566,16 @@ class Driver:
             for one in self.outputs:
                 one.drain()
             self.events.emit("done", value=status)
+            raise ForkOver
         os._exit(0)
+
+    def forked(self, pid, channel):
+        try:
+            return Fork(pid, channel)
+        except OSError:  # no descriptor is free: nobody could wait for it
+            os.kill(pid, signal.SIGKILL)
+            channel.close()
+            raise
 
     def guarded_in_fork(self, source):
         """Evaluates in a child process, and returns how it ended."""
@@ -537,9 +583,10 @@ class Driver:
         try:
             fork = self.fork_off(source)
         except (OSError, RuntimeError) as error:
+            self.interrupts.pass_on(None)
             self.fail(error)
             return "error"
-        self.interrupts.fork = fork.pid
+        self.interrupts.pass_on(fork.pid)
         status = None
         for kind, members in fork.events():
             for one in self.outputs:
@@ -548,13 +595,13 @@ class Driver:
                 status = members["value"]
             else:
                 self.events.emit(kind, **members)
-        self.interrupts.fork = None
-        code = fork.exit_code()
-        if status is not None:
+        self.interrupts.pass_on(None)
+        how = fork.end()
+        if status is not None and not how:
             return status
-        how = f"died of signal {-code}" if code < 0 else f"exited with code {code}"
         for one in self.outputs:
             one.drain()
+        how = how or "ended before the code did"
         self.events.emit("error", name="ForkEnded", value="the process " + how, traceback="")
         return "error"
 
@@ -567,6 +614,7 @@ class Driver:
             self.known.pop(next(iter(self.known)))
         for one in self.outputs:
             one.drain(last=True)
+        self.interrupts.beginning = True
         self.events.begin(run, str(request.get("tag", "")))
         evaluate = self.guarded_in_fork if request.get("fork") else self.guarded
         status = evaluate(request["code"])
@@ -587,4 +635,7 @@ class Driver:
                 self.serve(request)
 
 
-Driver().main_loop()
+try:
+    Driver().main_loop()
+except ForkOver:
+    pass
