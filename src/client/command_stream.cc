@@ -42,9 +42,14 @@ Task<void> CommandStream::begin(double wait_s) {
     auto connected = co_await connect_once();
     co_return connected;
   }
-  CAY_CO_TRY(auto got, co_await start_and_wait(connection_, at_, spec_, wait_s));
-  started_ = std::move(got.command);
-  ready_ = std::move(got.events);
+  auto got = co_await start_and_wait(connection_, at_, spec_, wait_s);
+  if (!got && needs_a_stream(got.error())) {
+    auto connected = co_await connect_once();  // by its id it is the same command
+    co_return connected;
+  }
+  if (!got) co_return std::move(got).error();
+  started_ = std::move(got->command);
+  ready_ = std::move(got->events);
   confirmed_ = true;
   co_return Result<void>();
 }

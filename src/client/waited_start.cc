@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/command_events.h"
+#include "client/command_stream.h"
 #include "client/json_read.h"
 #include "client/retry.h"
 
@@ -53,10 +54,19 @@ Task<WaitedStart> start_and_wait(Connection& connection, std::string at, json::o
     auto answer = co_await connection.call_json("POST", target, body);
     if (answer) co_return waited_start_from(*answer);
     begun = begun || may_have_begun(answer.error());
-    if (!begun || answer.error().code != Code::kUnavailable) co_return std::move(answer).error();
+    if (!begun || !worth_a_retry(answer.error())) co_return std::move(answer).error();
     auto again = co_await retry.pause();
-    if (!again) co_return std::move(answer).error();
+    if (!again) {
+      Error why = std::move(answer).error();
+      why.message += ". Command " + string_in(spec, "id") + " may still run: cay attach SANDBOX " +
+                     string_in(spec, "id");
+      co_return why;
+    }
   }
+}
+
+bool needs_a_stream(const Error& error) {
+  return error.reason == "output_not_held" || error.reason == "too_many_answers";
 }
 
 double wait_of(const sdk::CommandOptions& options, double usual) {

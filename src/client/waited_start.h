@@ -19,6 +19,9 @@ struct WaitedStart {
 Task<WaitedStart> start_and_wait(Connection& connection, std::string at, json::object spec,
                                  double wait_s);
 
+// Whether Cay had no room for an answer that holds the output. A stream needs none.
+bool needs_a_stream(const Error& error);
+
 inline constexpr double kWaitOfRun = 0.05;  // seconds, of a caller that wants the end
 
 // Returns how long a start waits: CommandOptions::wait_s, or `usual`. Between the answer and the

@@ -68,6 +68,22 @@ TEST_F(WaitedStartTest, AfterItsEndThereIsNoMore) {
   }
 }
 
+TEST_F(WaitedStartTest, OutputThatNoAnswerHoldsComesByAStream) {
+  for (const auto& [status, error] :
+       {std::pair{409, R"({"code":"not_ready","reason":"output_not_held","message":"full"})"},
+        std::pair{429, R"({"code":"exhausted","reason":"too_many_answers","message":"full"})"}}) {
+    answers({answer(status, std::string(R"({"error":)") + error + "}")});
+    log->frames.clear();
+    log->sockets.emplace_back(std::vector{
+        text_frame(R"({"type":"started","command":{"id":"c1","state":"running"}})"),
+        output_frame(1, 0, "all"),
+        text_frame(R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":0}})")});
+    const auto got = box().run({"prog"});
+    EXPECT_EQ(got.out, "all");
+    EXPECT_EQ(got.command.exit_code, 0);
+  }
+}
+
 TEST_F(WaitedStartTest, AnotherIsReadFromItsFirstByte) {
   for (const auto& first :
        {answer(201, kRuns),
@@ -90,10 +106,11 @@ TEST_F(WaitedStartTest, AnotherIsReadFromItsFirstByte) {
 TEST_F(WaitedStartTest, ALostAnswerIsRepeatedWithTheSameId) {
   const Error lost{Code::kUnavailable, "connection_lost", "the daemon is gone", 0};
   const Error away{Code::kUnavailable, "connect_failed", "nobody listens", 0};
-  answers({lost, away, answer(200, kEnded)});
+  const Error slow{Code::kDeadlineExceeded, "connect_timeout", "nobody answers", 0};
+  answers({lost, away, slow, answer(200, kEnded)});
   EXPECT_EQ(box().run({"prog"}).out, "out\n");
-  ASSERT_EQ(log->requests.size(), 3u);
-  EXPECT_EQ(log->requests[0], log->requests[2]);
+  ASSERT_EQ(log->requests.size(), 4u);
+  EXPECT_EQ(log->requests[0], log->requests[3]);
   EXPECT_NE(log->requests[0].find(R"("id":")"), std::string::npos);
 }
 
