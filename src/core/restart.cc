@@ -5,6 +5,7 @@
 
 #include "async/deadline.h"
 #include "core/removal_reason.h"
+#include "core/workdir.h"
 
 namespace cay::core {
 namespace {
@@ -206,6 +207,8 @@ void Restart::settle(const std::shared_ptr<Entry>& entry,
       if (live) {
         adopt(entry, live);
         boots_.over(entry->row.id);
+        // The daemon may have ended before this part of its creation.
+        asked_.push_back(jobs_.begin<void>(make_workdir(live, entry->row.run)));
       } else if (entry->row.stopped_at) {  // it had run before: its disk is somebody's work, and a
                                            // request wakes it
         rest(*entry, why_rests());
