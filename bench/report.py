@@ -19,7 +19,7 @@ TITLES = {
 def targets_table(rows):
     named = by_name(rows)
     lines = [
-        "| Measure | Target | Reached | Floor here | Best elsewhere | Method |",
+        "| Measure | Target | Reached | Floor* | Elsewhere* | Method |",
         "|---|---|---|---|---|---|",
     ]
     for target in TARGETS:
@@ -91,6 +91,8 @@ def text_of(found):
         f"{machine['load_before'][0]} before and {machine['load_after'][0]} after.{few}",
         "",
         *targets_table(rows),
+        "",
+        "\\* Measured before on a machine of this kind, or published. Peers of this run: below.",
     ]
     for title, prefix in (
         ("Create to first output, one after the other", CREATED),

@@ -18,8 +18,31 @@ PROGRAMS = BUILD / "bench"
 MICRO = 1e-6
 
 
+QUIET_SHARE = 0.1  # of all CPUs, so that what the method before left to do is over
+QUIET_S = 2
+LONGEST_WAIT_S = 60
+
+
 def load():
     return [round(one, 2) for one in os.getloadavg()]
+
+
+def _busy_seconds():
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, idle, waits, *others = map(int, file.readline().split()[1:9])
+    del idle, waits
+    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+
+
+def await_quiet():
+    """Waits until the host does little, and returns whether it does."""
+    until = time.monotonic() + LONGEST_WAIT_S
+    while time.monotonic() < until:
+        before = _busy_seconds()
+        time.sleep(QUIET_S)
+        if _busy_seconds() - before <= QUIET_SHARE * QUIET_S * (os.cpu_count() or 1):
+            return True
+    return False
 
 
 class Setting:
@@ -120,9 +143,10 @@ class Setting:
 
     def measure(self, name, function):
         """Runs one method. Its rows get the load before and after, and how long it took."""
+        quiet = self.quick or await_quiet()
         self.method, begun, before = name, time.monotonic(), load()
         first = len(self.rows)
         function(self)
         for row in self.rows[first:]:
-            row["load_before"], row["load_after"] = before, load()
+            row["load_before"], row["load_after"], row["quiet"] = before, load(), quiet
         self.told(f"{name}: {time.monotonic() - begun:.0f} s, load {before[0]} to {load()[0]}")

@@ -16,7 +16,7 @@ def measure(at):
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         figures = pathlib.Path(f"{place}/walls.json")
         if not figures.exists():
-            at.told(f"gate: {(done.stderr or done.stdout).strip()[-300:]}")
+            at.add("gate", [], why=(done.stderr or done.stdout).strip()[-300:])
             return
         found = json.loads(figures.read_text(encoding="utf8"))
     for way, row in found.items():
