@@ -13,6 +13,7 @@ import pydantic
 
 from harness import ROOT
 
+PACKAGE = ROOT / "build/node/daytona/node_modules/@daytonaio/sdk"  # npm's
 # The headings of the page, and the classes that they are about. An asynchronous class of Python's
 # has "Async" before this name.
 CLASSES = {
@@ -135,6 +136,19 @@ def methods_of(kind):
 
 def surface_of(classes):
     return {f"{name}.{one}" for name, kind in classes.items() for one in methods_of(kind)}
+
+
+def typescript_surface():
+    """The public methods of every class that the client's files declare, as Class.method."""
+    found = set()
+    for file in (PACKAGE / "esm").glob("*.d.ts"):
+        text = file.read_text()
+        for name, body in re.findall(
+            r"^export declare class (\w+)\b[^\n]*\{$(.*?)^\}", text, re.M | re.S
+        ):
+            names = re.findall(r"^    (?:static )?(\w+)(?:<[^>]*>)?\(", body, re.M)
+            found |= {f"{name}.{one}" for one in names if one[0] != "_" and one != "constructor"}
+    return {one for one in found if one.split(".")[0] not in OTHERS}
 
 
 _inside = contextvars.ContextVar("inside", default=False)

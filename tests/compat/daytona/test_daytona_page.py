@@ -2,23 +2,15 @@
 
 import re
 
-from daytona_surface import CLASSES, OTHERS, documented, python_classes, rows, surface_of
+from daytona_surface import (
+    CLASSES,
+    documented,
+    python_classes,
+    rows,
+    surface_of,
+    typescript_surface,
+)
 from harness import ROOT
-
-TYPES = ROOT / "build/node/daytona/node_modules/@daytonaio/sdk/esm"
-
-
-def typescript_surface():
-    """The public methods of every class that the client's files declare, as Class.method."""
-    found = set()
-    for file in TYPES.glob("*.d.ts"):
-        text = file.read_text()
-        for name, body in re.findall(
-            r"^export declare class (\w+)\b[^\n]*\{$(.*?)^\}", text, re.M | re.S
-        ):
-            names = re.findall(r"^    (?:static )?(\w+)(?:<[^>]*>)?\(", body, re.M)
-            found |= {f"{name}.{one}" for one in names if one[0] != "_" and one != "constructor"}
-    return {one for one in found if one.split(".")[0] not in OTHERS}
 
 
 def test_each_method_of_python_has_its_row():
@@ -37,7 +29,8 @@ def test_each_heading_is_of_one_class():
 
 def test_the_same_means_that_a_test_calls_it():
     here = ROOT / "tests/compat/daytona"
-    tests = "".join(one.read_text() for one in [*here.glob("*.py"), *here.glob("*.mjs")])
+    files = [*here.glob("*.py"), *here.glob("**/*.mjs")]
+    tests = "".join(one.read_text() for one in files)
     missing = [
         f"{title}.{python or script}"
         for title, listed in rows().items()
