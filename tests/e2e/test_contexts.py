@@ -208,6 +208,7 @@ def test_a_context_that_takes_its_children_lives_through_a_fork(context):
 
 @pytest.mark.parametrize("fork", [False, True])
 def test_an_interrupt_that_comes_early_is_not_lost(context, fork):
+    context.run("1")  # its interpreter is there
     for _ in range(10):
         begun = context.run("while True: pass", fork=fork, wait_s=0)
         path = f"{context.path}/runs/{begun['id']}"

@@ -5,10 +5,12 @@
 # Code under evaluation has pipes as its descriptors 1 and 2, and the driver forwards what comes out
 # of them. So the output of child processes is caught, too. Cay reads every event as a claim.
 import ast
+import atexit
 import base64
 import builtins
 import codecs
 import fcntl
+import gc
 import inspect
 import io
 import json
@@ -51,6 +53,7 @@ class Events:
         self.lock = threading.RLock()
         self.run = ""
         self.sent = 0
+        self.held = b""  # goes out with the next event
         self.idle_from = 0  # the end of the evaluation before
         self.write(self.ledger, self.line("ledger", {}))
 
@@ -63,9 +66,15 @@ class Events:
         while data:
             data = data[os.write(fd, data) :]
 
-    def emit(self, kind, **members):
-        data = self.line(kind, members)
+    def hold(self, kind, **members):
+        """Emits an event that another one follows at once: one write for both."""
         with self.lock:
+            self.held += self.line(kind, members)
+
+    def emit(self, kind, **members):
+        with self.lock:
+            data = memoryview(self.held + bytes(self.line(kind, members)))
+            self.held = b""
             self.write(self.fd, data)
             self.sent += len(data)
 
@@ -97,6 +106,8 @@ class EventsOfFork:
         with self.lock:
             self.channel.sendall(len(data).to_bytes(8, "little") + data)
             self.channel.recv(1)
+
+    hold = emit
 
 
 class Fork:
@@ -155,10 +166,6 @@ class Fork:
         if code < 0:
             return f"died of signal {-code}"
         return f"exited with code {code}" if code else ""
-
-
-class ForkOver(BaseException):
-    """Ends a forked process as any program ends: files are written, and exit handlers run."""
 
 
 class Interrupts:
@@ -425,7 +432,8 @@ class Driver:
         with self.interrupts:
             for one in self.outputs:
                 one.drain()
-            self.events.emit(kind, data=parts, **({"omitted": omitted} if omitted else {}))
+            send = self.events.hold if kind == "result" else self.events.emit
+            send(kind, data=parts, **({"omitted": omitted} if omitted else {}))
 
     def display(self, *values):
         for value in values:
@@ -533,6 +541,8 @@ class Driver:
         for one in self.outputs:
             one.is_of_fork = True
         self.loop = None  # both processes would wait at one poller
+        atexit._clear()
+        gc.freeze()  # a collection looks at what is made from here on
 
     def join_threads(self):
         for thread in threading.enumerate():
@@ -561,13 +571,28 @@ class Driver:
             return self.forked(pid, mine)
         mine.close()
         self.become_fork(its)
+        before = dict(self.main.__dict__)
         status = self.guarded(source)
         if os.getpid() == self.pid:  # else a child of the code came back here
-            for one in self.outputs:
-                one.drain()
-            self.events.emit("done", value=status)
-            raise ForkOver
+            self.finish_fork(before, status)
         os._exit(0)
+
+    def finish_fork(self, before, status):
+        """Ends as a program does: exit handlers run, and files that its variables hold are written.
+        The interpreter is not taken down, which touches all memory. What the context's own code
+        had open or registered is its own."""
+        atexit._run_exitfuncs()
+        sys.last_traceback = sys.last_value = None
+        for name, value in list(self.main.__dict__.items()):
+            if name not in before or before[name] is not value:
+                del self.main.__dict__[name]
+        value = None
+        if builtins.__dict__.get("_") is not None:
+            builtins._ = None
+        gc.collect()
+        for one in self.outputs:
+            one.drain()
+        self.events.emit("done", value=status)
 
     def forked(self, pid, channel):
         try:
@@ -635,7 +660,4 @@ class Driver:
                 self.serve(request)
 
 
-try:
-    Driver().main_loop()
-except ForkOver:
-    pass
+Driver().main_loop()
