@@ -10,7 +10,7 @@ from daytona_surface import PACKAGE
 from harness import kill_keeper, slow
 
 NPM = pathlib.Path(__file__).resolve().parent / "npm"
-# What a program asks for, that its client cannot do.
+# By the word that a program prints.
 DEEDS = {"kill": kill_keeper}
 
 
