@@ -63,9 +63,10 @@ EXCUSED = {
     "SnapshotService.process_image_context": "the client's own: it uploads the files of an image",
     "SnapshotService.processImageContext": "the client's own: it uploads the files of an image",
 }
-# Exceptions that no answer of Cay's causes.
+# Exceptions that no answer of Cay's causes, of either client.
 NEVER_RAISED = {
     "DaytonaFileReadFailedError": "a file's fault has its own class: not found, no access",
+    "DaytonaInvalidArgumentError": "the client's own: it refuses an argument without a call",
     "DaytonaQueueTimeoutError": "Cay has no queue of creates",
     "DaytonaRecordingStillActiveError": "Cay records no screens",
     "DaytonaSpotEvictedError": "Cay has no spot machines",

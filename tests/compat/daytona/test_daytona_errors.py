@@ -4,32 +4,18 @@ import concurrent.futures
 import contextlib
 import inspect
 import socket
+import threading
 import uuid
 
 import pytest
 
+import refusing_git
 from daytona import AsyncDaytona, Daytona, DaytonaConfig, SessionExecuteRequest
 from daytona.common import errors
+from daytona_surface import NEVER_RAISED
+from harness import kill_keeper, slow, wait_until
 
 HERE = "http://127.0.0.1"
-# One answer for any request of Git, inside the sandbox.
-REFUSING = """import http.server
-class Refuse(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", 'Basic realm="x"')
-        self.end_headers()
-http.server.HTTPServer(("127.0.0.1", 8431), Refuse).serve_forever()
-"""
-# Cay causes none of these. It has no queue of creates, no spot machines and no screens. An answer
-# of 500 is a fault of Cay's.
-NEVER = {
-    "DaytonaFileReadFailedError",
-    "DaytonaInternalServerError",
-    "DaytonaQueueTimeoutError",
-    "DaytonaRecordingStillActiveError",
-    "DaytonaSpotEvictedError",
-}
 seen = set()
 
 
@@ -155,15 +141,12 @@ def test_git_with_a_remote(sandbox, repository):
     committed(sandbox, "e/two", b"again\n")
     raises(errors.DaytonaGitRemoteRejectedError, git.push, "e/two")
     raises(errors.DaytonaGitTransportFailedError, git.clone, f"{HERE}:9/none.git", "e/none")
-    sandbox.fs.upload_file(REFUSING.encode(), "e/refuse.py")
-    sandbox.process.exec(
-        "(setsid python3 e/refuse.py >/dev/null 2>&1 &); "
-        f"until curl -s -o /dev/null {HERE}:8431/ || [ $((n+=1)) -gt 100 ]; do sleep 0.1; done"
-    )
+    sandbox.fs.upload_file(refusing_git.REFUSING.encode(), "e/refuse.py")
+    sandbox.process.exec(refusing_git.BEGIN)
     raises(
         errors.DaytonaGitAuthFailedError,
         git.clone,
-        f"{HERE}:8431/x.git",
+        f"{refusing_git.REFUSER}/x.git",
         "e/secret",
         username="u",
         password="p",
@@ -206,6 +189,32 @@ def test_a_drained_host_takes_no_sandbox(own_daemon):
     assert fault.status_code == 503
 
 
+def raised_by(client, kind, end):
+    """Returns the error of this class that a command raises when `end` befalls its sandbox."""
+    box, caught = client.create(), []
+
+    def run():
+        caught.append(raises(kind, box.process.exec, "touch /tmp/begun; sleep 600"))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_until(lambda: box.process.exec("test -e /tmp/begun").exit_code == 0, "the command's file")
+    end(box)
+    thread.join(slow(60))
+    assert len(caught) == 1
+    box.delete()
+    return caught[0]
+
+
+def test_a_sandbox_that_is_lost_or_stops(client, daemon):
+    """The client tells a failure of Cay's from the end of a program."""
+    kill = lambda box: kill_keeper(daemon, box.id)
+    lost = raised_by(client, errors.DaytonaInternalServerError, kill)
+    assert lost.status_code == 500
+    stopped = raised_by(client, errors.DaytonaGoneError, lambda box: box.stop())
+    assert "sandbox stop" in str(stopped)
+
+
 def test_each_class_was_raised():
     """The last test of this file: what it did not raise, it names."""
     kinds = {
@@ -213,4 +222,4 @@ def test_each_class_was_raised():
         for name, kind in vars(errors).items()
         if inspect.isclass(kind) and issubclass(kind, errors.DaytonaError) and kind.__name__ == name
     }
-    assert kinds - seen == NEVER, sorted(kinds - seen)
+    assert kinds - seen == kinds & set(NEVER_RAISED), sorted(kinds - seen)
