@@ -49,7 +49,7 @@ def shell(daemon, tmp_path):
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
 def test_readme_console_blocks(shell, readme):
     blocks = fences(readme, "console")
-    assert len(blocks) == 4
+    assert len(blocks) == 3
     script, want = [], []
     for block in blocks:
         for line in block.splitlines():
