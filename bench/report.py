@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 
 import svg
 from targets import SEQUENTIAL, TARGETS, by_name, short
@@ -86,9 +87,13 @@ def text_of(found):
     rows, machine = found["rows"], found["machine"]
     few = " Few samples of each (`--quick`)." if found["quick"] else ""
     lines = [
-        f"Commit {found['commit']}, {found['begun']}. {machine['cpu']}, {machine['cpus']} CPUs, "
-        f"{machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}. Load "
-        f"{machine['load_before'][0]} before and {machine['load_after'][0]} after.{few}",
+        *textwrap.wrap(
+            f"Commit {found['commit']}, {found['begun']}. {machine['cpu']}, "
+            f"{machine['cpus']} CPUs, "
+            f"{machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}. Load "
+            f"{machine['load_before'][0]} before and {machine['load_after'][0]} after.{few}",
+            98,
+        ),
         "",
         *targets_table(rows),
         "",
@@ -107,7 +112,8 @@ def text_of(found):
         lines += [f"- {name}: {why}" for name, why in found["left_out"].items()]
     lines += ["", "### All figures", "", *all_rows(rows)]
     if shown := pictures(rows):
-        lines += ["", *(f"![{TITLES[name]}](performance/{name})" for name in shown)]
+        for name in shown:
+            lines += ["", f"![{TITLES[name]}](performance/{name})"]
     raw = "[measured/performance.json](measured/performance.json)"
     return lines + ["", f"The raw figures are in {raw}."]
 
