@@ -248,7 +248,7 @@ Task<Evaluation> ContextVerbs::send(Principal who, ContextKey key, KnownContextP
                                     EvaluationSpec spec, Wait wait) {
   const std::string run = spec.id;
   const bool interrupts = spec.interrupt_on_cancel;
-  const OutputOffsets from{.out = driver->read_to, .err = driver->ledger.read_to()};
+  const OutputOffsets from{.out = driver->read_to, .err = driver->ledger_from};
   CAY_CO_TRY(Reader reader, co_await commands_.attach(who, key.first.get(), driver->command, from));
   if (has_ended(reader->command())) co_return context_gone(key.second, reader->command().end);
   const auto following = std::make_shared<Following>(
@@ -268,6 +268,7 @@ Task<Evaluation> ContextVerbs::send(Principal who, ContextKey key, KnownContextP
   });
   CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = wait}));
   leaving.stay();
+  driver->ledger_from = std::max(driver->ledger_from, following->passed_ledger);
   Evaluation out = result_of(*following, nullptr, key.second, run, driver->generation);
   CAY_CO_TRY(out, co_await search_.confirm(std::move(who), std::move(key), driver->command,
                                            std::move(out)));

@@ -131,7 +131,7 @@ Task<Sandbox> SandboxVerbs::make(Principal who, SandboxSpec asked, CreateOptions
   Sandbox row = row_of(who, std::move(spec), snapshot);
   CAY_CO_CHECK(check_writers(*registry_, row));
   std::optional<Spare> spare;
-  if (may_be_spare && host == &runtimes_.first())
+  if (may_be_spare && pool_.is_on() && host == &runtimes_.first())
     spare = spare_for(pool_, *registry_, row, named_policy);
   if (spare) {
     row.id = spare->id;

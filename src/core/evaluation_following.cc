@@ -29,11 +29,17 @@ Task<void> read_on(std::shared_ptr<Following> from, std::uint64_t most, Until wh
     if (auto* end = std::get_if<OutputEnd>(&event)) {
       from->ended = std::move(end->command);
     } else if (const auto* gap = std::get_if<OutputGap>(&event)) {
-      if (gap->stream != Stream::kStdout) continue;
+      if (gap->stream != Stream::kStdout) {
+        from->passed_ledger = gap->offset + gap->length;
+        continue;
+      }
       from->at = gap->offset + gap->length;
       from->events.gap(std::min(from->at, from->until) - std::min(gap->offset, from->until));
     } else if (const auto* data = std::get_if<OutputData>(&event)) {
-      if (data->stream != Stream::kStdout) continue;
+      if (data->stream != Stream::kStdout) {
+        from->passed_ledger = data->offset + data->bytes.size();
+        continue;
+      }
       from->at = data->offset + data->bytes.size();
       from->events.feed(data->bytes);
     }

@@ -25,6 +25,7 @@ struct Following {
   code::EvaluationReader events;
   std::uint64_t at;
   std::uint64_t until = kToTheEnd;  // the end of the evaluation, if it is known
+  std::uint64_t passed_ledger = 0;  // to this offset of the driver's stderr, which no event is in
   std::optional<Command> ended;
 
   bool is_over() const { return events.is_over() || ended.has_value() || at >= until; }

@@ -13,6 +13,7 @@ KnownContext::KnownContext(const Context& context, const asio::any_io_executor& 
       language(context.language),
       command(context.command.id),
       read_to(context.command.out.bytes),
+      ledger_from(context.command.err.bytes),
       cold_until(read_to),
       writing(loop),
       reading(loop) {}

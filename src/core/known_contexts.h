@@ -28,6 +28,7 @@ struct KnownContext {
   std::string language;
   CommandId command;
   std::uint64_t read_to;                       // the next evaluation begins behind
+  std::uint64_t ledger_from;                   // its part of the driver's stderr likewise
   std::uint64_t cold_until;                    // evaluations before it may have no place here
   std::map<std::string, ContextPlace> places;  // evaluations, and where to look for them
   std::deque<std::string> order;               // of places

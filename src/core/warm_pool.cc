@@ -104,7 +104,7 @@ bool WarmPool::died(const SandboxDeath& death) {
 }
 
 void WarmPool::review() {
-  if (most_ == 0 || stopped_) return;
+  if (!is_on() || stopped_) return;
   for (std::size_t i = kept_.size(); i-- > 0;) {
     if (jobs_.draining) {
       remove(i, "drained");

@@ -32,6 +32,8 @@ class WarmPool {
   WarmPool(std::shared_ptr<Registry> registry, const Runtimes& runtimes, const Boots& boots,
            LayerTree& layers, Jobs& jobs, std::uint32_t most);
 
+  bool is_on() const { return most_ != 0; }
+
   // Counts a creation, and returns a spare that is as good as a boot by `wanted`, with a name for
   // which `is_free` holds. Nothing: boot one. The caller makes its row at once, or drop()s it.
   std::optional<Spare> take(const BootSpec& wanted,
