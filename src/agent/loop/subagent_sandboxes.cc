@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/threads/replay.h"
+#include "agent/loop/subagent_thread.h"
 
 namespace cay::agent {
 namespace {
@@ -19,18 +19,14 @@ Result<void> collect(ThreadLog& log, const std::string& parent, const ThreadStat
                      OwnSandboxes& out) {
   for (const auto& call : state.calls) {
     if (!call.is_open_here()) continue;
-    auto info = log.info(call.execution_id);
-    if (!info && info.error().code == Code::kNotFound) continue;
-    if (!info) return std::move(info).error();
-    if (info->parent != parent) continue;
-    CAY_TRY(const auto events, log.events(call.execution_id));
-    const auto child = replay(events);
-    if (child.sandbox && !child.sandbox->claim.empty()) {
-      out.ids.push_back(child.sandbox->id);
-    } else if (child.requested) {
-      out.requested.push_back(*child.requested);
+    CAY_TRY(const auto child, subagent_state(log, call.execution_id, parent));
+    if (!child) continue;
+    if (child->sandbox && !child->sandbox->claim.empty()) {
+      out.ids.push_back(child->sandbox->id);
+    } else if (child->requested) {
+      out.requested.push_back(*child->requested);
     }
-    CAY_CHECK(collect(log, call.execution_id, child, out));
+    CAY_CHECK(collect(log, call.execution_id, *child, out));
   }
   return {};
 }

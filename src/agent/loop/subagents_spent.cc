@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/threads/replay.h"
+#include "agent/loop/subagent_thread.h"
 
 namespace cay::agent {
 namespace {
@@ -18,18 +18,14 @@ bool is_same_account(const Spending& a, const Spending& b) {
 // no subagent's.
 Result<std::optional<Spending>> spent_in(ThreadLog& log, const std::string& thread,
                                          const std::string& parent) {
-  auto info = log.info(thread);
-  if (!info && info.error().code == Code::kNotFound) return std::optional<Spending>();
-  if (!info) return std::move(info).error();
-  if (info->parent != parent) return std::optional<Spending>();
-  CAY_TRY(const auto events, log.events(thread));
-  auto state = replay(events);
-  for (const auto& call : state.calls) {
+  CAY_TRY(auto state, subagent_state(log, thread, parent));
+  if (!state) return std::optional<Spending>();
+  for (const auto& call : state->calls) {
     if (!call.is_open_here()) continue;
     CAY_TRY(const auto below, spent_in(log, call.execution_id, thread));
-    if (below) state.spent += beyond(*below, state.subagents[call.execution_id]);
+    if (below) state->spent += beyond(*below, state->subagents[call.execution_id]);
   }
-  return std::optional(state.spent);
+  return std::optional(state->spent);
 }
 
 }  // namespace
