@@ -13,6 +13,10 @@ bool worth_a_retry(const Error& error) {
   return error.code == Code::kUnavailable || error.reason == "connect_timeout";
 }
 
+std::string may_still_run(const std::string& ref, const std::string& id) {
+  return "the command may still run: `cay attach " + ref + " " + id + "`";
+}
+
 Task<std::unique_ptr<CommandStream>> CommandStream::start(Connection& connection, std::string ref,
                                                           json::object spec, double wait_s) {
   std::unique_ptr<CommandStream> out(new CommandStream(connection, std::move(ref)));
@@ -125,10 +129,7 @@ Task<sdk::Event> CommandStream::next() {
       auto again = co_await retry.pause();  // bounds sockets that open and break without an event
       if (!again) {
         co_return Error{Code::kUnavailable, "connection_lost",
-                        last_end_ +
-                            "; no other was had in time, and the command may still run: "
-                            "`cay attach " +
-                            ref_ + " " + id_ + "`",
+                        last_end_ + "; no other was had in time, and " + may_still_run(ref_, id_),
                         0};
       }
       continue;

@@ -63,5 +63,7 @@ class CommandStream {
 
 // True if trying again later may help, and did no harm.
 bool worth_a_retry(const Error& error);
+// Words for a command of the sandbox `ref` whose answer or stream was lost: how to reach it.
+std::string may_still_run(const std::string& ref, const std::string& id);
 
 }  // namespace cay::client

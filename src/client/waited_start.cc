@@ -58,8 +58,7 @@ Task<WaitedStart> start_and_wait(Connection& connection, std::string at, json::o
     auto again = co_await retry.pause();
     if (!again) {
       Error why = std::move(answer).error();
-      why.message += ". Command " + string_in(spec, "id") + " may still run: cay attach SANDBOX " +
-                     string_in(spec, "id");
+      why.message += "; " + may_still_run(at, string_in(spec, "id"));
       co_return why;
     }
   }

@@ -34,6 +34,14 @@ struct WaitedStartTest : ::testing::Test {
       return all.at(at++);
     };
   }
+  // The next stream has all of the command, from its first byte.
+  void streams_all() {
+    log->frames.clear();
+    log->sockets.emplace_back(std::vector{
+        text_frame(R"({"type":"started","command":{"id":"c1","state":"running"}})"),
+        output_frame(1, 0, "all"),
+        text_frame(R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":0}})")});
+  }
   static http::Response answer(int status, std::string body) {
     return {status, {}, std::move(body)};
   }
@@ -73,11 +81,7 @@ TEST_F(WaitedStartTest, OutputThatNoAnswerHoldsComesByAStream) {
        {std::pair{409, R"({"code":"not_ready","reason":"output_not_held","message":"full"})"},
         std::pair{429, R"({"code":"exhausted","reason":"too_many_answers","message":"full"})"}}) {
     answers({answer(status, std::string(R"({"error":)") + error + "}")});
-    log->frames.clear();
-    log->sockets.emplace_back(std::vector{
-        text_frame(R"({"type":"started","command":{"id":"c1","state":"running"}})"),
-        output_frame(1, 0, "all"),
-        text_frame(R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":0}})")});
+    streams_all();
     const auto got = box().run({"prog"});
     EXPECT_EQ(got.out, "all");
     EXPECT_EQ(got.command.exit_code, 0);
@@ -89,11 +93,7 @@ TEST_F(WaitedStartTest, AnotherIsReadFromItsFirstByte) {
        {answer(201, kRuns),
         answer(200, R"({"stdout":"a part","truncated":true,"command":{"id":"c1"}})")}) {
     answers({first});
-    log->frames.clear();
-    log->sockets.emplace_back(std::vector{
-        text_frame(R"({"type":"started","command":{"id":"c1","state":"running"}})"),
-        output_frame(1, 0, "all"),
-        text_frame(R"({"type":"end","command":{"id":"c1","state":"exited","exit_code":0}})")});
+    streams_all();
     const auto got = box().run({"prog"});
     EXPECT_EQ(got.out, "all");
     EXPECT_TRUE(got.ok());
