@@ -24,6 +24,7 @@ from agent_runs import AgentUser  # noqa: E402
 from harness import new_daemon  # noqa: E402
 from measured import head, machine  # noqa: E402
 from model_server import Call, Turn, model_server  # noqa: E402
+from processes import busy_seconds  # noqa: E402
 
 MOST_MS = 2.0  # p50 of a step
 MOST_RATIO = 1.3
@@ -78,14 +79,6 @@ def plain(daemon, count):
     return times
 
 
-def busy():
-    """Seconds of CPU that the host used since its start."""
-    with open("/proc/stat", encoding="ascii") as file:
-        fields = [int(one) for one in file.readline().split()[1:]]
-    idle = fields[3] + fields[4]
-    return (sum(fields[:8]) - idle) / os.sysconf("SC_CLK_TCK")
-
-
 def paced(request):
     """A model with the pace of a real one."""
     if request.turn < TURNS:
@@ -113,9 +106,9 @@ def many(daemon, folder, count):
             return time.monotonic() - begun
 
         alone = seconds("one", 1)
-        before = busy()
+        before = busy_seconds()
         together = seconds("all", count)
-        return alone, together, busy() - before
+        return alone, together, busy_seconds() - before
 
 
 def main():

@@ -80,6 +80,13 @@ def ran_seconds(roots):
     return total / 1e9
 
 
+def busy_seconds():
+    """Returns the CPU seconds of the whole host since its start."""
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _, _, *others = map(int, file.readline().split()[1:9])
+    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+
+
 def memory():
     """Returns /proc/meminfo in KiB."""
     with open("/proc/meminfo", encoding="ascii") as file:

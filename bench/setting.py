@@ -12,6 +12,7 @@ import time
 from harness import BUILD, new_daemon
 
 import figures
+import processes
 from api import Api
 
 PROGRAMS = BUILD / "bench"
@@ -27,20 +28,13 @@ def load():
     return [round(one, 2) for one in os.getloadavg()]
 
 
-def _busy_seconds():
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, idle, waits, *others = map(int, file.readline().split()[1:9])
-    del idle, waits
-    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
-
-
 def await_quiet():
     """Waits until the host does little, and returns whether it does."""
     until = time.monotonic() + LONGEST_WAIT_S
     while time.monotonic() < until:
-        before = _busy_seconds()
+        before = processes.busy_seconds()
         time.sleep(QUIET_S)
-        if _busy_seconds() - before <= QUIET_SHARE * QUIET_S * (os.cpu_count() or 1):
+        if processes.busy_seconds() - before <= QUIET_SHARE * QUIET_S * (os.cpu_count() or 1):
             return True
     return False
 
