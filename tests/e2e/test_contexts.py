@@ -42,6 +42,14 @@ class Context:
         assert got.status_code == 200, got.text
         return got.json()
 
+    def written(self):
+        """What the driver wrote, as it is."""
+        driver = self.info["command"]["id"]
+        box = self.all.removesuffix("/contexts")
+        got = self.http.get(f"{box}/commands/{driver}/output", params={"stream": "stdout"})
+        assert got.status_code == 200, got.text
+        return got.text
+
     def post(self, verb):
         return self.http.post(f"{self.path}/{verb}", timeout=slow(60))
 
@@ -211,8 +219,8 @@ def test_an_interrupt_that_comes_early_is_not_lost(context, fork):
     context.run("1")  # its interpreter is there
     for _ in range(10):
         begun = context.run("while True: pass", fork=fork, wait_s=0)
-        path = f"{context.path}/runs/{begun['id']}"
-        wait_until(lambda path=path: context.http.get(path).status_code == 200, "it is told of")
+        line = f'"run":"{begun["id"]}","type":"begin"'
+        wait_until(lambda line=line: line in context.written(), "the driver tells of it")
         assert context.post("interrupt").status_code == 204
         assert context.read(begun["id"], wait_s=30)["state"] == "interrupted"
 

@@ -6,32 +6,21 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 import harness
+from test_daytona_toolbox_wire import Toolbox
 
 PORT = 1  # the port whose links open the toolbox
 
 
-class Box:
-    def __init__(self, daemon):
-        self.url = f"{daemon.url}/daytona"
-        self.client = httpx.Client(
-            headers={"Authorization": f"Bearer {daemon.key}"}, timeout=harness.slow(60)
-        )
-        made = self.client.post(f"{self.url}/sandbox", json={})
-        assert made.status_code == 200, made.text
-        self.id = made.json()["id"]
-
+class Box(Toolbox):
     def token(self, port):
-        got = self.client.get(f"{self.url}/sandbox/{self.id}/ports/{port}/preview-url")
+        sandbox = f"{self.daemon.url}/daytona/sandbox/{self.id}"
+        got = self.client.get(f"{sandbox}/ports/{port}/preview-url")
         assert got.status_code == 200, got.text
         return got.json()["token"]
 
     def terminal(self, **query):
-        url = f"{self.url}/toolbox/{self.id}/process/pty/create-connect"
+        url = f"{self.base}/process/pty/create-connect"
         return connect("ws" + str(httpx.URL(url, params=query)).removeprefix("http"))
-
-    def close(self):
-        self.client.delete(f"{self.url}/sandbox/{self.id}")
-        self.client.close()
 
 
 @pytest.fixture
@@ -73,31 +62,30 @@ def test_a_token_of_the_toolbox_opens_a_terminal_of_its_sandbox_alone(daemon, bo
         with pytest.raises(InvalidStatus) as refused:
             box.terminal(id="never")
         assert refused.value.response.status_code == 401
-        sessions = box.client.get(f"{box.url}/toolbox/{box.id}/process/pty").json()["sessions"]
+        sessions = box("GET", "/process/pty")["sessions"]
         assert "never" not in [one["id"] for one in sessions]
     finally:
         other.close()
 
 
 def test_a_token_opens_no_other_route(box):
-    url = f"{box.url}/toolbox/{box.id}/process/execute"
     query = {"DAYTONA_SANDBOX_AUTH_KEY": box.token(PORT)}
-    answer = httpx.post(url, params=query, json={"command": "id"})
+    answer = httpx.post(box.base + "/process/execute", params=query, json={"command": "id"})
     assert answer.status_code == 401, answer.text
-    answer = httpx.get(f"{box.url}/sandbox/{box.id}", params=query)
+    answer = httpx.get(f"{box.daemon.url}/daytona/sandbox/{box.id}", params=query)
     assert answer.status_code == 401, answer.text
 
 
 def test_the_end_of_a_link_ends_its_terminals(box):
     token = box.token(PORT)
-    links = box.client.get(box.url.removesuffix("/daytona") + f"/api/v1/sandboxes/{box.id}/links")
+    all_links = f"{box.daemon.url}/api/v1/sandboxes/{box.id}/links"
+    links = box.client.get(all_links)
     assert links.status_code == 200, links.text
     with box.terminal(DAYTONA_SANDBOX_AUTH_KEY=token, id="one") as socket:
         socket.send(b"echo $((40 + 2))\n")
         printed(socket, b"42")
         for link in links.json()["items"]:
-            path = f"/api/v1/sandboxes/{box.id}/links/{link['id']}"
-            gone = box.client.delete(box.url.removesuffix("/daytona") + path)
+            gone = box.client.delete(f"{all_links}/{link['id']}")
             assert gone.status_code == 204, gone.text
         with pytest.raises(ConnectionClosed):
             while True:

@@ -582,13 +582,11 @@ class Driver:
         The interpreter is not taken down, which touches all memory. What the context's own code
         had open or registered is its own."""
         atexit._run_exitfuncs()
-        sys.last_traceback = sys.last_value = None
         for name, value in list(self.main.__dict__.items()):
             if name not in before or before[name] is not value:
                 del self.main.__dict__[name]
         value = None
-        if builtins.__dict__.get("_") is not None:
-            builtins._ = None
+        builtins._ = None
         gc.collect()
         for one in self.outputs:
             one.drain()
