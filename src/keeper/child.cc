@@ -24,11 +24,7 @@ namespace {
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 [[noreturn]] void fail(int status_fd, const char* step, int err) {
-  StartReport report;
-  report.kind = StartReport::kFailed;
-  report.err = err;
-  std::strncpy(report.step, step, sizeof report.step - 1);
-  [[maybe_unused]] const ssize_t done = ::write(status_fd, &report, sizeof report);
+  report_failure(status_fd, step, err);
   ::_exit(127);
 }
 
@@ -181,6 +177,7 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& l
   to.scheduling = plan.scheduling;
   to.changed_signals = plan.changed_signals;
   to.cpus = plan.cpus;
+  to.is_prepared = plan.is_prepared;
   if (const char* step = confine(to); step != nullptr) fail(status_fd, step, errno);
   // A change of user sets this back to what the host's suid_dumpable says.
   ::prctl(PR_SET_DUMPABLE, 0);
@@ -217,13 +214,44 @@ void set_descriptors(const ChildPlan& plan, int& status_fd, int& task_fd, int& l
   fail(status_fd, "exec", err);
 }
 
-}  // namespace
+// Makes a cgroup namespace rooted in the groups that it joined, so that /proc/self/cgroup has "/"
+// in every hierarchy. Init's would show names of groups, which hold the instance's and the
+// sandbox's ids.
+void hide_groups(const ChildPlan& plan) {
+  if (::unshare(CLONE_NEWCGROUP) != 0) fail(plan.status_fd, "enter", errno);
+}
 
-void enter(const ChildPlan& plan) {
-  const Scheduling own = own_scheduling();
+void join_groups(const ChildPlan& plan) {
   for (int i = 0; i < plan.join_count; ++i) {
     if (::write(plan.joins[i], "0", 1) != 1) fail(plan.status_fd, "join cgroup", errno);
   }
+}
+
+}  // namespace
+
+void report_failure(int status_fd, const char* step, int err) {
+  StartReport report;
+  report.kind = StartReport::kFailed;
+  report.err = err;
+  std::strncpy(report.step, step, sizeof report.step - 1);
+  [[maybe_unused]] const ssize_t done = ::write(status_fd, &report, sizeof report);
+}
+
+bool enter_namespaces(int init_pidfd, bool own_clocks) {
+  constexpr int kAll =
+      CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
+  return ::setns(init_pidfd, kAll | (own_clocks ? CLONE_NEWTIME : 0)) == 0;
+}
+
+void become_command(const ChildPlan& plan) {
+  join_groups(plan);
+  hide_groups(plan);
+  become(plan);
+}
+
+void enter(const ChildPlan& plan) {
+  const Scheduling own = own_scheduling();
+  join_groups(plan);
   // Before entering: whatever guest root can see must hold its own pipes only.
   int keep[] = {plan.status_fd,       plan.init_pidfd,
                 plan.stdio[0],        plan.stdio[1],
@@ -232,14 +260,8 @@ void enter(const ChildPlan& plan) {
                 plan.terminal.socket, plan.terminal.socket < 0 ? -1 : plan.terminal.devpts};
   close_all_but(keep, static_cast<int>(sizeof keep / sizeof keep[0]));
   if (plan.init_pidfd >= 0) {
-    constexpr int kAll =
-        CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC;
-    if (::setns(plan.init_pidfd, kAll | (plan.own_clocks ? CLONE_NEWTIME : 0)) != 0)
-      fail(plan.status_fd, "enter", errno);
-    // A cgroup namespace of its own, rooted where it stands by now: /proc/self/cgroup says "/" in
-    // every hierarchy. Init's would show the names of groups, which hold the instance's and the
-    // sandbox's ids.
-    if (::unshare(CLONE_NEWCGROUP) != 0) fail(plan.status_fd, "enter", errno);
+    if (!enter_namespaces(plan.init_pidfd, plan.own_clocks)) fail(plan.status_fd, "enter", errno);
+    hide_groups(plan);
   }
   // CLONE_VM: E goes at once and leaves C its memory, which saves a copy. No exit signal: with
   // CLONE_PARENT the kernel gives C that of E. The pid is in the cell before C runs, so that its

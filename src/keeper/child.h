@@ -33,6 +33,7 @@ struct ChildPlan {
   unsigned cpus = 0;      // confine.h
   Scheduling scheduling;  // set by enter(), while the guest cannot reach it yet
   SignalBits changed_signals = ~SignalBits{0};
+  bool is_prepared = false;   // confine.h
   pid_t* pid_cell = nullptr;  // shared memory: C's pid, as the keeper sees it, before C runs
   int status_fd = -1;
 
@@ -59,6 +60,15 @@ struct ChildPlan {
 
 inline constexpr int kSpareEnv = 6;
 
+// In E.
 [[noreturn]] void enter(const ChildPlan& plan);
+
+// For a zygote (zygote.h), which is E for many commands. It joins the namespaces of init, all but
+// that of cgroups. A pid namespace holds for children alone. False with errno.
+bool enter_namespaces(int init_pidfd, bool own_clocks);
+// In C, a child of the zygote: joins the plan's groups and becomes the program.
+[[noreturn]] void become_command(const ChildPlan& plan);
+// Writes that `step` failed to the status pipe.
+void report_failure(int status_fd, const char* step, int err);
 
 }  // namespace cay::keeper

@@ -59,6 +59,11 @@ constexpr std::uint64_t kFileWork =
 // And one that writes a layer, whose files may have capabilities.
 constexpr std::uint64_t kLayerWork = kFileWork | bit(CAP_SETFCAP);
 
+constexpr std::uint64_t kept_by(const Confinement& to) {
+  const std::uint64_t of_helper = to.layer_root_fd >= 0 ? kLayerWork : kFileWork;
+  return to.file_helper ? of_helper : kept_in(to.profile);
+}
+
 struct Limit {
   int resource;
   rlim_t soft, hard;
@@ -188,25 +193,40 @@ SignalBits changed_signals() {
   return out;
 }
 
-const char* confine(const Confinement& to) {
+namespace {
+
+// The part that children inherit, and that nothing inside can undo before they are confined.
+const char* confine_ahead(const Confinement& to) {
   umask(022);
   if (personality(0xffffffff) != 0 && personality(0) < 0) return "reset personality";
   if (!reset_limits()) return "set limits";
+  if (!reset_signals(to.changed_signals)) return "reset signals";
+  return os::drop_bounding_set(kept_by(to)) ? nullptr : "drop capabilities";
+}
+
+}  // namespace
+
+const char* confine_zygote(const Confinement& to) {
+  if (const char* step = confine_ahead(to); step != nullptr) return step;
+  return load_guest_filter(to.profile, FilterPart::kAhead) == 0 ? nullptr : "load seccomp";
+}
+
+const char* confine(const Confinement& to) {
+  if (!to.is_prepared) {
+    if (const char* step = confine_ahead(to); step != nullptr) return step;
+  }
   if (!reset_scheduling(to.scheduling)) return "reset priority";
   if (!reset_affinity(to.cpus)) return "reset affinity";
-  if (!reset_signals(to.changed_signals)) return "reset signals";
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
-  const std::uint64_t of_helper = to.layer_root_fd >= 0 ? kLayerWork : kFileWork;
-  const std::uint64_t kept = to.file_helper ? of_helper : kept_in(profile);
+  const std::uint64_t kept = kept_by(to);
   const bool no_new_privs = to.file_helper || profile == Profile::kStrict;
-  if (!os::drop_bounding_set(kept))
-    return "drop capabilities";  // needs SETPCAP: before the ids change
   // Raw calls from here: the C library's wrappers change all threads by signals and take locks.
   auto group_count = static_cast<std::size_t>(to.group_count);
   if (syscall(SYS_setgroups, group_count, to.groups) != 0) return "set groups";
   if (syscall(SYS_setresgid, to.gid, to.gid, to.gid) != 0) return "set gid";
   if (no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return "set no_new_privs";
-  if (load_guest_filter(profile) != 0)
+  const FilterPart part = to.is_prepared ? FilterPart::kLast : FilterPart::kWhole;
+  if (load_guest_filter(profile, part) != 0)
     return "load seccomp";  // without no_new_privs it needs SYS_ADMIN: before setuid
   if (syscall(SYS_setresuid, to.uid, to.uid, to.uid) != 0) return "set uid";
   // Explicitly: the kernel clears the sets on a change away from uid 0, and the keeper's uid is not

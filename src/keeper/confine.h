@@ -37,8 +37,14 @@ struct Confinement {
   int layer_root_fd = -1;
   Scheduling scheduling = {};
   SignalBits changed_signals = ~SignalBits{0};  // those to set back
+  bool is_prepared = false;                     // by confine_zygote() in an ancestor
   unsigned cpus = 0;  // how many it may run on, of those that cpusets allow; 0: all
 };
+
+// For a zygote (zygote.h): the part of confine() that its children inherit, and that nothing inside
+// can undo before they are confined. Those are file mode mask, personality, rlimits, signals,
+// bounding set and most of the filter. Needs all capabilities inside.
+const char* confine_zygote(const Confinement& to);
 
 // Bounding set, rlimits, seccomp filter, gids, uid, ambient and inheritable sets. Returns the name
 // of the step that failed (errno is set), or nullptr. Written by the launcher room's owner

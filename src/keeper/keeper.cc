@@ -76,7 +76,7 @@ void run(const Context& given) {
   std::function<void()> end_of_all;
   Reaper reaper(loop, [&end_of_all] { end_of_all(); });
   Slots slots(loop, context);
-  Spawner spawner(loop, reaper, context);
+  Spawner spawner(loop, reaper, context, slots);
   Server server(loop, context);
   Notes notes(server);
   StdinBudget stdin_budget;
@@ -110,15 +110,17 @@ void run(const Context& given) {
   services.readers = &readers;
   services.files = &files;
   services.pauser = &pauser;
-  services.stats = [&slots, &commands, &pauser] {
+  services.stats = [&slots, &commands, &pauser, &spawner] {
     wire::StatsMsg stats = read_stats(context, slots, commands.running());
+    stats.pids -= std::min(stats.pids, spawner.counted());
     stats.paused = pauser.paused();
     return stats;
   };
   services.tunnels = &tunnels;
-  services.shut_down = [&commands, &programs](std::function<void()> done) {
-    commands.shut_down(kStopPatienceMs, [&programs, done = std::move(done)] {
+  services.shut_down = [&commands, &programs, &spawner](std::function<void()> done) {
+    commands.shut_down(kStopPatienceMs, [&programs, &spawner, done = std::move(done)] {
       programs.close();  // before the answer: after it, the launcher ends us
+      spawner.close();
       done();
     });
   };
@@ -135,6 +137,7 @@ void run(const Context& given) {
   }
   loop.run();
   programs.close();
+  spawner.close();
   ::_exit(0);
 }
 

@@ -81,6 +81,7 @@ struct Context {
   std::int64_t orphan_grace_ms =
       30'000;  // after a daemon's return, for kill_on_disconnect commands
   std::int64_t file_deadline_ms = 60'000;  // a file operation without progress for so long is ended
+  std::int64_t zygote_idle_ms = 30'000;    // without a start for so long, the zygote is ended
   std::uint32_t max_running = 4096;        // commands at once; less where RLIMIT_NOFILE says so
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "keeper/seccomp_profiles.h"
 
@@ -70,6 +71,54 @@ int number_of(const Case& on, const std::string& name) {
   for (const SyscallRule& rule : kGuestRules)
     if (rule.name == name) return on.arch == Arch::kX86_64 ? rule.x86_64 : rule.arm64;
   return -1;
+}
+
+// As the kernel does: the stricter action, and of two refusals that of the filter loaded last.
+std::uint32_t stricter(std::uint32_t first, std::uint32_t last) {
+  if (first == SECCOMP_RET_KILL_PROCESS || last == SECCOMP_RET_KILL_PROCESS)
+    return SECCOMP_RET_KILL_PROCESS;
+  return last == SECCOMP_RET_ALLOW ? first : last;
+}
+
+// Every check of an argument compares with a constant of the program: these, and their neighbours.
+std::vector<std::uint64_t> telling_values(const FilterProgram& program) {
+  std::set<std::uint64_t> values = {0, 1, 2, 0x7fffffff, 0xffffffff};
+  for (std::size_t i = 0; i < program.length; ++i) {
+    if (BPF_CLASS(program.code[i].code) == BPF_JMP && BPF_OP(program.code[i].code) != BPF_JGE)
+      values.insert(program.code[i].k);
+  }
+  return {values.begin(), values.end()};
+}
+
+template <Profile profile, Arch arch>
+void expect_parts_make_the_whole() {
+  static constexpr FilterProgram kWhole = compile_filter(rules_of(profile), arch),
+                                 kAhead = compile_filter(rules_ahead(profile), arch),
+                                 kLast = compile_filter(rules_at_last(profile), arch);
+  EXPECT_LT(kLast.length, kWhole.length / 4);
+  const std::vector<std::uint64_t> values = telling_values(kWhole);
+  int refused_by_last = 0;
+  for (int number = -2; number < 700; ++number) {
+    for (const std::uint64_t one : values) {
+      for (const std::uint64_t other : values) {
+        for (const std::uint32_t on : {audit_arch(arch), std::uint32_t{AUDIT_ARCH_I386}}) {
+          const seccomp_data data{number, on, 0, {one, other, one, other, 0, 0}};
+          const std::uint32_t last = run(kLast, data);
+          refused_by_last += last != SECCOMP_RET_ALLOW && run(kAhead, data) == SECCOMP_RET_ALLOW;
+          ASSERT_EQ(stricter(run(kAhead, data), last), run(kWhole, data))
+              << "call " << number << " with " << one << " and " << other;
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused_by_last, 0);
+}
+
+TEST(SeccompCompileTest, TwoPartsAreTheWholeFilter) {
+  expect_parts_make_the_whole<Profile::kDefault, Arch::kX86_64>();
+  expect_parts_make_the_whole<Profile::kStrict, Arch::kX86_64>();
+  expect_parts_make_the_whole<Profile::kNested, Arch::kX86_64>();
+  expect_parts_make_the_whole<Profile::kDefault, Arch::kArm64>();
 }
 
 TEST(SeccompCompileTest, NoCallHasTwoLines) {

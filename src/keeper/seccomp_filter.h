@@ -14,8 +14,11 @@ inline constexpr Arch kThisArch = Arch::kArm64;
 #error "cay knows the system calls of x86-64 and arm64 only: add a column to keeper/seccomp_rules.h"
 #endif
 
+// The whole filter, or its two parts (seccomp_profiles.h).
+enum class FilterPart { kWhole, kAhead, kLast };
+
 // Loads it for the calling thread. Needs no_new_privs, or CAP_SYS_ADMIN in the thread's user
 // namespace. Returns 0, or -1 with errno.
-int load_guest_filter(Profile profile);
+int load_guest_filter(Profile profile, FilterPart part = FilterPart::kWhole);
 
 }  // namespace cay::keeper

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -105,6 +106,33 @@ constexpr GuestRules rules_of(Profile profile) {
     if (rule->action == change.action)
       throw "a profile's line changes nothing, or there are two of it";
     rule->action = change.action;
+  }
+  return rules;
+}
+
+// A profile's filter in two parts, for a zygote (zygote.h). It loads the first, and each command's
+// child the small second one. The kernel takes the stricter answer of the two, so together they are
+// the profile. Between the two lie the calls that make and enter a child.
+inline constexpr std::string_view kEntryCalls[] = {"clone3", "unshare", "seccomp"};
+
+constexpr bool is_entry_call(const SyscallRule& rule) {
+  return std::ranges::find(kEntryCalls, rule.name) != std::end(kEntryCalls);
+}
+
+// All of the profile but for the entry calls.
+constexpr GuestRules rules_ahead(Profile profile) {
+  GuestRules rules = rules_of(profile);
+  for (SyscallRule& rule : rules) {
+    if (is_entry_call(rule)) rule.action = Action::kAllow;
+  }
+  return rules;
+}
+
+// The profile's lines for the entry calls alone.
+constexpr GuestRules rules_at_last(Profile profile) {
+  GuestRules rules = rules_of(profile);
+  for (SyscallRule& rule : rules) {
+    if (!is_entry_call(rule)) rule.action = Action::kAllow;
   }
   return rules;
 }

@@ -210,14 +210,21 @@ bool Slots::grow(int& error) {
       return false;
     }
     slot->joins_.push_back(slot->memory_tasks_.get());
+    slot->own_joins_.push_back(slot->memory_tasks_.get());
     slot->oom_.reset(::openat(slot->memory_.get(), "memory.oom_control", O_RDONLY | O_CLOEXEC));
   }
-  for (const UniqueFd* flat : {&pids_tasks_, &cpu_tasks_, &cpuacct_tasks_}) {
-    if (*flat) slot->joins_.push_back(flat->get());
-  }
+  for (const int flat : flat_joins()) slot->joins_.push_back(flat);
   free_.push_back(slot.get());
   slots_.push_back(std::move(slot));
   return true;
+}
+
+std::vector<int> Slots::flat_joins() const {
+  std::vector<int> out;
+  for (const UniqueFd* flat : {&pids_tasks_, &cpu_tasks_, &cpuacct_tasks_}) {
+    if (*flat) out.push_back(flat->get());
+  }
+  return out;
 }
 
 Slot* Slots::take(int& error) {

@@ -31,6 +31,8 @@ class Slot {
   // Descriptors of files that a child writes "0" to, so that it joins the groups. The first is that
   // of clone_into(), where there is one.
   const std::vector<int>& joins() const { return joins_; }
+  // Those of them for a child that was cloned into clone_into() by a process in flat_joins().
+  const std::vector<int>& own_joins() const { return own_joins_; }
   // Whether there is anything to kill by (false: no cgroups here, use process groups).
   bool can_kill() const { return static_cast<bool>(kill_); }
   // SIGKILL to everything in it.
@@ -58,7 +60,7 @@ class Slot {
   UniqueFd v2_, memory_, kill_, events_;
   UniqueFd v2_procs_, memory_tasks_;
   UniqueFd oom_;  // the file that counts OOM kills
-  std::vector<int> joins_;
+  std::vector<int> joins_, own_joins_;
   bool clones_ = false;
   bool killed_ = false;  // its v2 group, by kill_all()
   bool for_keeper_ = false;
@@ -73,6 +75,8 @@ class Slots {
   // Runs whenever a slot is taken: something will run inside.
   void on_taken(std::function<void()> action) { on_taken_ = std::move(action); }
 
+  // Files as Slot::joins(), of the groups that all commands share.
+  std::vector<int> flat_joins() const;
   // An empty slot. nullptr only when a cgroup cannot be made; `error` then tells the errno.
   Slot* take(int& error);
   // The command is over: `on_empty` runs (from the loop) once nothing is left inside; the slot is

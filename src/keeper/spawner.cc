@@ -54,6 +54,11 @@ pid_t fork_into(const Slot& slot, int tries, ChildPlan& plan) {
   return ::fork();
 }
 
+// The limit of processes, or of memory for one.
+bool is_no_room(const StartReport& report) {
+  return std::string_view(report.step) == "clone" && (report.err == EAGAIN || report.err == ENOMEM);
+}
+
 }  // namespace
 
 struct Spawner::Attempt {
@@ -65,6 +70,7 @@ struct Spawner::Attempt {
   std::uint32_t cell = 0;
   bool has_cell = false;
   pid_t entering = 0;         // E, until reaped
+  bool by_zygote = false;     // there is no E
   bool reported_end = false;  // the status pipe is at its end
   bool aborted = false;
   StartReport report;   // the last one
@@ -77,14 +83,19 @@ struct Spawner::Attempt {
   Timer timer;
 };
 
-Spawner::Spawner(Loop& loop, Reaper& reaper, const Context& context)
-    : loop_(loop), reaper_(reaper), context_(context), changed_signals_(changed_signals()) {
+Spawner::Spawner(Loop& loop, Reaper& reaper, const Context& context, const Slots& slots)
+    : loop_(loop),
+      reaper_(reaper),
+      context_(context),
+      changed_signals_(changed_signals()),
+      zygote_(loop, reaper, context, slots, changed_signals_) {
   void* shared = ::mmap(nullptr, kCells * sizeof(pid_t), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CAY_ASSERT(shared != MAP_FAILED);
   cells_ = static_cast<pid_t*>(shared);
   for (std::uint32_t i = kCells; i-- > 0;) free_cells_.push_back(i);
   reaper_.set_resolver([this](pid_t pid) { resolve(pid); });
+  loop_.defer([this] { zygote_.prepare(); });
 }
 
 Spawner::~Spawner() = default;
@@ -152,17 +163,21 @@ std::optional<Error> Spawner::launch(Attempt& attempt) {
   plan.task_fd = program.task_fd;
   plan.layer_root_fd = program.layer_root_fd;
 
-  const pid_t pid = fork_into(*attempt.slot, attempt.tries, plan);
-  if (pid == 0) enter(plan);
-  if (pid < 0) {
-    return Error::from_errno(errno, "fork the child that enters the sandbox", "start_failed");
-  }
-  attempt.entering = pid;
   Attempt* self = &attempt;
-  reaper_.expect(pid, [this, self](const Exit&) {
-    self->entering = 0;
-    settle(*self);
-  });
+  attempt.by_zygote =
+      attempt.tries == 0 && program.task == nullptr && zygote_.start(plan, *attempt.slot);
+  if (!attempt.by_zygote) {
+    const pid_t pid = fork_into(*attempt.slot, attempt.tries, plan);
+    if (pid == 0) enter(plan);
+    if (pid < 0) {
+      return Error::from_errno(errno, "fork the child that enters the sandbox", "start_failed");
+    }
+    attempt.entering = pid;
+    reaper_.expect(pid, [this, self](const Exit&) {
+      self->entering = 0;
+      settle(*self);
+    });
+  }
   write_end.reset();
   // Its end alone wakes the keeper, which epoll always reports. The reports before it are read
   // then, or at the deadline.
@@ -204,6 +219,7 @@ void Spawner::hear_no_more(Attempt& attempt) {
 void Spawner::settle(Attempt& attempt) {
   if (!attempt.reported_end || attempt.entering != 0) return;
   attempt.timer.reset();
+  if (attempt.by_zygote) zygote_.over();
   const pid_t child =
       attempt.child != 0 ? attempt.child : *static_cast<volatile pid_t*>(&cells_[attempt.cell]);
   // Ready is its last word before exec: from there on it may have run, so it counts as started
@@ -225,6 +241,10 @@ void Spawner::settle(Attempt& attempt) {
     reaper_.expect(child, [](const Exit&) {});
   }
   if (attempt.report.kind == StartReport::kFailed && !attempt.aborted) {
+    if (attempt.by_zygote && is_no_room(attempt.report)) {
+      zygote_.make_room();
+      return replace(attempt);
+    }
     finish(attempt, failure(attempt));
   } else {
     replace(attempt);
@@ -267,6 +287,7 @@ void Spawner::on_deadline(Attempt& attempt) {
   if (stopped || monotonic_ms() - attempt.began > kPatienceMs) {
     if (child != 0 && !attempt.exit) ::kill(child, SIGKILL);
     if (attempt.entering != 0) ::kill(attempt.entering, SIGKILL);
+    if (attempt.by_zygote && child == 0) zygote_.kill();
   }
   Attempt* self = &attempt;
   attempt.timer = loop_.after(kFirstLookMs, [this, self] { on_deadline(*self); });
@@ -294,6 +315,7 @@ void Spawner::finish(Attempt& attempt, Result<Started> result) {
   const std::unique_ptr<Attempt> gone = std::move(*found);
   attempts_.erase(found);
   gone->on_started(std::move(result));
+  if (gone->program.task == nullptr) loop_.defer([this] { zygote_.prepare(); });
 }
 
 void Spawner::abort_all() {
@@ -303,6 +325,7 @@ void Spawner::abort_all() {
                                             : *static_cast<volatile pid_t*>(&cells_[attempt->cell]);
     if (child != 0 && !attempt->exit) ::kill(child, SIGKILL);
     if (attempt->entering != 0) ::kill(attempt->entering, SIGKILL);
+    if (attempt->by_zygote && child == 0) zygote_.kill();
   }
 }
 

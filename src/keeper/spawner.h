@@ -18,6 +18,7 @@
 #include "keeper/loop.h"
 #include "keeper/reaper.h"
 #include "keeper/slots.h"
+#include "keeper/zygote.h"
 
 namespace cay::keeper {
 
@@ -48,7 +49,7 @@ class Spawner {
  public:
   using OnStarted = std::function<void(Result<Started>)>;
 
-  Spawner(Loop& loop, Reaper& reaper, const Context& context);
+  Spawner(Loop& loop, Reaper& reaper, const Context& context, const Slots& slots);
   ~Spawner();
 
   // `on_started` comes from the loop, once, when the program runs (exec is done) or has failed:
@@ -57,6 +58,10 @@ class Spawner {
   void start(Program program, Slot& slot, OnStarted on_started);
 
   std::size_t in_flight() const { return attempts_.size(); }
+  // Processes of its own that the sandbox's groups count.
+  std::uint32_t counted() const { return zygote_.counted(); }
+  // Nothing is started from here on, and no process of its own is left.
+  void close() { zygote_.close(); }
   // Kills what is being started; their callbacks come with kUnavailable shutting_down.
   void abort_all();
 
@@ -81,6 +86,7 @@ class Spawner {
   pid_t* cells_ = nullptr;      // shared memory, one for each attempt in flight
   std::vector<std::uint32_t> free_cells_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
+  Zygote zygote_;
 };
 
 }  // namespace cay::keeper
