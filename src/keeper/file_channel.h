@@ -16,18 +16,21 @@ namespace cay::keeper {
 
 class FileChannel {
  public:
-  FileChannel(int fd, std::uint64_t credit) : fd_(fd), credit_(credit) {}
+  FileChannel(int fd, const wire::FileOp& op) : fd_(fd), turn_(Turn::of(op)) {}
 
   void send(wire::Type type, std::string_view payload);
   template <wire::Message T>
   void send(wire::Type type, const T& message) {
     send(type, wire::encode(message));
   }
+  // As send(), in one write with the next frame. A wait for the keeper sends it, too.
+  void hold(wire::Type type, std::string_view payload);
   void ok() { send(wire::Type::kOk, std::string_view()); }
   void fail(const Error& error);
 
-  // Data of at most kDataChunk, once the reader allows it.
-  void send_data(std::uint64_t offset, std::string_view bytes);
+  // Data of at most kDataChunk, once the reader allows it. kWithNext: as hold().
+  enum class When : bool { kNow, kWithNext };
+  void send_data(std::uint64_t offset, std::string_view bytes, When when = When::kNow);
   // An entry of a tree: takes credit as data does.
   void send_entry(const wire::FileInfoMsg& entry);
   // The same for a layer's. False, and nothing is sent: it is larger than kDataChunk.
@@ -46,6 +49,9 @@ class FileChannel {
   UniqueFd take_bulk() { return std::move(bulk_); }
   // Requests one from the keeper, and waits for it.
   UniqueFd open_bulk();
+  // Waits for the operation after the one that is done. Frames that still come for that one are
+  // dropped.
+  wire::FileOp next_operation();
   // Sends the keeper a sign, not too often, that long work goes on.
   void heartbeat();
 
@@ -53,14 +59,21 @@ class FileChannel {
   std::function<void()> on_hangup;
 
  private:
+  // The credit of one operation.
+  struct Turn {
+    std::uint64_t credit = 0;      // what may be sent
+    std::uint64_t to_grant = 0;    // of an upload
+    std::uint64_t grant_from = 1;  // so much of it goes out at least
+    static Turn of(const wire::FileOp& op);
+  };
+
+  void write_held();
   wire::Frame receive();
-  void add_credit(const wire::Frame& frame);
   [[noreturn]] void hang_up();
 
   int fd_;
-  std::uint64_t credit_;
-  std::uint64_t to_grant_ = 0;
-  bool granted_ = false;
+  Turn turn_;
+  std::string held_;
   std::int64_t last_beat_ = 0;
   wire::FrameReader reader_;
   UniqueFd bulk_;

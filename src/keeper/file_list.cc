@@ -159,7 +159,7 @@ struct Listing {
         if (added.error().os_errno == ENOENT) continue;
         return added.error();
       }
-      channel.send(wire::Type::kFileInfo, facts);
+      channel.hold(wire::Type::kFileInfo, wire::encode(facts));
       if (!S_ISDIR(info.st_mode) || level >= depth) continue;
       const auto sub =
           open_path(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, {});

@@ -90,7 +90,7 @@ Result<void> glob_files(FileChannel& channel, const wire::FileOp& op) {
       [&] { return pattern.may_contain(walk.path); });
   std::sort(matches.begin(), matches.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
-  for (const auto& match : matches) channel.send(wire::Type::kFileInfo, match);
+  for (const auto& match : matches) channel.hold(wire::Type::kFileInfo, wire::encode(match));
   channel.send(wire::Type::kEof, wire::Eof{walk.truncated});
   return {};
 }

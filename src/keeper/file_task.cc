@@ -19,6 +19,7 @@
 #include "keeper/file_details.h"
 #include "keeper/file_error.h"
 #include "keeper/file_paths.h"
+#include "keeper/helper_session.h"
 
 namespace cay::keeper {
 namespace {
@@ -150,17 +151,42 @@ Result<void> stat_path(int dir, const char* path, bool follow, struct stat& info
   return {};
 }
 
+bool may_be_followed(const wire::FileOp& op) {
+  const auto relative = [](const std::string& path) {
+    return !path.empty() && path.front() != '/';
+  };
+  if (relative(op.path) || relative(op.to)) return false;  // it has a working directory
+  switch (static_cast<wire::FileVerb>(op.verb)) {
+    case wire::FileVerb::kReadTree:
+    case wire::FileVerb::kWriteTree:
+    case wire::FileVerb::kWriteLayer:
+    case wire::FileVerb::kReadLayer:
+    case wire::FileVerb::kWatch: return false;
+    default: return true;
+  }
+}
+
 int run_file_task(int fd, int layer_root_fd, void* data) {
-  const auto& op = *static_cast<wire::FileOp*>(data);
-  FileChannel channel(fd, op.credit);
+  wire::FileOp op = *static_cast<const wire::FileOp*>(data);
+  FileChannel channel(fd, op);
   ::umask(0);  // modes are those of the request
   try {
-    auto done = perform(channel, op, layer_root_fd);
-    if (!done) channel.fail(done.error());
-    return 0;
+    const HelperSession session(op.user);
+    for (;;) {
+      auto done = perform(channel, op, layer_root_fd);
+      channel.on_hangup = nullptr;
+      if (!done) channel.fail(done.error());
+      if (!may_be_followed(op) || session.is_large()) return 0;
+      op = channel.next_operation();
+      if (session.holds()) continue;
+      channel.send(wire::Type::kCancel, std::string_view());
+      return 0;
+    }
   } catch (const std::bad_alloc&) {
+    channel.on_hangup = nullptr;
     channel.fail(file_error(ENOMEM, op.path));
   } catch (const std::exception& bug) {
+    channel.on_hangup = nullptr;
     channel.fail(Error{Code::kInternal, "file_error", op.path + ": " + bug.what(), 0});
   }
   return 1;

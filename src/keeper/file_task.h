@@ -12,7 +12,14 @@ namespace cay::keeper {
 
 // `data`: the wire::FileOp. `layer_root_fd`: for write_layer(), else -1. The helper's exit code;
 // never throws.
+//
+// After an operation that may be followed it waits, until the keeper hangs up or sends another one
+// (kFileOp). It responds kCancel, before it has done anything, to one that needs a new helper.
 int run_file_task(int fd, int layer_root_fd, void* data);
+
+// Whether its helper may do another one afterwards: it has no working directory, and is none of the
+// large ones.
+bool may_be_followed(const wire::FileOp& op);
 
 // The verbs. An error ends the operation. On success the last frame has been sent.
 Result<void> stat_file(FileChannel& channel, const wire::FileOp& op);

@@ -71,7 +71,8 @@ Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
         Code::kOutOfRange, "offset_past_end",
         shown + ": the offset is past the end (" + std::to_string(info.st_size) + " bytes)", 0};
   }
-  channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
+  channel.hold(wire::Type::kFileInfo,
+               wire::encode(info_of(shown, info, AT_FDCWD, op.path.c_str())));
   std::uint64_t offset = op.offset;
   std::uint64_t left = op.length < 0 ? UINT64_MAX : static_cast<std::uint64_t>(op.length);
   const auto whole = static_cast<std::uint64_t>(info.st_size);
@@ -89,7 +90,10 @@ Result<void> read_file(FileChannel& channel, const wire::FileOp& op) {
     if (got < 0) return file_error(errno, shown);
     if (got == 0) break;
     const auto size = static_cast<std::size_t>(got);
-    channel.send_data(offset, std::string_view(buffer.data(), size));
+    // The end follows at once.
+    using When = FileChannel::When;
+    channel.send_data(offset, std::string_view(buffer.data(), size),
+                      size < want || size == left ? When::kWithNext : When::kNow);
     offset += size;
     left -= size;
   }
@@ -143,7 +147,8 @@ Result<void> write_file(FileChannel& channel, const wire::FileOp& op) {
   if (::fstat(pending.fd(), &info) != 0) return file_error(errno, shown);
   CAY_CHECK(pending.commit(base_of(target), shown,
                            op.exclusive ? Existing::kRefuse : Existing::kReplace));
-  channel.send(wire::Type::kFileInfo, info_of(shown, info, AT_FDCWD, op.path.c_str()));
+  channel.hold(wire::Type::kFileInfo,
+               wire::encode(info_of(shown, info, AT_FDCWD, op.path.c_str())));
   channel.ok();
   return {};
 }

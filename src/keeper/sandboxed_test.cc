@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 
 #include "base/testing/temp_dir.h"
@@ -226,6 +227,24 @@ TEST_F(SandboxedTest, FileHelpersWorkInside) {
   // A file of the host's root stays unreadable: root inside is nobody outside.
   op.path = "/etc/shadow";
   EXPECT_EQ(error_of(client->call(Type::kFileOp, op)).reason, "permission_denied");
+}
+
+// A helper that waits still has the root that it entered. One that enters now gets what lies there.
+TEST_F(SandboxedTest, AHelperThatWaitedSeesARootThatIsNewSince) {
+  const std::string dir = keeper->home() + "/shared";
+  ASSERT_EQ(::mkdir(dir.c_str(), 0777), 0);
+  std::ofstream(dir + "/f") << "hello";
+  wire::FileOp op;
+  op.verb = static_cast<std::uint8_t>(wire::FileVerb::kStat);
+  op.path = dir + "/f";
+  EXPECT_EQ(type_of(client->call(Type::kFileOp, op)), Type::kFileInfo);
+  const std::string number = std::to_string(keeper->pid());
+  std::ifstream children("/proc/" + number + "/task/" + number + "/children");
+  std::string helper;
+  for (std::string pid; children >> pid;) helper = pid;  // init is the first
+  const std::string enter = "nsenter -t " + helper + " -U -m mount -t tmpfs none /";
+  ASSERT_EQ(std::system(enter.c_str()), 0);
+  EXPECT_EQ(error_of(client->call(Type::kFileOp, op)).reason, "file_not_found");
 }
 
 // The helper is root inside alone: owners and capabilities of files are those of the sandbox.

@@ -259,9 +259,10 @@ void Server::dispatch(ReplyTo to, Type type, std::string_view payload) {
         ok(to);
       });
     case Type::kStats: return send(to, Type::kStatsReply, services_.stats());
-    case Type::kPause: return services_.pauser->pause(to);
+    case Type::kPause: services_.files->dismiss_waiting(); return services_.pauser->pause(to);
     case Type::kResume: return services_.pauser->resume(to);
     case Type::kShutdown:
+      services_.files->dismiss_waiting();
       return services_.shut_down([this, to] {
         services_.notes->pump(true);  // the last ends come before the answer
         ok(to);

@@ -4,6 +4,7 @@
 // Words are for ever: add, never reuse. Keepers older than this list send none.
 #pragma once
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 namespace cay::wire::keeper_feature {
@@ -19,7 +20,17 @@ inline constexpr std::string_view kAttachBehindStart = "attach-behind-start";
 
 inline constexpr std::string_view kBulk = "bulk";  // Type::kBulk, where sockets can be passed
 
+// The first kUploadAhead bytes of a FileVerb::kWrite may be sent before the keeper gives credit
+inline constexpr std::string_view kWriteAhead = "write-ahead";
+
 // All words of this release's keeper.
-inline constexpr std::array kAll = {kFileChanges, kFileWatch, kOneFile, kAttachBehindStart, kBulk};
+inline constexpr std::array kAll = {kFileChanges,       kFileWatch, kOneFile,
+                                    kAttachBehindStart, kBulk,      kWriteAhead};
 
 }  // namespace cay::wire::keeper_feature
+
+namespace cay::wire {
+
+inline constexpr std::uint64_t kUploadAhead = 16 * 1024;
+
+}  // namespace cay::wire

@@ -78,10 +78,11 @@ PLACE = (
     (
         ENTER,
         TASK,
-        "  const auto& op = *static_cast<wire::FileOp*>(data);\n",
-        "  auto& op = *static_cast<wire::FileOp*>(data);\n"
-        f"  for (std::string* path : {{&op.path, &op.to}}) {{\n"
-        f'    if (path->starts_with(\'/\') && cay_hole("{ENTER}")) path->insert(0, ".");\n  }}\n',
+        "      auto done = perform(channel, op, layer_root_fd);\n",
+        f"      for (std::string* path : {{&op.path, &op.to}}) {{\n"
+        f'        if (path->starts_with(\'/\') && cay_hole("{ENTER}")) path->insert(0, ".");\n'
+        "      }\n"
+        "      auto done = perform(channel, op, layer_root_fd);\n",
     ),
     (
         JAIL,
