@@ -23,9 +23,20 @@ asio::awaitable<void> ready(KernelSocket& socket, KernelSocket::wait_type what, 
 }  // namespace
 
 Task<Bytes> PassingSource::next() {
+  if (failed_) co_return *failed_;
   CAY_CO_TRY(Bytes piece, co_await inner_->next());
   CAY_CO_CHECK(see(piece.size()));
   co_return std::move(piece);
+}
+
+std::optional<Bytes> PassingSource::come() {
+  auto piece = piped_ == nullptr || failed_ ? std::nullopt : piped_->come();
+  if (!piece) return std::nullopt;
+  if (auto seen = see(piece->size()); !seen) {
+    failed_ = std::move(seen).error();
+    return std::nullopt;
+  }
+  return piece;
 }
 
 Task<KernelPipe> PassingSource::next_piped() {

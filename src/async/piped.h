@@ -47,8 +47,8 @@ class PassingSource : public PipedSource {
   explicit PassingSource(std::unique_ptr<ByteSource> inner)
       : inner_(std::move(inner)), piped_(dynamic_cast<PipedSource*>(inner_.get())) {}
   Task<Bytes> next() final;
-  std::optional<Bytes> come() final { return std::nullopt; }
-  bool can_splice() const final { return piped_ != nullptr && piped_->can_splice(); }
+  std::optional<Bytes> come() final;
+  bool can_splice() const final { return !failed_ && piped_ != nullptr && piped_->can_splice(); }
   Task<KernelPipe> next_piped() final;
 
  protected:
@@ -60,7 +60,8 @@ class PassingSource : public PipedSource {
   virtual Result<void> see(std::size_t size) = 0;
 
   std::unique_ptr<ByteSource> inner_;
-  PipedSource* piped_;  // the same; null: it is none
+  PipedSource* piped_;           // the same; null: it is none
+  std::optional<Error> failed_;  // for next(): come() had no way to return it
 };
 
 using KernelSocket = asio::generic::stream_protocol::socket;

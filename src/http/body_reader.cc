@@ -25,7 +25,9 @@ class BodySource final : public PipedSource {
  public:
   explicit BodySource(std::shared_ptr<BodyReader> body) : body_(std::move(body)) {}
   Task<Bytes> next() override { return body_->next_piece(); }
-  std::optional<Bytes> come() override { return std::nullopt; }
+  std::optional<Bytes> come() override {
+    return body_->is_over() ? std::optional<Bytes>(Bytes()) : std::nullopt;
+  }
   bool can_splice() const override { return body_->can_splice(); }
   Task<KernelPipe> next_piped() override { return body_->next_piped_piece(); }
 

@@ -7,6 +7,7 @@
 #include "runtime/keeper/convert.h"
 #include "runtime/keeper/file_sender.h"
 #include "runtime/keeper/keeper_calls.h"
+#include "wire/keeper_features.h"
 
 namespace cay::runtime {
 namespace {
@@ -31,31 +32,38 @@ class FileBytes final : public PipedSource {
       owed_ = 0;
     }
     while (true) {
-      const Deadline deadline = after(kFileLimit);
-      CAY_CO_TRY(const auto frame, co_await channel_->next(deadline));
-      if (is(frame, wire::Type::kEof)) {
-        channel_->finish();
-        channel_.reset();
-        co_return Bytes();
+      if (failed_) co_return *failed_;
+      if (!come_) {
+        const Deadline deadline = after(kFileLimit);
+        CAY_CO_TRY(come_, co_await channel_->next(deadline));
       }
+      const wire::Frame frame = *std::exchange(come_, std::nullopt);
       if (is(frame, wire::Type::kBulk)) {
         auto loop = co_await asio::this_coro::executor;
         CAY_CO_TRY(bulk_, Bulk::adopt(std::move(loop), channel_->take_passed()));
         auto bytes = co_await next_of_bulk();
         co_return bytes;
       }
-      const auto data =
-          is(frame, wire::Type::kData) ? wire::decode_data(frame.payload) : std::nullopt;
-      if (!data) co_return unexpected_frame(frame, "file content");
-      if (data->offset != offset_) co_return unexpected_frame(frame, "the next byte of the file");
-      if (data->bytes.empty()) continue;
-      offset_ += data->bytes.size();
-      owed_ += data->bytes.size();
-      co_return Bytes(data->bytes);
+      CAY_CO_TRY(auto bytes, content_of(frame));
+      if (bytes) co_return *std::move(bytes);
     }
   }
 
-  std::optional<Bytes> come() override { return std::nullopt; }
+  std::optional<Bytes> come() override {
+    if (!channel_) return Bytes();
+    if (bulk_ || come_ || failed_) return std::nullopt;
+    auto frame = channel_->poll();
+    if (!frame) failed_ = std::move(frame).error();
+    if (failed_ || !*frame) return std::nullopt;
+    if (is(**frame, wire::Type::kBulk)) {
+      come_ = **std::move(frame);
+      return std::nullopt;
+    }
+    auto bytes = content_of(**frame);
+    if (bytes) return *std::move(bytes);
+    failed_ = std::move(bytes).error();
+    return std::nullopt;
+  }
   bool can_splice() const override { return channel_ && bulk_; }
   Task<KernelPipe> next_piped() override {
     CAY_CO_TRY(KernelPipe pipe, co_await bulk_->read_piped());
@@ -84,10 +92,29 @@ class FileBytes final : public PipedSource {
     co_return Result<void>{};
   }
 
+  // The content of a frame, empty at the end. Nothing: the frame has none.
+  Result<std::optional<Bytes>> content_of(const wire::Frame& frame) {
+    if (is(frame, wire::Type::kEof)) {
+      channel_->finish();
+      channel_.reset();
+      return std::optional<Bytes>(Bytes());
+    }
+    const auto data =
+        is(frame, wire::Type::kData) ? wire::decode_data(frame.payload) : std::nullopt;
+    if (!data) return unexpected_frame(frame, "file content");
+    if (data->offset != offset_) return unexpected_frame(frame, "the next byte of the file");
+    if (data->bytes.empty()) return std::optional<Bytes>();
+    offset_ += data->bytes.size();
+    owed_ += data->bytes.size();
+    return std::optional<Bytes>(data->bytes);
+  }
+
   std::unique_ptr<Channel> channel_;  // null at the end
   std::unique_ptr<Bulk> bulk_;
   std::uint64_t offset_;
   std::uint64_t owed_ = 0;
+  std::optional<wire::Frame> come_;  // for next(), as come() saw it
+  std::optional<Error> failed_;
 };
 
 // Bounds what a collector keeps.
@@ -179,8 +206,16 @@ Task<core::FileStream> file_read(std::shared_ptr<PersistentLink> line, wire::Fil
 Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
                           std::unique_ptr<ByteSource> data) {
   auto payload = wire::encode(op);
-  CAY_CO_TRY(auto channel, co_await ask(line, wire::Type::kFileOp, std::move(payload)));
-  FileSender sender(std::move(channel));
+  CAY_CO_CHECK(check_fits(wire::Type::kFileOp, payload));
+  CAY_CO_TRY(auto link, co_await line->link(kLinkLimit));
+  const bool ahead = line->theirs().has(wire::keeper_feature::kWriteAhead);
+  auto channel = link->open();
+  if (ahead) {
+    channel->send_with_next(wire::Type::kFileOp, std::move(payload));
+  } else {
+    channel->send(wire::Type::kFileOp, std::move(payload));
+  }
+  FileSender sender(std::move(channel), ahead ? wire::kUploadAhead : 0);
   auto* piped = dynamic_cast<PipedSource*>(data.get());
   std::uint64_t offset = 0;
   while (true) {
@@ -192,9 +227,13 @@ Task<FileInfo> file_write(std::shared_ptr<PersistentLink> line, wire::FileOp op,
     }
     CAY_CO_TRY(auto bytes, co_await data->next());
     if (bytes.empty()) break;
+    const auto more = piped == nullptr ? std::nullopt : piped->come();
+    if (more) bytes += *more;
+    const bool last = more && more->empty();
     const std::size_t size = bytes.size();
-    CAY_CO_CHECK(co_await sender.send(offset, std::move(bytes)));
+    CAY_CO_CHECK(co_await sender.send(offset, std::move(bytes), last));
     offset += size;
+    if (last) break;
   }
   CAY_CO_TRY(const auto frame, co_await sender.finish());
   CAY_CO_TRY(const auto info, decode_as<wire::FileInfoMsg>(frame, wire::Type::kFileInfo,

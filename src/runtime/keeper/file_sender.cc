@@ -45,7 +45,7 @@ Task<void> FileSender::refused() {
   co_return unexpected_frame(frame, "why the file takes no more");
 }
 
-Task<void> FileSender::send(std::uint64_t offset, Bytes bytes) {
+Task<void> FileSender::send(std::uint64_t offset, Bytes bytes, bool last) {
   if (bulk_) {
     CAY_CO_CHECK(take_what_came());
     CAY_CO_TRY(const bool taken, co_await bulk_->write(std::move(bytes)));
@@ -71,8 +71,12 @@ Task<void> FileSender::send(std::uint64_t offset, Bytes bytes) {
                           .after_end = false,
                           .offset = offset + sent,
                           .bytes = std::string_view(bytes).substr(sent, size)};
-    channel_->send(wire::Type::kData, wire::encode_data(data));
     sent += size;
+    if (last && sent == bytes.size()) {
+      channel_->send_with_next(wire::Type::kData, wire::encode_data(data));
+    } else {
+      channel_->send(wire::Type::kData, wire::encode_data(data));
+    }
     allowed_ -= size;
   }
   co_return Result<void>{};

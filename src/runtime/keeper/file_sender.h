@@ -1,5 +1,6 @@
 // FileSender: the daemon's end of a write: DATA as the keeper's credit allows, then its last words.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -11,11 +12,13 @@ namespace cay::runtime {
 
 class FileSender {
  public:
-  explicit FileSender(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {}
+  // `ahead`: so many bytes may be sent before the keeper gives credit.
+  explicit FileSender(std::unique_ptr<Channel> channel, std::uint64_t ahead = 0)
+      : channel_(std::move(channel)), allowed_(ahead) {}
 
   // Sends all of `bytes`, in frames of at most wire::kDataChunk, each when it is allowed. An error
-  // of the keeper's ends it at once.
-  Task<void> send(std::uint64_t offset, Bytes bytes);
+  // of the keeper's ends it at once. `last`: finish() follows, and the last of them goes with it.
+  Task<void> send(std::uint64_t offset, Bytes bytes, bool last = false);
   // Whether send_piped() may be used: the content goes over a socket of its own from here on. True
   // only once enough of it was sent to be worth that.
   Task<bool> piped(const PersistentLink& line);
@@ -35,7 +38,7 @@ class FileSender {
   Task<void> refused();
 
   std::unique_ptr<Channel> channel_;
-  std::uint64_t allowed_ = 0;
+  std::uint64_t allowed_;
   std::uint64_t sent_ = 0;
   std::unique_ptr<Bulk> bulk_;
 };
