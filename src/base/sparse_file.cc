@@ -1,5 +1,6 @@
 #include "base/sparse_file.h"
 
+#include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -16,6 +17,11 @@ constexpr auto kMostBytes = static_cast<std::uint64_t>(std::numeric_limits<off_t
 bool is_zero(std::string_view bytes) {
   return bytes.empty() || (bytes.front() == '\0' &&
                            std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+bool is_aligned(std::uint64_t offset, std::string_view bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+  return (offset | bytes.size() | address) % SparseFile::kBlock == 0;
 }
 
 }  // namespace
@@ -48,10 +54,22 @@ int SparseFile::finish(std::uint64_t size) {
   return ::ftruncate(fd_, static_cast<off_t>(size)) == 0 ? 0 : errno;
 }
 
-int SparseFile::put(std::uint64_t offset, std::string_view bytes) const {
+void SparseFile::pass_cache_by(bool on) {
+  if (on == direct_) return;
+  const int flags = ::fcntl(fd_, F_GETFL);
+  if (flags >= 0 && ::fcntl(fd_, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0)
+    direct_ = on;
+}
+
+int SparseFile::put(std::uint64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
+    if (direct_ && !is_aligned(offset, bytes)) pass_cache_by(false);
     const ssize_t done = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
+    if (done < 0 && errno == EINVAL && direct_) {
+      pass_cache_by(false);
+      continue;
+    }
     if (done < 0) return errno;
     offset += static_cast<std::uint64_t>(done);
     bytes.remove_prefix(static_cast<std::size_t>(done));

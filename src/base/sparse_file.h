@@ -22,14 +22,20 @@ class SparseFile {
   int finish(std::uint64_t size);
   int finish() { return finish(end_); }
 
+  // Whether whole blocks go to the disk without the page cache (O_DIRECT) from here on. Bytes that
+  // are not aligned to kBlock, in the file and in memory, end that. So does a refusal of the file
+  // system.
+  void pass_cache_by(bool on);
+
   // Behind the last byte that was given, zeros too.
   std::uint64_t end() const { return end_; }
 
  private:
-  int put(std::uint64_t offset, std::string_view bytes) const;
+  int put(std::uint64_t offset, std::string_view bytes);
 
   int fd_;
   std::uint64_t end_ = 0;
+  bool direct_ = false;
 };
 
 }  // namespace cay

@@ -62,6 +62,9 @@ class PendingFile {
   int fd() const { return file_.get(); }
   // Zeros of whole blocks become holes: a sparse file is not larger here than it was.
   Result<void> write(std::string_view bytes, const std::string& shown);
+  // As of SparseFile.
+  void pass_cache_by(bool on) { content_.pass_cache_by(on); }
+  std::uint64_t end() const { return content_.end(); }
   // Called after the last byte, before its facts are read or set.
   Result<void> finish(const std::string& shown);
   // Gives it `name` in its directory. One that replaces a file has a temporary name just before.

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
+#include "keeper/bulk_writer.h"
 #include "keeper/file_error.h"
 #include "keeper/file_paths.h"
 #include "keeper/file_task.h"
@@ -18,7 +20,6 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::size_t kBulkPiece = 512 * 1024;
 constexpr std::uint64_t kMostSent = std::uint64_t{1} << 30;  // of one sendfile(2)
 
 Error no_socket(const std::string& shown) {
@@ -49,14 +50,24 @@ Result<void> send_bulk(FileChannel& channel, int file, std::uint64_t offset, std
 Result<void> receive_bulk(FileChannel& channel, PendingFile& pending, const std::string& shown) {
   const UniqueFd bulk = channel.take_bulk();
   if (!bulk) return no_socket(shown);
-  std::vector<char> buffer(kBulkPiece);
-  for (;;) {
-    const ssize_t got = ::recv(bulk.get(), buffer.data(), buffer.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return file_error(errno, shown);
-    if (got == 0) return {};
-    CAY_CHECK(pending.write(std::string_view(buffer.data(), static_cast<std::size_t>(got)), shown));
+  const auto free = [](char* memory) { std::free(memory); };
+  const std::unique_ptr<char, decltype(free)> buffer(
+      static_cast<char*>(std::aligned_alloc(SparseFile::kBlock, BulkWriter::kPiece)));
+  if (!buffer) return file_error(ENOMEM, shown);
+  BulkWriter writer(pending, shown);
+  for (bool ended = false; !ended;) {
+    const std::size_t wanted = writer.wanted();
+    std::size_t have = 0;
+    while (have < wanted && !ended) {
+      const ssize_t got = ::recv(bulk.get(), buffer.get() + have, wanted - have, MSG_WAITALL);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return file_error(errno, shown);
+      ended = got == 0;
+      have += static_cast<std::size_t>(got);
+    }
+    CAY_CHECK(writer.write(std::string_view(buffer.get(), have)));
   }
+  return {};
 }
 
 }  // namespace
