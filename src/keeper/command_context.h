@@ -8,6 +8,7 @@
 #include "keeper/reaper.h"
 #include "keeper/slots.h"
 #include "keeper/spawner.h"
+#include "keeper/spare_directory.h"
 #include "keeper/spool_budget.h"
 #include "keeper/stdin_pipe.h"
 
@@ -22,6 +23,7 @@ struct CommandContext {
   Spawner& spawner;
   StdinBudget& stdin_budget;
   SpoolBudget& spool_budget;
+  SpareDirectory& spare_directory;
   Notes& notes;
   const OomVictims& oom_victims;
 };

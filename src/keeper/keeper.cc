@@ -81,9 +81,12 @@ void run(const Context& given) {
   Notes notes(server);
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
+  SpareDirectory spare_directory(context.spool_fd);
+  loop.defer([&spare_directory] { spare_directory.prepare(); });
   const OomVictims oom_victims(context.oom_victims_fd);
-  const CommandContext shop{context, loop,         server,       reaper, slots,
-                            spawner, stdin_budget, spool_budget, notes,  oom_victims};
+  const CommandContext shop{context,         loop,    server,       reaper,
+                            slots,           spawner, stdin_budget, spool_budget,
+                            spare_directory, notes,   oom_victims};
   Readers readers(loop, server);
   CommandIndex index(shop);
   Commands commands(shop, index, readers, most_running(context));

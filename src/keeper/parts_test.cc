@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include "base/testing/temp_dir.h"
 #include "keeper/glob_pattern.h"
@@ -180,6 +183,48 @@ TEST(TapeTest, LongArgumentsLiveOnDisk) {
   EXPECT_EQ((*again)->out.bytes(), 5U);
   Tape::erase(dir.get(), "a");
   EXPECT_FALSE(Tape::load(dir.get(), "a"));
+}
+
+TEST(TapeTest, ASpareDirectoryBecomesACommandsAtOnceWithItsRecord) {
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
+  SpareDirectory spare(dir.get());
+  wire::CommandMsg message;
+  for (const char* id : {"a", "b"}) {
+    spare.prepare();
+    EXPECT_TRUE(std::filesystem::exists(temp.path() + "/.spare/record"));
+    EXPECT_FALSE(Tape::ids(dir.get()).contains(".spare"));
+    message.command_id = id;
+    auto tape = Tape::create(dir.get(), message, 1 << 20, 0, nullptr, &spare);
+    ASSERT_TRUE(tape);
+    EXPECT_FALSE(std::filesystem::exists(temp.path() + "/.spare"));
+    (*tape)->out.append("hello");
+    (*tape)->mark_ended();
+    ASSERT_TRUE((*tape)->save());
+    auto again = Tape::load(dir.get(), id);
+    ASSERT_TRUE(again);
+    EXPECT_EQ((*again)->out.bytes(), 5U);
+  }
+  EXPECT_EQ(Tape::ids(dir.get()), (std::set<std::string>{"a", "b"}));
+}
+
+// A keeper that was killed left both: a directory without a record, and a spare with half of one.
+TEST(TapeTest, ATakenNameAndALeftSpareAreNoObstacle) {
+  const TempDir temp;
+  const UniqueFd dir = temp.open();
+  wire::CommandMsg message;
+  message.command_id = "a";
+  std::filesystem::create_directories(temp.path() + "/a");
+  std::filesystem::create_directories(temp.path() + "/.spare");
+  std::ofstream(temp.path() + "/.spare/record") << "half";
+  SpareDirectory spare(dir.get());
+  spare.prepare();
+  ASSERT_TRUE(Tape::create(dir.get(), message, 1 << 20, 0, nullptr, &spare));
+  EXPECT_TRUE(Tape::recall(dir.get(), "a", "boot"));
+  spare.prepare();
+  message.command_id = "b";
+  ASSERT_TRUE(Tape::create(dir.get(), message, 1 << 20, 0, nullptr, &spare));
+  EXPECT_EQ(Tape::recall(dir.get(), "b", "boot")->command_id, "b");
 }
 
 TEST(TapeTest, ACommandThatCannotBeLookedAtIsLostAndNotForgotten) {

@@ -41,12 +41,16 @@ bool append_record(int dir, const wire::CommandMsg& message, bool framed) {
   return file && append(file.get(), framed ? wire::record_frame(message) : wire::encode(message));
 }
 
+std::string first_record(const wire::CommandMsg& message) {
+  return std::string(wire::kRecordHead) + wire::record_frame(message);
+}
+
 // By another name until it is whole: one that a killed keeper left is no record, and nothing was
 // started then.
 bool begin_record(int dir, const wire::CommandMsg& message) {
   const UniqueFd file(
       ::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
-  return file && append(file.get(), std::string(wire::kRecordHead) + wire::record_frame(message)) &&
+  return file && append(file.get(), first_record(message)) &&
          ::renameat(dir, kNewRecord, dir, wire::kSpoolRecord) == 0;
 }
 
@@ -122,7 +126,23 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message)
       ended_(true) {}
 
 Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit,
-                                           std::uint64_t reserve, SpoolBudget* budget) {
+                                           std::uint64_t reserve, SpoolBudget* budget,
+                                           SpareDirectory* spare) {
+  UniqueFd dir =
+      spare != nullptr ? spare->take(message.command_id, first_record(message)) : UniqueFd();
+  if (!dir) {
+    CAY_TRY(UniqueFd made, make_directory(spool, message));
+    dir = std::move(made);
+  }
+  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve, budget));
+  if (size_of(tape->about.argv) > kArgvInMemory) {
+    tape->about.argv = {};
+    tape->argv_on_disk_ = true;
+  }
+  return tape;
+}
+
+Result<UniqueFd> Tape::make_directory(int spool, const wire::CommandMsg& message) {
   // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
   if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
@@ -136,12 +156,7 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
                              "spool_unusable");
   }
-  std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve, budget));
-  if (size_of(tape->about.argv) > kArgvInMemory) {
-    tape->about.argv = {};
-    tape->argv_on_disk_ = true;
-  }
-  return tape;
+  return dir;
 }
 
 Result<std::shared_ptr<Tape>> Tape::load(int spool, const std::string& id) {

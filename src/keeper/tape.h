@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "keeper/spare_directory.h"
 #include "keeper/spool_stream.h"
 #include "wire/messages.h"
 
@@ -16,11 +17,12 @@ namespace cay::keeper {
 
 class Tape {
  public:
-  // Makes the directory and the first record (state running). Fails kExhausted when the disk is
-  // full.
+  // Makes the directory and the first record (state running), from `spare` if there is one. Fails
+  // kExhausted when the disk is full.
   static Result<std::shared_ptr<Tape>> create(int spool, wire::CommandMsg message,
                                               std::uint64_t limit, std::uint64_t reserve = 0,
-                                              SpoolBudget* budget = nullptr);
+                                              SpoolBudget* budget = nullptr,
+                                              SpareDirectory* spare = nullptr);
   // A finished command's. Fails kLost when its record is gone or broken.
   static Result<std::shared_ptr<Tape>> load(int spool, const std::string& id);
   // Returns the record that an earlier life of the sandbox left. A running one is settled as lost,
@@ -60,6 +62,7 @@ class Tape {
        SpoolBudget* budget);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
+  static Result<UniqueFd> make_directory(int spool, const wire::CommandMsg& message);
   wire::ExtentMsg extent_for_record(const SpoolStream& stream) const;
 
   UniqueFd dir_;

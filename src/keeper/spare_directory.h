@@ -1,0 +1,27 @@
+// SpareDirectory: the spool directory of the next command, made while nobody waits. A file system
+// takes longer to make a directory and a file than to rename one.
+#pragma once
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace cay::keeper {
+
+class SpareDirectory {
+ public:
+  // `spool` lives as long as this. What an earlier keeper left is used again.
+  explicit SpareDirectory(int spool) : spool_(spool) {}
+
+  // Makes one unless it is there. It has an empty record.
+  void prepare();
+  // Writes `record` into it and gives it the name `id`, in this order: under a command's name lies
+  // always a whole record. Returns the directory, or -1: there is none, the disk refuses, or that
+  // name is taken. The caller makes its own then.
+  UniqueFd take(const std::string& id, const std::string& record);
+
+ private:
+  const int spool_;
+  UniqueFd dir_, record_;
+};
+
+}  // namespace cay::keeper
