@@ -66,7 +66,8 @@ int SparseFile::put(std::uint64_t offset, std::string_view bytes) {
     if (direct_ && !is_aligned(offset, bytes)) pass_cache_by(false);
     const ssize_t done = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0 && errno == EINVAL && direct_) {
+    // btrfs reports ENOSPC for a quota that is used up, too. The cache has the true reason.
+    if (done < 0 && (errno == EINVAL || errno == ENOSPC) && direct_) {
       pass_cache_by(false);
       continue;
     }

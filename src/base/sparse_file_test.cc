@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -53,6 +56,36 @@ TEST_F(SparseFileTest, EveryCutOfTheSameBytesGivesTheSameFile) {
     ASSERT_EQ(again.finish(), 0);
     EXPECT_EQ(content(), all) << cut;
   }
+}
+
+// On a file system that has no O_DIRECT all of it goes through the cache.
+TEST_F(SparseFileTest, PassingTheCacheByChangesNoByte) {
+  constexpr std::size_t kSize = 64 * SparseFile::kBlock;
+  const std::unique_ptr<char, void (*)(void*)> memory(
+      static_cast<char*>(std::aligned_alloc(SparseFile::kBlock, kSize)), std::free);
+  std::string all;
+  const auto append = [&](std::size_t from, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i)
+      memory.get()[from + i] = static_cast<char>((all.size() + i) * 2654435761U >> 13);
+    const std::string_view piece(memory.get() + from, size);
+    ASSERT_EQ(file.append(piece), 0);
+    all += piece;
+  };
+  append(0, kSize);
+  file.pass_cache_by(true);
+  append(0, kSize);
+  std::fill_n(memory.get(), kSize, '\0');
+  ASSERT_EQ(file.append(std::string_view(memory.get(), kSize)), 0);
+  all.append(kSize, '\0');
+  append(0, SparseFile::kBlock);
+  append(7, 2 * SparseFile::kBlock);  // from an odd address
+  file.pass_cache_by(true);
+  append(0, 1000);
+  append(0, kSize);
+  file.pass_cache_by(false);
+  append(0, 1);
+  ASSERT_EQ(file.finish(), 0);
+  EXPECT_TRUE(content() == all);
 }
 
 TEST_F(SparseFileTest, ZerosTakeNoDisk) {

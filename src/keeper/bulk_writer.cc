@@ -5,7 +5,7 @@
 namespace cay::keeper {
 namespace {
 
-constexpr std::uint64_t kLooked = 32 * BulkWriter::kPiece;  // written before a way is judged
+constexpr std::uint64_t kLooked = 32 << 20;  // written before a way is judged
 // The kernel writes cached pages back later, and frees them, which takes as long again.
 constexpr double kLater = 2.0;
 
@@ -22,8 +22,8 @@ double BulkWriter::Way::ns_per_byte() const {
   return bytes == 0 ? 0.0 : static_cast<double>(ns) / static_cast<double>(bytes);
 }
 
-std::size_t BulkWriter::wanted() const {
-  return kPiece - static_cast<std::size_t>(pending_.end() % SparseFile::kBlock);
+std::size_t BulkWriter::whole_blocks(std::size_t bytes) const {
+  return bytes - static_cast<std::size_t>((pending_.end() + bytes) % SparseFile::kBlock);
 }
 
 Result<void> BulkWriter::write(std::string_view bytes) {

@@ -15,14 +15,15 @@ namespace cay::keeper {
 
 class BulkWriter {
  public:
-  static constexpr std::size_t kPiece = 1024 * 1024;
-  static constexpr std::uint64_t kCachedFirst = 16 * kPiece;
+  static constexpr std::size_t kMost = 1024 * 1024;  // bytes of one piece
+  static constexpr std::size_t kLeast = 256 * 1024;  // of one that is worth a write
+  static constexpr std::uint64_t kCachedFirst = 16 << 20;
 
   // Both outlive it.
   BulkWriter(PendingFile& pending, const std::string& shown) : pending_(pending), shown_(shown) {}
 
-  // How many bytes the next piece should have: it ends at a block of the file.
-  std::size_t wanted() const;
+  // How many of the next `bytes` bytes end with a block of the file.
+  std::size_t whole_blocks(std::size_t bytes) const;
   // `bytes` should begin at an address that is a multiple of SparseFile::kBlock.
   Result<void> write(std::string_view bytes);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -52,20 +53,23 @@ Result<void> receive_bulk(FileChannel& channel, PendingFile& pending, const std:
   if (!bulk) return no_socket(shown);
   const auto free = [](char* memory) { std::free(memory); };
   const std::unique_ptr<char, decltype(free)> buffer(
-      static_cast<char*>(std::aligned_alloc(SparseFile::kBlock, BulkWriter::kPiece)));
+      static_cast<char*>(std::aligned_alloc(SparseFile::kBlock, BulkWriter::kMost)));
   if (!buffer) return file_error(ENOMEM, shown);
   BulkWriter writer(pending, shown);
+  std::size_t have = 0;
   for (bool ended = false; !ended;) {
-    const std::size_t wanted = writer.wanted();
-    std::size_t have = 0;
-    while (have < wanted && !ended) {
-      const ssize_t got = ::recv(bulk.get(), buffer.get() + have, wanted - have, MSG_WAITALL);
+    // Not until all of it is here: the helper would sleep, and be woken for each bit of it.
+    while (have < BulkWriter::kLeast && !ended) {
+      const ssize_t got = ::recv(bulk.get(), buffer.get() + have, BulkWriter::kMost - have, 0);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return file_error(errno, shown);
       ended = got == 0;
       have += static_cast<std::size_t>(got);
     }
-    CAY_CHECK(writer.write(std::string_view(buffer.get(), have)));
+    const std::size_t whole = ended ? have : writer.whole_blocks(have);
+    CAY_CHECK(writer.write(std::string_view(buffer.get(), whole)));
+    have -= whole;
+    std::memmove(buffer.get(), buffer.get() + whole, have);
   }
   return {};
 }
