@@ -1,5 +1,8 @@
 """File helpers that wait inside for the next operation, and what code inside can do to them. Their
 lives without a sandbox are tested in src/keeper/waiting_helpers_test.cc."""
+import hashlib
+import os
+
 import pytest
 from harness import wait_until
 
@@ -60,7 +63,7 @@ def reason(answer):
 
 def test_one_waits_and_is_gone_after_a_while(put, get, helpers):
     for content in (b"", b"x", b"y" * 65536, b"z" * 200_000):
-        assert put("/srv/f", content).status_code == 200
+        assert put("/srv/f", content).status_code == 201
         assert get("/srv/f").content == content
     (first,) = helpers()
     assert get("/srv/f").status_code == 200
@@ -71,7 +74,7 @@ def test_one_waits_and_is_gone_after_a_while(put, get, helpers):
 
 def test_a_killed_or_stopped_one_is_replaced(put, get, helpers, run):
     for signal in ("KILL", "STOP", "TERM", "STOP"):
-        assert put("/srv/f", signal.encode()).status_code == 200
+        assert put("/srv/f", signal.encode()).status_code == 201
         (helper,) = helpers()
         run(f"kill -{signal} {helper}")
         assert get("/srv/f").content == signal.encode()
@@ -88,7 +91,7 @@ def test_under_attack_each_answer_is_true(http, at, put, get, run):
         content = str(turn).encode()
         answer = put("/srv/f", content)
         seen.add(answer.status_code)
-        if answer.status_code == 200:
+        if answer.status_code == 201:
             held = content
         else:
             assert reason(answer) in ("file_helper_died", "start_interfered"), answer.text
@@ -100,18 +103,18 @@ def test_under_attack_each_answer_is_true(http, at, put, get, run):
             held = answer.content
         else:
             assert reason(answer) in ("file_helper_died", "start_interfered"), answer.text
-    assert seen <= {200, 503}
+    assert seen <= {200, 201, 503}
     for _ in range(200):
-        if put("/tmp/stop", b"").status_code == 200:
+        if put("/tmp/stop", b"").status_code == 201:
             break
-    wait_until(lambda: run("pgrep -f attack.py")["stdout"] == "", "the attack has ended")
-    assert put("/srv/f", b"calm").status_code == 200
+    wait_until(lambda: run("pgrep -f [a]ttack.py")["stdout"] == "", "the attack has ended")
+    assert put("/srv/f", b"calm").status_code == 201
     assert get("/srv/f").content == b"calm"
 
 
 def test_a_user_is_looked_up_again(put, get, run):
     run("useradd -u 1500 -m amy && useradd -u 1501 -m bob")
-    assert put("/home/amy/f", b"hers", user="amy").status_code == 200
+    assert put("/home/amy/f", b"hers", user="amy").status_code == 201
     run("chmod 600 /home/amy/f; chmod 755 /home/amy")
     assert get("/home/amy/f", user="amy").content == b"hers"
     run("sed -i 's/^amy:x:1500/amy:x:1501/' /etc/passwd")
@@ -128,7 +131,7 @@ def test_a_user_is_looked_up_again(put, get, run):
 
 
 def test_a_pause_a_stop_and_a_snapshot_find_none(http, at, put, get, helpers):
-    assert put("/srv/f", b"kept").status_code == 200
+    assert put("/srv/f", b"kept").status_code == 201
     assert http.post(f"{at}/pause").status_code == 200
     assert http.post(f"{at}/resume").status_code == 200
     assert helpers() == []
@@ -143,5 +146,35 @@ def test_a_limit_on_processes_is_not_a_reason_to_fail(http, put, daemon):
     box = made.json()["id"]
     files = f"/api/v1/sandboxes/{box}/files"
     for _ in range(20):
-        assert http.put(files, params={"path": "/f"}, content=b"x").status_code == 200
+        assert http.put(files, params={"path": "/f"}, content=b"x").status_code == 201
     assert http.delete(f"/api/v1/sandboxes/{box}").status_code in (200, 204)
+
+
+def test_a_large_upload_is_whole(put, get, run):
+    # It has holes, no round size, and pieces that end within a block.
+    pieces = [os.urandom(5_000_003), bytes(9_000_000), os.urandom(23_456_789), bytes(4096), b"end"]
+    content = b"".join(pieces)
+    assert put("/srv/large", iter(pieces)).status_code == 201
+    assert run("sha256sum /srv/large")["stdout"][:64] == hashlib.sha256(content).hexdigest()
+    assert int(run("du -k /srv/large")["stdout"].split()[0]) < 32 << 10, "the zeros are a hole"
+    assert get("/srv/large").content == content
+
+
+def test_a_large_upload_keeps_the_limits_of_disk_and_memory(http):
+    limits = {"disk_bytes": 64 << 20, "memory_bytes": 64 << 20}
+    made = http.post("/api/v1/sandboxes", json={"limits": limits})
+    assert made.status_code == 201, made.text
+    at = f"/api/v1/sandboxes/{made.json()['id']}"
+
+    def upload(mib):
+        content = (os.urandom(1 << 20) for _ in range(mib))
+        return http.put(f"{at}/files", params={"path": "/srv/large"}, content=content)
+
+    assert upload(40).status_code == 201
+    refused = upload(100)
+    assert reason(refused) == "disk_full" and "disk limit" in refused.text, refused.text
+    assert http.head(f"{at}/files", params={"path": "/srv/large"}).status_code == 200
+    body = {"command": "ls -A /srv; stat -c %s /srv/large", "wait": True}
+    got = http.post(f"{at}/commands", json=body).json()
+    assert got["stdout"] == f"large\n{40 << 20}\n", "the old one is as it was"
+    http.delete(at)
