@@ -57,7 +57,7 @@ Result<void> Command::begin(wire::StartCommand request) {
   const std::uint64_t limit =
       request.spool_limit > 0 ? request.spool_limit : shop_.context.default_spool_limit;
   auto tape = Tape::create(shop_.context.spool_fd, std::move(record), limit, request.disk_reserve,
-                           &shop_.spool_budget);
+                           &shop_.spool_budget, &shop_.spare_directory);
   if (!tape) {
     tree_.give_slot_back();
     return std::move(tape).error();

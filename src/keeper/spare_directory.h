@@ -9,7 +9,7 @@ namespace cay::keeper {
 
 class SpareDirectory {
  public:
-  // `spool` lives as long as this. What an earlier keeper left is used again.
+  // `spool` lives as long as this. It uses again what an earlier keeper left.
   explicit SpareDirectory(int spool) : spool_(spool) {}
 
   // Makes one unless it is there. It has an empty record.
