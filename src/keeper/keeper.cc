@@ -82,7 +82,7 @@ void run(const Context& given) {
   StdinBudget stdin_budget;
   SpoolBudget spool_budget(context.sandbox_spool_limit);
   SpareDirectory spare_directory(context.spool_fd);
-  loop.defer([&spare_directory] { spare_directory.prepare(); });
+  loop.when_free([&spare_directory] { spare_directory.prepare(); });
   const OomVictims oom_victims(context.oom_victims_fd);
   const CommandContext shop{context,         loop,    server,       reaper,
                             slots,           spawner, stdin_budget, spool_budget,
@@ -97,7 +97,7 @@ void run(const Context& given) {
   const auto active = [&slots, &pauser] { return slots.quiet_ms() == 0 && !pauser.paused(); };
   MachineFiles machine_files(loop, context, active);
   const auto wake = [&machine_files] { machine_files.wake(); };
-  slots.on_taken([&loop, wake] { loop.defer(wake); });  // once the command is on its way
+  slots.on_taken([&loop, wake] { loop.when_free(wake); });
   pauser.on_resumed(wake);
   ProgramRecord programs(loop, context);
   GuestSockets guest_sockets(loop, reaper, context);

@@ -92,6 +92,15 @@ Timer Loop::after(std::int64_t millis, Action action) {
 
 void Loop::defer(Action action) { deferred_.push_back(std::move(action)); }
 
+void Loop::when_free(Action action) {
+  when_free_.push_back(std::move(action));
+  if (free_timer_) return;
+  free_timer_ = after(1, [this] {
+    free_timer_.reset();
+    for (const Action& due : std::exchange(when_free_, {})) due();
+  });
+}
+
 void Loop::run_deferred() {
   while (!deferred_.empty()) {
     auto batch = std::exchange(deferred_, {});

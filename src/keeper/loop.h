@@ -71,6 +71,10 @@ class Loop {
   // Runs `action` before the loop sleeps again.
   void defer(Action action);
 
+  // Runs `action` in about a millisecond. For work that nobody waits for: what was just started
+  // goes first, on a host that has one processor free.
+  void when_free(Action action);
+
   // Until stop().
   void run();
   void stop() { stopped_ = true; }
@@ -95,6 +99,8 @@ class Loop {
   std::unordered_map<std::uint64_t, std::shared_ptr<Entry>> watches_;
   std::map<std::pair<std::int64_t, std::uint64_t>, Action> timers_;
   std::vector<Action> deferred_;
+  std::vector<Action> when_free_;
+  Timer free_timer_;
   bool stopped_ = false;
 };
 

@@ -237,7 +237,7 @@ Slot* Slots::take(int& error) {
   slot->oom_at_take_ = slot->oom_kills_ever();
   // The next one is made off the path of a request.
   if (free_.empty() && context_.cgroup_fd >= 0) {
-    loop_.defer([this] {
+    loop_.when_free([this] {
       int ignored = 0;
       if (free_.empty()) grow(ignored);
     });

@@ -315,7 +315,7 @@ void Spawner::finish(Attempt& attempt, Result<Started> result) {
   const std::unique_ptr<Attempt> gone = std::move(*found);
   attempts_.erase(found);
   gone->on_started(std::move(result));
-  if (gone->program.task == nullptr) loop_.defer([this] { zygote_.prepare(); });
+  if (gone->program.task == nullptr) loop_.when_free([this] { zygote_.prepare(); });
 }
 
 void Spawner::abort_all() {

@@ -27,8 +27,17 @@ char cay_license[] SEC("license") = "GPL";
 /* Of the kernel's structures, what is read here; libbpf puts in the offsets of the kernel that
  * runs. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct kernfs_node {
+  unsigned long long id;
+};
+struct cgroup;
+struct cgroup_subsys_state {
+  struct cgroup* cgroup;
+  struct cgroup_subsys_state* parent;
+};
 struct cgroup {
-  int level;
+  struct cgroup_subsys_state self;
+  struct kernfs_node* kn;
 };
 struct css_set {
   struct cgroup* dfl_cgrp;
@@ -117,12 +126,10 @@ struct {
   __type(value, char);
 } cay_ended SEC(".maps");
 
-/* The recorded sandbox that `task` is in; 0: none. Slots are children of the group that is looked
- * up. */
+/* The group that may hold a recorded sandbox's slots, if `task` is in one of them. A child may have
+ * been cloned straight into its slot by a parent outside. */
 static __always_inline cay_u64 sandbox_of(struct task_struct* task) {
-  int level = BPF_CORE_READ(task, cgroups, dfl_cgrp, level);
-  if (level < 1) return 0;
-  return bpf_get_current_ancestor_cgroup_id(level - 1);
+  return BPF_CORE_READ(task, cgroups, dfl_cgrp, self.parent, cgroup, kn, id);
 }
 
 /* At which level of pid namespaces the sandbox of `pid` is; 0: `pid` is not inside. */
@@ -192,7 +199,7 @@ static __always_inline struct cay_program_state* state_of(cay_u64 id) {
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(cay_on_fork, struct task_struct* parent, struct task_struct* child) {
-  cay_u64 id = sandbox_of(parent);
+  cay_u64 id = sandbox_of(child);
   struct cay_program_state* state = state_of(id);
   struct cay_program_event* event;
   unsigned int level;
