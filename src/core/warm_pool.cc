@@ -23,6 +23,7 @@ BootSpec warm_kind_of(BootSpec spec) {
   spec.hostname.clear();
   spec.run = {};  // core adds it to each command
   spec.network_required = false;
+  spec.waits_for_use = false;
   return spec;
 }
 
@@ -198,6 +199,7 @@ Task<void> WarmPool::boot(BootSpec kind, std::shared_ptr<Booting> booting) {
   BootSpec spec = std::move(kind);
   spec.id = made.spare.id;
   spec.hostname = made.spare.name;
+  spec.waits_for_use = true;
   host_.builders->insert(made.spare.id);
   auto live = co_await boot_in_place(std::move(spec));
   const bool died = booting->died;

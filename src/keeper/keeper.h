@@ -81,8 +81,12 @@ struct Context {
   std::int64_t orphan_grace_ms =
       30'000;  // after a daemon's return, for kill_on_disconnect commands
   std::int64_t file_deadline_ms = 60'000;  // a file operation without progress for so long is ended
-  std::int64_t zygote_idle_ms = 30'000;    // without a start for so long, the zygote is ended
   std::uint32_t max_running = 4096;        // commands at once; less where RLIMIT_NOFILE says so
+
+  // The zygote ends if nothing was started for so long. In a sandbox that was booted ahead it is
+  // there until the first start.
+  std::int64_t zygote_idle_ms = 10'000;
+  bool waits_for_use = false;
 };
 
 // Whether what the context asks for can be had: asked before the sandbox is said to be up.

@@ -174,7 +174,8 @@ void Zygote::prepare() {
   socket_ = std::move(ours);
   in_flight_ = 0;
   reaper_.expect(pid, [this](const Exit&) { drop(); });
-  idle_ = loop_.after(context_.zygote_idle_ms, [this] { kill(); });
+  if (was_used_ || !context_.waits_for_use)
+    idle_ = loop_.after(context_.zygote_idle_ms, [this] { kill(); });
 }
 
 void Zygote::drop() {
@@ -184,6 +185,7 @@ void Zygote::drop() {
 }
 
 bool Zygote::start(ChildPlan plan, const Slot& slot) {
+  was_used_ = true;
   if (!socket_ || slot.clone_into() < 0) return false;
   // One child at a time is on its way to its program. One that stays there holds up the others.
   if (in_flight_ >= kMostInFlight || (in_flight_ > 0 && loop_.now() - since_ > kStuckMs))

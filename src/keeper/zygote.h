@@ -62,6 +62,7 @@ class Zygote {
   std::int64_t since_ = 0;  // monotonic_ms() when the oldest of them began, at the earliest
   std::int64_t not_before_ = 0;
   bool closed_ = false;
+  bool was_used_ = false;
   Timer idle_;
 };
 

@@ -26,14 +26,15 @@ class ZygoteTest : public ::testing::Test {
     if (!LocalSandbox::possible(why)) GTEST_SKIP() << why;
     begin(kNever);
   }
-  void begin(std::int64_t idle_ms) {
+  void begin(std::int64_t idle_ms, bool waits_for_use = false) {
     TearDown();
     sandbox = std::make_unique<LocalSandbox>(64ULL << 20);
     keeper = std::make_unique<LocalKeeper>(
         Transport::kUnix,
-        [this, idle_ms](Context& context) {
+        [this, idle_ms, waits_for_use](Context& context) {
           ASSERT_EQ(::fchown(context.spool_fd, sandbox->keeper_uid(), 0), 0);
           context.zygote_idle_ms = idle_ms;
+          context.waits_for_use = waits_for_use;
         },
         [this](Context& context) { sandbox->enter(context); });
     client = std::make_unique<Client>(keeper->client());
@@ -148,6 +149,11 @@ TEST_F(ZygoteTest, ItEndsWhenNothingIsStartedAndWithTheKeeper) {
   ASSERT_TRUE(comes_to(true));
   ASSERT_TRUE(comes_to(false));
   EXPECT_FALSE(by_zygote("a"));
+  begin(100, true);  // until it is used
+  ASSERT_TRUE(comes_to(true));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(by_zygote("b"));
+  ASSERT_TRUE(comes_to(false));
   begin(kNever);
   ASSERT_TRUE(comes_to(true));
   const pid_t last = zygote();

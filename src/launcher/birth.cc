@@ -132,6 +132,7 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.gate_fd = gate.get();
   keeper.policy = plan.policy;
   keeper.spool_bytes = plan.spool_bytes;
+  keeper.waits_for_use = plan.waits_for_use;
   keeper.control_fd = control.theirs.get();
   keeper.init_fd = init.theirs.get();
   keeper.groups = &groups;

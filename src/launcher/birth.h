@@ -26,6 +26,7 @@ struct BirthPlan {
   GroupLimits limits;
   std::uint64_t disk_bytes = 0;
   std::uint64_t spool_bytes = 0;
+  bool waits_for_use = false;
   bool fresh_disk = false;
   bool forked = false;        // the disk was just copied from another sandbox's
   bool builds_layer = false;  // init_process.h

@@ -190,6 +190,7 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.listen_fd = plan.listen_fd;
   context.daemon = keeper::PeerCredentials{host.config.daemon_uid};
   context.spool_fd = plan.spool_fd;
+  context.waits_for_use = plan.waits_for_use;
   if (plan.spool_bytes > 0) context.sandbox_spool_limit = plan.spool_bytes;
   context.lifeline_fd = lifeline_write.release();
   context.init_pidfd = init->pidfd.release();

@@ -23,6 +23,7 @@ struct KeeperPlan {
   std::string policy;
   std::string no_network{};       // filled in: why it has none all the same
   std::uint64_t spool_bytes = 0;  // 0: the keeper's default
+  bool waits_for_use = false;     // wire::CreateSandbox
   int control_fd =
       -1;  // to the launcher: "init PID", then "ready" (and why there is no way out) or what failed
   int init_fd = -1;  // init's end of its own socket to the launcher

@@ -175,6 +175,7 @@ Result<void> Sandboxes::give_birth(Sandbox& sandbox) {
   plan.limits = {request.cpu_millicores, request.memory_bytes, request.pids};
   plan.disk_bytes = request.disk_bytes;
   plan.spool_bytes = request.spool_bytes;
+  plan.waits_for_use = request.waits_for_use;
   plan.policy = sandbox.record.policy;
   plan.profile = profile_of(request);
   plan.nested_networks = request.nested_networks;

@@ -699,6 +699,7 @@ struct CreateSandbox {
   std::vector<DiskMountMsg> mounts{};  // parents first (feature "mounts")
   // Paths that nothing inside may change, or see (feature "path-rules"). Not in profile nested.
   std::vector<std::string> read_only_paths{}, hidden_paths{};
+  bool waits_for_use = false;  // booted ahead: its keeper stays ready for the first command
   template <class V>
   void fields(V& v) {
     v(1, sandbox_id);
@@ -722,6 +723,7 @@ struct CreateSandbox {
     v(19, mounts);
     v(20, read_only_paths);
     v(21, hidden_paths);
+    v(22, waits_for_use);
   }
 };
 

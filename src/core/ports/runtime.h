@@ -52,6 +52,7 @@ struct BootSpec {
   bool builds_layer = false;        // its root is written by write_layer() alone: nothing of Cay's
                                     // is put there, and it has no way out
   std::vector<DiskMount> mounts{};  // kUnsupported (no_layers) where disks cannot be mounted
+  bool waits_for_use = false;       // booted ahead: it stays ready for its first command
   bool operator==(const BootSpec&) const = default;
 };
 

@@ -147,6 +147,7 @@ Task<std::shared_ptr<core::LiveSandbox>> NativeRuntime::boot(core::BootSpec spec
   request.disk_bytes = spec.limits.disk_bytes;
   request.pids = spec.limits.pids;
   request.spool_bytes = config_.spool_bytes;
+  request.waits_for_use = spec.waits_for_use;
   request.record_programs = spec.record_programs;
   request.profile = to_string(spec.profile);
   request.nested_networks = config_.nested_networks;
