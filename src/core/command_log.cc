@@ -1,7 +1,9 @@
 #include "core/command_log.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <utility>
 
 #include "async/deadline.h"
@@ -10,7 +12,10 @@
 namespace cay::core {
 namespace {
 
-constexpr Millis kFlushAfter{10};  // commands come in bursts: one transaction for all of that time
+constexpr Millis kFlushAfter{10};  // the words of one command: its start and its end
+// Where commands follow each other, one transaction for all of so long. Until then their keepers
+// keep their notes.
+constexpr Millis kFlushApart{100};
 constexpr Millis kLookEvery{30'000};  // for ends whose word was lost
 constexpr UnixMillis kUnsure =
     60'000;  // a start may be that much older than the newest event, untold
@@ -280,15 +285,18 @@ void CommandLog::compare(const Entry& entry, const std::set<CommandId>& open_bef
 void CommandLog::flush_soon() {
   if (stopped_ || *flushing_) return;
   *flushing_ = true;
-  jobs_.spawn(flush_job(this, registry_, wake_, flushing_));
+  const auto at = std::max(deadline_in(kFlushAfter), flushed_ + kFlushApart);
+  jobs_.spawn(flush_job(this, registry_, wake_, flushing_, at));
 }
 
 Task<void> CommandLog::flush_job(CommandLog* log, std::shared_ptr<Registry> registry,
-                                 std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing) {
-  co_await wake->wait_until(deadline_in(kFlushAfter));
+                                 std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing,
+                                 Event::Deadline at) {
+  co_await wake->wait_until(at);
   const auto ours = flushing.lock();
   if (!ours) co_return Result<void>();  // the core closes, and writes what is left itself
   *ours = false;
+  log->flushed_ = std::chrono::steady_clock::now();
   auto flushed = registry->store().flush_events();
   if (flushed) log->notes_.confirm_all();  // `ours` shows that the log still exists
   co_return flushed;

@@ -59,7 +59,8 @@ class CommandLog {
                const std::vector<Command>& found);
   void flush_soon();
   static Task<void> flush_job(CommandLog* log, std::shared_ptr<Registry> registry,
-                              std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing);
+                              std::shared_ptr<Event> wake, std::weak_ptr<bool> flushing,
+                              Event::Deadline at);
 
   std::shared_ptr<Registry> registry_;
   Jobs& jobs_;
@@ -74,6 +75,7 @@ class CommandLog {
   UnixMillis unsure_since_ = 0;    // a start before that is in the journal
   std::shared_ptr<bool> flushing_ =
       std::make_shared<bool>(false);  // jobs and handlers may outlive us
+  Event::Deadline flushed_{};         // the last time
   bool stopped_ = false;
   std::shared_ptr<Event> wake_;
 };

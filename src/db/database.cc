@@ -87,8 +87,9 @@ bool Statement::is_null(int column) const {
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& path, Naming naming) {
   sqlite3* raw = nullptr;
-  const int code =
-      sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  // One thread uses it, so no call needs a lock.
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   std::unique_ptr<Database> db(new Database(raw, std::move(naming)));
   if (code != SQLITE_OK) {
     if (raw == nullptr)
@@ -159,7 +160,8 @@ Error Database::last_error() const {
 }
 
 Result<Transaction> Transaction::begin(Database& db) {
-  CAY_CHECK(db.execute("BEGIN IMMEDIATE"));
+  CAY_TRY(Statement begin, db.prepare("BEGIN IMMEDIATE"));
+  CAY_CHECK(begin.run());
   return Transaction(db);
 }
 
@@ -171,7 +173,8 @@ Transaction::~Transaction() {
 }
 
 Result<void> Transaction::commit() {
-  CAY_CHECK(db_->execute("COMMIT"));
+  CAY_TRY(Statement commit, db_->prepare("COMMIT"));
+  CAY_CHECK(commit.run());
   db_ = nullptr;
   return {};
 }

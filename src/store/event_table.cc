@@ -82,6 +82,7 @@ void EventTable::hold(EventRecord event) {
 
 Result<void> EventTable::write(const EventRecord* event) {
   written_ = 0;
+  Batch batch;
   for (const auto& [tenant, count] : dropped_) {
     EventRecord note;
     note.tenant = tenant;
@@ -89,14 +90,16 @@ Result<void> EventTable::write(const EventRecord* event) {
     note.type = "journal.dropped";
     note.reason =
         std::to_string(count) + " events could not be written: the store failed for too long";
-    CAY_CHECK(write_one(note));
+    CAY_CHECK(write_one(batch, note));
   }
   for (const auto& held : pending_) {
-    CAY_CHECK(write_one(held));
+    CAY_CHECK(write_one(batch, held));
     ++written_;
   }
-  if (event != nullptr) return write_one(*event);
-  return {};
+  if (event != nullptr) {
+    CAY_CHECK(write_one(batch, *event));
+  }
+  return write_rest(batch);
 }
 
 void EventTable::committed() {
@@ -105,69 +108,93 @@ void EventTable::committed() {
   written_ = 0;
 }
 
-Result<EventTable::Count> EventTable::count_one(const TenantId& tenant, std::uint64_t bytes) {
-  CAY_TRY(
-      db::Statement count,
-      db_.prepare(
-          "INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) VALUES (?, 1, 0, ?) "
-          "ON CONFLICT (tenant) DO UPDATE SET last_seq = last_seq + 1, bytes = bytes + "
-          "excluded.bytes "
-          "RETURNING last_seq, pruned_through, bytes"));
-  CAY_TRY(const bool row, count.bind(tenant.get()).bind(stored(bytes)).step());
-  if (!row)
-    return Error{Code::kInternal, "store_broken", "the journal's counter gave no number", 0};
-  const Count now{counted(count.number(0)), counted(count.number(1)), counted(count.number(2))};
-  CAY_CHECK(count.run());
-  return now;
-}
-
-Result<void> EventTable::write_one(const EventRecord& event) {
-  const std::string labels = encode(event.labels);
-  CAY_TRY(const Count now, count_one(event.tenant, text_bytes(event, labels)));
-  {
+Result<EventTable::Count*> EventTable::count_of(Batch& batch, const TenantId& tenant) {
+  const auto [at, fresh] = batch.counts.try_emplace(tenant);
+  if (fresh) {
     CAY_TRY(
         db::Statement row,
-        db_.prepare(
-            "INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
-            "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
-    row.bind(event.tenant.get())
-        .bind(stored(now.last))
-        .bind(event.at)
-        .bind(event.type)
-        .bind(event.sandbox_id.get());
-    row.bind(event.sandbox)
-        .bind(labels)
-        .bind(event.reason)
-        .bind(event.command_id.get())
-        .bind(event.state);
-    row.bind(event.by).bind(stored(event.exit_code)).bind(stored(event.signal));
-    CAY_CHECK(row.run());
+        db_.prepare("SELECT last_seq, pruned_through, bytes FROM event_count WHERE tenant = ?"));
+    CAY_TRY(const bool found, row.bind(tenant.get()).step());
+    if (found)
+      at->second = {counted(row.number(0)), counted(row.number(1)), counted(row.number(2)), 0};
   }
+  return &at->second;
+}
+
+Result<void> EventTable::write_one(Batch& batch, const EventRecord& event) {
+  const std::string labels = encode(event.labels);
+  CAY_TRY(Count* const count, count_of(batch, event.tenant));
+  ++count->last;
+  ++count->added;
+  count->bytes += text_bytes(event, labels);
+  CAY_TRY(
+      db::Statement row,
+      db_.prepare(
+          "INSERT INTO event (tenant, seq, at, type, sandbox_id, sandbox, labels, reason, "
+          "command_id, state, ended_by, exit_code, signal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  row.bind(event.tenant.get())
+      .bind(stored(count->last))
+      .bind(event.at)
+      .bind(event.type)
+      .bind(event.sandbox_id.get());
+  row.bind(event.sandbox)
+      .bind(labels)
+      .bind(event.reason)
+      .bind(event.command_id.get())
+      .bind(event.state);
+  row.bind(event.by).bind(stored(event.exit_code)).bind(stored(event.signal));
+  CAY_CHECK(row.run());
   if (event.type == "command.started") {
+    batch.commands[{event.sandbox_id, event.command_id}] = &event;
+  } else if (event.type == "command.ended") {
+    batch.commands[{event.sandbox_id, event.command_id}] = nullptr;
+  }
+  if (event.note.life != 0) batch.notes[event.sandbox_id] = event.note;
+  return {};
+}
+
+Result<void> EventTable::write_rest(Batch& batch) {
+  for (const auto& [which, start] : batch.commands) {
+    if (start == nullptr) {
+      CAY_TRY(db::Statement row,
+              db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
+      CAY_CHECK(row.bind(which.first.get()).bind(which.second.get()).run());
+      continue;
+    }
     CAY_TRY(db::Statement row,
             db_.prepare(
                 "INSERT OR REPLACE INTO open_command (sandbox_id, command_id, started_at, trace) "
                 "VALUES (?, ?, ?, ?)"));
-    CAY_CHECK(row.bind(event.sandbox_id.get())
-                  .bind(event.command_id.get())
-                  .bind(event.at)
-                  .bind(event.trace)
+    CAY_CHECK(row.bind(which.first.get())
+                  .bind(which.second.get())
+                  .bind(start->at)
+                  .bind(start->trace)
                   .run());
-  } else if (event.type == "command.ended") {
-    CAY_TRY(db::Statement row,
-            db_.prepare("DELETE FROM open_command WHERE sandbox_id = ? AND command_id = ?"));
-    CAY_CHECK(row.bind(event.sandbox_id.get()).bind(event.command_id.get()).run());
   }
-  if (event.note.life != 0) {
+  for (const auto& [sandbox, note] : batch.notes) {
     CAY_TRY(db::Statement row,
             db_.prepare(
                 "INSERT OR REPLACE INTO note_mark (sandbox_id, life, number) VALUES (?, ?, ?)"));
-    CAY_CHECK(row.bind(event.sandbox_id.get())
-                  .bind(stored(event.note.life))
-                  .bind(stored(event.note.number))
-                  .run());
+    CAY_CHECK(row.bind(sandbox.get()).bind(stored(note.life)).bind(stored(note.number)).run());
   }
-  return prune(event.tenant, now);
+  return put_counts(batch);
+}
+
+Result<void> EventTable::put_counts(Batch& batch) {
+  for (auto& [tenant, count] : batch.counts) {
+    {
+      CAY_TRY(db::Statement row,
+              db_.prepare("INSERT INTO event_count (tenant, last_seq, pruned_through, bytes) "
+                          "VALUES (?, ?, 0, ?) ON CONFLICT (tenant) DO UPDATE SET "
+                          "last_seq = excluded.last_seq, bytes = excluded.bytes"));
+      CAY_CHECK(row.bind(tenant.get()).bind(stored(count.last)).bind(stored(count.bytes)).run());
+    }
+    // Once for each event at most, so that a journal of before a bound goes in parts.
+    for (bool more = true; more && count.added > 0; --count.added) {
+      CAY_TRY(more, prune(tenant, count));
+    }
+  }
+  return {};
 }
 
 Result<std::uint64_t> EventTable::skipped(const TenantId& tenant, std::uint64_t last,
@@ -220,11 +247,11 @@ Result<std::uint64_t> EventTable::too_large(const TenantId& tenant, const Count&
   return through;
 }
 
-Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
+Result<bool> EventTable::prune(const TenantId& tenant, Count& now) {
   CAY_TRY(const std::uint64_t surplus, too_many(tenant, now));
   CAY_TRY(const std::uint64_t heavy, too_large(tenant, now));
   const std::uint64_t through = std::max(surplus, heavy);
-  if (through <= now.pruned) return {};
+  if (through <= now.pruned) return false;
   std::uint64_t removed = 0, bytes = 0;
   {
     CAY_TRY(db::Statement sum,
@@ -249,7 +276,10 @@ Result<void> EventTable::prune(const TenantId& tenant, const Count& now) {
     CAY_CHECK(count.bind(stored(through)).bind(tenant.get()).bind(stored(bytes)).run());
   }
   CAY_TRY(db::Statement rows, db_.prepare("DELETE FROM event WHERE tenant = ? AND seq <= ?"));
-  return rows.bind(tenant.get()).bind(stored(through)).run();
+  CAY_CHECK(rows.bind(tenant.get()).bind(stored(through)).run());
+  now.pruned = through;
+  now.bytes -= std::min(now.bytes, bytes);
+  return true;
 }
 
 Result<EventPage> EventTable::read(const TenantId& tenant, const EventQuery& query) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "model/event.h"
@@ -48,14 +49,25 @@ class EventTable {
   // A tenant's row of event_count.
   struct Count {
     std::uint64_t last = 0, pruned = 0, bytes = 0;
+    std::uint64_t added = 0;  // events, in the transaction under way
   };
-  Result<Count> count_one(const TenantId& tenant, std::uint64_t bytes);
-  Result<void> write_one(const EventRecord& event);
+  // What the events of one transaction leave in other tables. It is written once, at the end: a
+  // command that began and ended meanwhile is then not written as one that runs.
+  struct Batch {
+    std::map<TenantId, Count> counts;
+    std::map<std::pair<SandboxId, CommandId>, const EventRecord*> commands;  // null: it has ended
+    std::map<SandboxId, NoteMark> notes;
+  };
+  Result<Count*> count_of(Batch& batch, const TenantId& tenant);
+  Result<void> write_one(Batch& batch, const EventRecord& event);
+  Result<void> write_rest(Batch& batch);
+  Result<void> put_counts(Batch& batch);
   Result<std::uint64_t> skipped(const TenantId& tenant, std::uint64_t last, std::uint64_t pruned);
   // The last number that is to go; `now.pruned` if none is.
   Result<std::uint64_t> too_many(const TenantId& tenant, const Count& now);
   Result<std::uint64_t> too_large(const TenantId& tenant, const Count& now);
-  Result<void> prune(const TenantId& tenant, const Count& now);
+  // False: nothing is to go.
+  Result<bool> prune(const TenantId& tenant, Count& now);
 
   db::Database& db_;
   std::uint64_t keep_, keep_bytes_;
