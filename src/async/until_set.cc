@@ -2,20 +2,12 @@
 
 #include <cerrno>
 
+#include "async/cut.h"
 #include "async/piped.h"
 #include "async/scope.h"
 
 namespace cay {
 namespace {
-
-asio::awaitable<void> guarded(asio::awaitable<void> body,
-                              std::shared_ptr<std::exception_ptr> failure) {
-  try {
-    co_await std::move(body);
-  } catch (...) {
-    *failure = std::current_exception();
-  }
-}
 
 constexpr Millis kLook{500};
 
@@ -118,12 +110,15 @@ asio::awaitable<void> pass_one(ByteStream& from, ByteStream& to, Splice& state) 
 }  // namespace
 
 asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut) {
-  using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
-  auto failure = std::make_shared<std::exception_ptr>();
-  auto work = guarded(std::move(body), failure);
-  auto cutting = cut.wait();
-  co_await (std::move(work) || std::move(cutting));
-  if (*failure && !is_cancellation(*failure)) std::rethrow_exception(*failure);
+  Cut work;
+  const auto watch = cut.when_set([&work] { work.now(); });
+  std::exception_ptr failure;
+  try {
+    co_await work.run(std::move(body));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure && !is_cancellation(failure)) std::rethrow_exception(failure);
 }
 
 Task<void> pass_on(ByteStream& from, ByteStream& to) {

@@ -1,6 +1,5 @@
 // until_set: a Task that an Event cuts short; splice: two connections made one.
 #pragma once
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,7 +9,8 @@
 
 namespace cay {
 
-// Ends when either does; the other is cancelled and unwound first. Throws what `body` threw.
+// Ends with `body`, which is cancelled when `cut` is set. Throws what `body` threw, but for its
+// cancellation.
 asio::awaitable<void> first_of(asio::awaitable<void> body, Event& cut);
 
 // Returns the result of `work`. If `cut` is set first, work is cancelled and the result is `why`.

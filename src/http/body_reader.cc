@@ -78,6 +78,7 @@ Task<std::size_t> BodyReader::read_into(std::span<char> into) {
   if (awaits_continue()) {
     CAY_CO_CHECK(co_await send_continue());
   }
+  if (const auto here = take_known(into)) co_return *here;
   if (knows_left()) {
     auto got = co_await read_known_into(into);
     co_return got;
@@ -126,24 +127,30 @@ bool BodyReader::knows_left() {
   return left_.has_value();
 }
 
+// nullopt: it must be waited for.
+std::optional<std::size_t> BodyReader::take_known(std::span<char> into) {
+  if (connection_.is_gone() || connection_.is_broken_off() || awaits_continue() || !knows_left())
+    return std::nullopt;
+  if (*left_ < into.size()) into = into.first(static_cast<std::size_t>(*left_));
+  if (into.empty()) return 0;
+  if (buffer_.size() == 0) return std::nullopt;
+  const std::size_t got = asio::buffer_copy(asio::buffer(into.data(), into.size()), buffer_.data());
+  buffer_.consume(got);  // it came with the head
+  *left_ -= got;
+  return got;
+}
+
 Task<std::size_t> BodyReader::read_known_into(std::span<char> into) {
   if (*left_ < into.size()) into = into.first(static_cast<std::size_t>(*left_));
-  if (into.empty()) co_return std::size_t{0};
   std::size_t got = 0;
-  if (buffer_.size() > 0) {  // came with the head
-    got = asio::buffer_copy(asio::buffer(into.data(), into.size()), buffer_.data());
-    buffer_.consume(got);
-    *left_ -= got;
-  } else {
-    connection_.transport().expires_never();
-    auto reading = read_known(into, got);
-    auto done = co_await with_deadline<ErrorCode>(
-        std::move(reading), connection_.config().body_limit, "the request's body");
-    if (!done || *done == asio::error::operation_aborted) co_return late();
-    if (*done) {
-      connection_.close_after();
-      co_return broken(*done, "read the request's body");
-    }
+  connection_.transport().expires_never();
+  auto reading = read_known(into, got);
+  auto done = co_await with_deadline<ErrorCode>(std::move(reading), connection_.config().body_limit,
+                                                "the request's body");
+  if (!done || *done == asio::error::operation_aborted) co_return late();
+  if (*done) {
+    connection_.close_after();
+    co_return broken(*done, "read the request's body");
   }
   co_return got;
 }
@@ -213,7 +220,11 @@ Task<std::string> BodyReader::read_all(std::size_t limit) {
       all = std::move(wider);
     }
     const std::span<char> rest(all.bytes().data() + used, all.bytes().size() - used);
-    CAY_CO_TRY(const std::size_t got, co_await read_into(rest));
+    const auto here = take_known(rest);
+    std::size_t got = here.value_or(0);
+    if (!here) {
+      CAY_CO_TRY(got, co_await read_into(rest));
+    }
     if (got == 0) break;
     used += got;
     if (used > limit) co_return too_large;

@@ -45,6 +45,7 @@ class BodyReader {
   bool knows_left();
   // Some of the body, into memory of the caller's and nowhere else; 0: its end.
   Task<std::size_t> read_into(std::span<char> into);
+  std::optional<std::size_t> take_known(std::span<char> into);
   Task<std::size_t> read_known_into(std::span<char> into);
   Task<ErrorCode> read_known(std::span<char> into, std::size_t& got);
   Task<KernelPipe> take_slowly(ErrorCode& error);

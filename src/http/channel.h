@@ -57,6 +57,10 @@ class Channel {
   static constexpr std::size_t kMostBuffers = 16;
   using InBuffers = boost::container::static_vector<asio::mutable_buffer, kMostBuffers>;
   using OutBuffers = boost::container::static_vector<asio::const_buffer, kMostBuffers>;
+  // Writes what the socket takes at once, and returns how many bytes. None: it has no room, it is
+  // broken, which the next write reports, or there is TLS.
+  std::size_t write_now(const OutBuffers& from);
+
   // Bound to the executor of what waits: that of any_completion_handler itself cannot be posted to,
   // which TLS does.
   using OnBytes = asio::executor_binder<asio::any_completion_handler<void(ErrorCode, std::size_t)>,

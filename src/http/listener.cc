@@ -1,7 +1,6 @@
 #include "http/listener.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,6 +19,7 @@
 #include "async/scope.h"
 #include "base/entered.h"
 #include "base/hang_up.h"
+#include "http/client_watch.h"
 #include "http/connection_pool.h"
 #include "http/live_exchange.h"
 #include "http/raw_stream.h"
@@ -31,7 +31,6 @@ namespace cay::http {
 namespace {
 
 namespace bhttp = beast::http;
-using namespace asio::experimental::awaitable_operators;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kMaxBuffer = 128 * 1024;
 constexpr Millis kFirstWord{1000};  // for a connection that has sent nothing when the daemon ends
@@ -68,6 +67,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
         acceptor(executor),
         children(executor),
         idle(executor),
+        clients(executor),
         pool(config.max_connections, config.shares, [this](std::shared_ptr<LiveExchange> exchange) {
           children.spawn(LiveExchange::give_way(
               std::move(exchange),
@@ -87,6 +87,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   std::chrono::steady_clock::time_point complain_again{};  // of accept()
   Event idle;               // notified when a connection ends, or was parted from
   std::size_t parting = 0;  // sockets whose peers have not answered our close yet
+  ClientWatch clients;
   ConnectionPool pool;
 
   asio::awaitable<void> accept_all() {
@@ -290,6 +291,18 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
     co_return error;
   }
 
+  // Not by the transport's own time-out, which closes the socket: a slow head is answered.
+  Task<ErrorCode> read_rest_in_time(Channel& channel, ReadBuffer& buffer, RequestParser& parser) {
+    auto reading = read_rest(channel, buffer, parser);
+    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit,
+                                                  "the request's head");
+    // (A read that the deadline cut short reports that itself.)
+    if (!done || *done == asio::error::operation_aborted)
+      co_return Error{Code::kDeadlineExceeded, "request_timeout",
+                      "the request's head did not arrive in time", 408};
+    co_return *done;
+  }
+
   // True: a head was read. False: the peer went, or we are ending. An error: what to refuse it
   // with.
   Task<bool> read_head(Channel& channel, ReadBuffer& buffer, RequestParser& parser, bool first) {
@@ -307,15 +320,11 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       buffer.commit(got);
     }
     channel.next_layer().expires_never();
-    // Not the transport's own time-out, which closes the socket: a slow head is answered.
-    auto reading = read_rest(channel, buffer, parser);
-    auto done = co_await with_deadline<ErrorCode>(std::move(reading), config.head_limit,
-                                                  "the request's head");
-    // (A read that the deadline cut short reports that itself.)
-    if (!done || *done == asio::error::operation_aborted)
-      co_return Error{Code::kDeadlineExceeded, "request_timeout",
-                      "the request's head did not arrive in time", 408};
-    error = *done;
+    parser.eager(false);  // the head alone, of what is here already
+    buffer.consume(parser.put(buffer.data(), error));
+    if (error == bhttp::error::need_more) {
+      CAY_CO_TRY(error, co_await read_rest_in_time(channel, buffer, parser));
+    }
     if (!error) co_return true;
     if (error == bhttp::error::header_limit || error == bhttp::error::buffer_overflow) {
       co_return Error{
@@ -356,25 +365,16 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
 
   // Runs the handler; a peer that goes away meanwhile cancels it.
   asio::awaitable<void> handle(Channel& channel, std::shared_ptr<LiveExchange> exchange) {
-    auto failure = std::make_shared<std::exception_ptr>();
-    auto work = guarded(exchange, failure);
-    if (exchange->head().upgrades()) {
-      co_await std::move(work);
-    } else {
-      auto watch = until_gone(channel, exchange);
-      co_await (std::move(work) || std::move(watch));
-    }
-    co_await answer_failure(std::move(exchange), *failure);
-  }
-
-  // `||` waits for a success: what the handler throws must not count as still running.
-  asio::awaitable<void> guarded(std::shared_ptr<LiveExchange> exchange,
-                                std::shared_ptr<std::exception_ptr> failure) {
+    std::exception_ptr failure;
     try {
-      co_await handler(exchange);
+      auto work = handler(exchange);
+      if (!exchange->head().upgrades())
+        work = clients.run(channel, exchange->body_reader(), std::move(work));
+      co_await std::move(work);
     } catch (...) {
-      *failure = std::current_exception();
+      failure = std::current_exception();
     }
+    co_await answer_failure(std::move(exchange), failure);
   }
 
   asio::awaitable<void> answer_failure(std::shared_ptr<LiveExchange> exchange,
@@ -386,38 +386,6 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
                       "Cay failed at this request: see the daemon's log", 0};
     auto response = shaped(exchange->head(), 500, error);
     co_await exchange->respond(std::move(response));
-  }
-
-  // Ends when the peer has closed its side and nothing of a body can come any more.
-  asio::awaitable<void> until_gone(Channel& channel, std::shared_ptr<LiveExchange> exchange) {
-    asio::steady_timer never(loop, asio::steady_timer::time_point::max());
-    constexpr Millis kLook{200};
-    auto& socket = channel.next_layer().socket();
-    while (!exchange->body_reader().is_over()) {  // while the handler reads the body it sees the
-                                                  // end itself; it may wait for others instead
-      if (is_broken(socket.native_handle())) co_return;
-      co_await sleep_for(kLook);
-    }
-    ErrorCode error;
-    // Readable bytes of TLS need not be the end: a closing alert, a session's renewal, a pipelined
-    // request.
-    while (channel.secured() != nullptr && !has_hung_up(socket.native_handle())) {
-      co_await sleep_for(kLook);
-    }
-    if (channel.secured() != nullptr) co_return;
-    co_await socket.async_wait(asio::socket_base::wait_read, to(error));
-    // The handler is done, as nearly always, or we broke it off. To go on would throw.
-    if (error == asio::error::operation_aborted || !socket.is_open()) co_return;
-    if (!error) {
-      char byte = 0;
-      socket.non_blocking(true, error);
-      const auto got =
-          socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
-      if (error == asio::error::eof || (error && error != asio::error::would_block) ||
-          (!error && got == 0))
-        co_return;
-    }
-    co_await never.async_wait(to(error));  // a pipelined request: it waits its turn
   }
 
   // Sends FIN first and then reads for a while what the peer still sends. A close with unread bytes

@@ -48,10 +48,7 @@ asio::awaitable<void> LiveExchange::give_way(std::shared_ptr<LiveExchange> self,
   if (!ended) self->connection_.reset();
 }
 
-Task<std::string> LiveExchange::read_body(std::size_t limit) {
-  auto body = co_await body_.read_all(limit);
-  co_return body;
-}
+Task<std::string> LiveExchange::read_body(std::size_t limit) { return body_.read_all(limit); }
 
 std::unique_ptr<ByteSource> LiveExchange::body() {
   return body_source(std::shared_ptr<BodyReader>(shared_from_this(), &body_));

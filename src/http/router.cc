@@ -63,10 +63,8 @@ std::vector<std::string> segments_of(std::string_view path) {
   return out;
 }
 
-// Returns the segments that decide whose request this is. A head that was refused before its target
-// was split has none, so that its path is taken as it was written.
-std::vector<std::string> deciding_segments(const RequestHead& head) {
-  if (!head.segments.empty()) return head.segments;
+// A head that was refused before its target was split has no segments.
+std::vector<std::string> segments_as_written(const RequestHead& head) {
   const std::string_view path = std::string_view(head.target).substr(0, head.target.find('?'));
   return path.starts_with('/') ? segments_of(path) : std::vector<std::string>();
 }
@@ -147,7 +145,9 @@ Router::Match Router::match(const RequestHead& head) const {
 
 const Facade& Router::facade_of(const RequestHead& head) const {
   if (const Router& table = table_of(head); &table != this) return table.facade_of(head);
-  const auto path = deciding_segments(head);
+  const auto written =
+      head.segments.empty() ? segments_as_written(head) : std::vector<std::string>();
+  const auto& path = head.segments.empty() ? written : head.segments;
   const Prefix* best = nullptr;
   for (const Prefix& prefix : prefixes_) {
     if (best != nullptr && prefix.segments.size() < best->segments.size()) continue;

@@ -6,6 +6,11 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
 #include <cerrno>
+#include <cstddef>
+#include <iterator>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "base/assert.h"
 #include "base/hang_up.h"
@@ -21,6 +26,24 @@ constexpr std::size_t kReadSize = 64 * 1024;
 constexpr int kReadsInARow = 8;         // then others on the loop have their turn
 constexpr std::size_t kMaxGather = 64;  // buffers in one write
 constexpr std::size_t kMostPassed = 8;  // descriptors whose frame has not come whole
+
+std::size_t bytes_of(const std::vector<std::string>& frames) {
+  std::size_t bytes = 0;
+  for (const std::string& frame : frames) bytes += frame.size();
+  return bytes;
+}
+
+// Returns how many bytes of the frames, at most kMaxGather, the socket takes at once. None also if
+// it is broken: the write that waits reports that.
+std::size_t send_now(int socket, std::vector<std::string>& frames) {
+  std::array<iovec, kMaxGather> pieces{};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  for (std::string& frame : frames)
+    pieces[message.msg_iovlen++] = {.iov_base = frame.data(), .iov_len = frame.size()};
+  const ssize_t sent = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent > 0 ? static_cast<std::size_t>(sent) : 0;
+}
 
 }  // namespace
 
@@ -131,18 +154,27 @@ void Link::queue(wire::Type type, std::uint32_t channel, std::string payload) {
 }
 
 void Link::write_more() {
-  writing_ = true;
-  if (queue_.size() <= kMaxGather) {
-    flying_ = std::move(queue_);
-    queue_.clear();
-  } else {
-    const auto cut = queue_.begin() + kMaxGather;
+  const bool had_room = has_room();
+  std::size_t already = 0;  // written of what flies
+  while (flying_.empty() && !queue_.empty()) {
+    const auto cut =
+        queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMaxGather));
     flying_.assign(std::make_move_iterator(queue_.begin()), std::make_move_iterator(cut));
     queue_.erase(queue_.begin(), cut);
+    already = send_now(socket_.native_handle(), flying_);
+    queued_ -= already;
+    if (already == bytes_of(flying_)) flying_.clear();
   }
+  if (!had_room && has_room()) changed_.notify();
+  if (flying_.empty()) return;
+  writing_ = true;
   std::vector<asio::const_buffer> buffers;
   buffers.reserve(flying_.size());
-  for (const std::string& frame : flying_) buffers.push_back(asio::buffer(frame));
+  for (const std::string& frame : flying_) {
+    const std::size_t skipped = std::min(already, frame.size());
+    already -= skipped;
+    buffers.push_back(asio::buffer(frame) + skipped);
+  }
   asio::async_write(
       socket_, buffers,
       [self = shared_from_this()](boost::system::error_code failed, std::size_t written) {
