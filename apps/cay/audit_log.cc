@@ -35,16 +35,21 @@ std::string omitted_line(UnixMillis at, std::uint64_t count) {
 }  // namespace
 
 std::string audit_line(const server::AccessRecord& record) {
-  codec::json::object line{{"at", codec::rfc3339(record.begin)},
-                           {"key", record.principal},
-                           {"tenant", record.tenant},
-                           {"from", record.peer},
-                           {"method", codec::sanitised_utf8(record.method)},
-                           {"target", codec::sanitised_utf8(record.target)},
-                           {"route", record.route},
-                           {"status", record.status},
-                           {"ms", std::round(record.milliseconds * 10) / 10},
-                           {"request_id", record.request_id}};
+  constexpr std::size_t kMembers = 16;
+  codec::json::object line(codec::of_one_tree());
+  line.reserve(kMembers);
+  line["at"] = codec::rfc3339(record.begin);
+  line["key"] = record.principal;
+  line["tenant"] = record.tenant;
+  line["from"] = record.peer;
+  line["method"] = codec::sanitised_utf8(record.method);
+  line["target"] = codec::sanitised_utf8(record.target);
+  line["route"] = record.route;
+  // At its beginning it has no answer yet.
+  const bool begins = record.part == server::AccessRecord::Part::kBegin;
+  if (!begins || record.status != 0) line["status"] = record.status;
+  if (!begins) line["ms"] = std::round(record.milliseconds * 10) / 10;
+  line["request_id"] = record.request_id;
   if (!record.link.empty()) line["link"] = record.link;
   if (!record.subject.empty()) line["subject"] = codec::sanitised_utf8(record.subject);
   if (record.failed) line["failed"] = true;
@@ -52,11 +57,7 @@ std::string audit_line(const server::AccessRecord& record) {
   if (!record.reason.empty()) line["reason"] = record.reason;
   if (record.part == server::AccessRecord::Part::kEnd) line["event"] = "end";
   if (!record.ended.empty()) line["ended"] = codec::sanitised_utf8(record.ended);
-  if (record.part == server::AccessRecord::Part::kBegin) {
-    line["event"] = "begin";
-    line.erase("ms");
-    if (record.status == 0) line.erase("status");  // it has no answer yet
-  }
+  if (begins) line["event"] = "begin";
   return codec::write(line);
 }
 

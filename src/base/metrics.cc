@@ -50,8 +50,10 @@ std::string braced(const std::string& labels, const std::string& more = {}) {
 
 }  // namespace
 
-Metrics::Family& Metrics::family(const std::string& name, const char* help, Kind kind) {
-  Family& out = families_[name];
+Metrics::Family& Metrics::family(std::string_view name, const char* help, Kind kind) {
+  auto found = families_.find(name);
+  if (found == families_.end()) found = families_.try_emplace(std::string(name)).first;
+  Family& out = found->second;
   if (out.help.empty()) {
     out.help = help;
     out.kind = kind;
@@ -70,12 +72,12 @@ typename Map::mapped_type& Metrics::series(Map& map, const Labels& labels) {
   return map[written(other)];
 }
 
-void Metrics::count(const std::string& name, const char* help, const Labels& labels,
+void Metrics::count(std::string_view name, const char* help, const Labels& labels,
                     std::uint64_t by) {
   series(family(name, help, Kind::kCounter).values, labels) += static_cast<double>(by);
 }
 
-void Metrics::observe(const std::string& name, const char* help, const Labels& labels,
+void Metrics::observe(std::string_view name, const char* help, const Labels& labels,
                       double seconds) {
   Histogram& into = series(family(name, help, Kind::kHistogram).histograms, labels);
   into.buckets.resize(kBounds.size());
@@ -86,12 +88,11 @@ void Metrics::observe(const std::string& name, const char* help, const Labels& l
   into.sum += seconds;
 }
 
-void Metrics::gauge(const std::string& name, const char* help, const Labels& labels, double value) {
+void Metrics::gauge(std::string_view name, const char* help, const Labels& labels, double value) {
   series(family(name, help, Kind::kGauge).values, labels) = value;
 }
 
-void Metrics::counter(const std::string& name, const char* help, const Labels& labels,
-                      double value) {
+void Metrics::counter(std::string_view name, const char* help, const Labels& labels, double value) {
   series(family(name, help, Kind::kCounter).values, labels) = value;
 }
 

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,16 +19,16 @@ class Metrics {
   static constexpr std::size_t kMostSeries = 200;
 
   // Counts up. `name` ends with _total. The first caller's `help` is kept.
-  void count(const std::string& name, const char* help, const Labels& labels = {},
+  void count(std::string_view name, const char* help, const Labels& labels = {},
              std::uint64_t by = 1);
   // Into a histogram of seconds.
-  void observe(const std::string& name, const char* help, const Labels& labels, double seconds);
+  void observe(std::string_view name, const char* help, const Labels& labels, double seconds);
 
   // Registers `ask`, which is called whenever the numbers are read and sets the present values. It
   // may call gauge() and counter(), which nothing else may.
   void on_read(std::function<void(Metrics&)> ask) { asks_.push_back(std::move(ask)); }
-  void gauge(const std::string& name, const char* help, const Labels& labels, double value);
-  void counter(const std::string& name, const char* help, const Labels& labels, double value);
+  void gauge(std::string_view name, const char* help, const Labels& labels, double value);
+  void counter(std::string_view name, const char* help, const Labels& labels, double value);
 
   // Text format 0.0.4.
   std::string text();
@@ -45,11 +46,11 @@ class Metrics {
     std::map<std::string, double> values;  // labels as they are written -> value
     std::map<std::string, Histogram> histograms;
   };
-  Family& family(const std::string& name, const char* help, Kind kind);
+  Family& family(std::string_view name, const char* help, Kind kind);
   template <class Map>
   static typename Map::mapped_type& series(Map& map, const Labels& labels);
 
-  std::map<std::string, Family> families_;
+  std::map<std::string, Family, std::less<>> families_;
   std::vector<std::function<void(Metrics&)>> asks_;
 };
 

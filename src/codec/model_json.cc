@@ -195,14 +195,10 @@ json::value to_json(const std::optional<KeptGap>& gap) {
                       {"note_bytes", gap->note_bytes}};
 }
 
-json::object to_json(const Command& command) {
+void put_end(json::object& out, const Command& command) {
   const CommandEnd& end = command.end;
   const bool running = end.state == CommandState::kRunning;
-  json::array argv;
-  for (const std::string& word : command.argv) argv.emplace_back(text(word));
-  json::object out{
-      {"id", command.id.get()}, {"argv", std::move(argv)}, {"state", to_string(end.state)}};
-  out["argv_truncated"] = command.argv_truncated;
+  out["state"] = to_string(end.state);
   out["exit_code"] =
       end.state == CommandState::kExited ? json::value(end.exit_code) : json::value(nullptr);
   out["signal"] = has_signal(end.state) ? json::value(end.signal) : json::value(nullptr);
@@ -211,13 +207,22 @@ json::object to_json(const Command& command) {
   out["shell_exit_code"] = running ? json::value(nullptr) : json::value(shell_exit_code(end));
   out["oom_kills"] = end.oom_kills;
   out["tmpfs_bytes"] = end.tmpfs_bytes;
+  out["started_at"] = rfc3339(command.started_at);
+  out["ended_at"] =
+      running || end.ended_at == 0 ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
+}
+
+json::object to_json(const Command& command) {
+  const CommandEnd& end = command.end;
+  json::array argv;
+  for (const std::string& word : command.argv) argv.emplace_back(text(word));
+  json::object out{{"id", command.id.get()}, {"argv", std::move(argv)}};
+  out["argv_truncated"] = command.argv_truncated;
+  put_end(out, command);
   out["witness"] = text(end.witness);
   out["pid"] = command.pid;
   out["pty"] = command.pty;
   out["known"] = command.known;
-  out["started_at"] = rfc3339(command.started_at);
-  out["ended_at"] =
-      running || end.ended_at == 0 ? json::value(nullptr) : json::value(rfc3339(end.ended_at));
   out["cwd"] = text(command.cwd);
   out["user"] = text(command.user);
   out["timeout_s"] = seconds_json(command.timeout_ms);

@@ -17,6 +17,8 @@ json::object to_json(const Sandbox& sandbox);
 json::object to_json(const UsageSummary& usage);
 json::object to_json(const StreamExtent& extent);
 json::object to_json(const Command& command);
+// Puts how and when it ended, a part of to_json(command).
+void put_end(json::object& out, const Command& command);
 json::value to_json(const std::optional<KeptGap>& gap);  // null: nothing is left out
 json::object to_json(const FileInfo& info);
 json::object to_json(const GrepMatch& match);

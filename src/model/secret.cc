@@ -1,8 +1,10 @@
 #include "model/secret.h"
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
+#include <openssl/evp.h>
 #include <sys/random.h>
+
+#include <memory>
 
 #include "base/ascii.h"
 #include "base/assert.h"
@@ -25,8 +27,14 @@ std::string new_secret() {
 }
 
 SecretHash hash_secret(std::string_view secret) {
+  // The one-shot functions look the algorithm up by its name each time.
+  static EVP_MD* const kSha256 = ::EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  thread_local const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> context(
+      ::EVP_MD_CTX_new(), ::EVP_MD_CTX_free);
   SecretHash out;
-  ::SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), out.data());
+  CAY_ASSERT(::EVP_DigestInit_ex(context.get(), kSha256, nullptr) == 1 &&
+             ::EVP_DigestUpdate(context.get(), secret.data(), secret.size()) == 1 &&
+             ::EVP_DigestFinal_ex(context.get(), out.data(), nullptr) == 1);
   return out;
 }
 

@@ -235,8 +235,9 @@ class Dispatcher {
     if (match.route == nullptr || match.route->auth == http::Auth::kKey) {
       const auto key = key_of(head, rule);
       if (config_.before_key) config_.before_key();
+      const KeyHash hash = key ? hash_key(*key) : KeyHash{};
       Result<Principal> found =
-          key ? keys_.find(*key)
+          key ? keys_.find(hash)
               : Result<Principal>(Error{Code::kUnauthenticated, "no_key",
                                         "an API key is needed: " + how_to_send(rule), 0});
       if (!found) {
@@ -257,8 +258,7 @@ class Dispatcher {
       if (config_.open != nullptr) {
         const auto executor = co_await asio::this_coro::executor;
         lapsed = std::make_shared<Event>(executor);
-        ends =
-            config_.open->add(hash_key(*key), [exchange, lapsed] { return end(exchange, lapsed); });
+        ends = config_.open->add(hash, [exchange, lapsed] { return end(exchange, lapsed); });
       }
       if (!rate_.take(record.principal)) {
         co_await refuse(exchange, 429,

@@ -26,8 +26,7 @@ Result<void> KeyRing::add(KeyRecord record) {
   return {};
 }
 
-Result<Principal> KeyRing::find(std::string_view key) const {
-  const KeyHash hash = hash_key(key);
+Result<Principal> KeyRing::find(const KeyHash& hash) const {
   const UnixMillis now = clock_->wall();
   const KeyRecord* found = nullptr;
   bool in_time = false, was_rotated = false;

@@ -49,7 +49,8 @@ class KeyRing {
   Result<void> add(KeyRecord record);
   // Compares with every key in constant time, so that the time of the answer shows nothing.
   // Fails: kUnauthenticated (expired_key, or unknown_key for a key that is not here).
-  Result<Principal> find(std::string_view key) const;
+  Result<Principal> find(std::string_view key) const { return find(hash_key(key)); }
+  Result<Principal> find(const KeyHash& hash) const;
   // Whether the key of this hash is let in now.
   bool opens(const KeyHash& hash) const;
   // Returns whether the key that made the link could make it again. It must be let in with the same

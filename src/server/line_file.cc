@@ -24,7 +24,8 @@ Result<LineFile> LineFile::open(std::string path, Limits limits) {
   if (!fd || ::fstat(fd.get(), &info) != 0) return Error::from_errno(errno, "open " + path);
   char last = '\n';
   if (info.st_size > 0) (void)!::pread(fd.get(), &last, 1, info.st_size - 1);
-  return LineFile(std::move(path), limits, std::move(fd), last != '\n');
+  return LineFile(std::move(path), limits, std::move(fd), static_cast<std::uint64_t>(info.st_size),
+                  last != '\n');
 }
 
 std::string LineFile::older(std::size_t number) const {
@@ -47,12 +48,21 @@ void LineFile::turn_over() {
   torn_ = false;
 }
 
-Result<void> LineFile::append(std::string_view line) {
+Result<void> LineFile::look() {
   struct stat info{};
   if (::fstat(fd_.get(), &info) != 0) return Error::from_errno(errno, "look at the log");
-  if (info.st_size > 0 && static_cast<std::uint64_t>(info.st_size) + line.size() >= limits_.bytes) {
-    turn_over();
-    if (::fstat(fd_.get(), &info) != 0) return Error::from_errno(errno, "look at the log");
+  size_ = static_cast<std::uint64_t>(info.st_size);
+  return {};
+}
+
+Result<void> LineFile::append(std::string_view line) {
+  const auto is_full = [&] { return size_ > 0 && size_ + line.size() >= limits_.bytes; };
+  if (is_full()) {
+    CAY_CHECK(look());
+    if (is_full()) {
+      turn_over();
+      CAY_CHECK(look());
+    }
   }
   std::string bytes = torn_ ? "\n" : "";
   bytes += line;
@@ -61,11 +71,17 @@ Result<void> LineFile::append(std::string_view line) {
   while ((written = ::write(fd_.get(), bytes.data(), bytes.size())) < 0 && errno == EINTR) {
   }
   if (written == static_cast<ssize_t>(bytes.size())) {
+    size_ += bytes.size();
     torn_ = false;
     return {};
   }
   const int err = written < 0 ? errno : ENOSPC;  // a part of it: there was no room for the rest
-  if (written > 0 && ::ftruncate(fd_.get(), info.st_size) != 0) torn_ = true;
+  if (written > 0) {
+    const auto part = static_cast<std::uint64_t>(written);
+    const bool undone =
+        look() && size_ >= part && ::ftruncate(fd_.get(), static_cast<off_t>(size_ - part)) == 0;
+    if (!undone) torn_ = true;
+  }
   return Error::from_errno(err, "write a line");
 }
 

@@ -27,15 +27,17 @@ class LineFile {
   Result<void> append(std::string_view line);
 
  private:
-  LineFile(std::string path, Limits limits, UniqueFd fd, bool torn)
-      : path_(std::move(path)), limits_(limits), fd_(std::move(fd)), torn_(torn) {}
+  LineFile(std::string path, Limits limits, UniqueFd fd, std::uint64_t size, bool torn)
+      : path_(std::move(path)), limits_(limits), fd_(std::move(fd)), size_(size), torn_(torn) {}
+  Result<void> look();
   std::string older(std::size_t number) const;
   void turn_over();
 
   std::string path_;
   Limits limits_;
   UniqueFd fd_;
-  bool torn_;  // its last line has no end
+  std::uint64_t size_;  // as far as this process knows: others may write to the file, too
+  bool torn_;           // its last line has no end
 };
 
 }  // namespace cay::server

@@ -80,7 +80,7 @@ FileAs query_as(http::Exchange& exchange) { return file_as(query_or(exchange, "u
 Task<codec::json::object> body_object(ExchangePtr exchange, std::size_t limit, codec::Empty empty) {
   auto body = co_await read_request_body(exchange, limit);
   if (!body) co_return std::move(body).error();
-  co_return codec::parse_object(*body, empty);
+  co_return codec::parse_object(*body, empty, codec::of_one_tree());
 }
 
 }  // namespace cay::api::native

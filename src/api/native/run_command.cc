@@ -1,12 +1,15 @@
 #include "api/native/run_command.h"
 
 #include <algorithm>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <exception>
 
 #include "api/common/answer_size.h"
 #include "api/common/stdin_write.h"
+#include "async/cut.h"
 #include "async/deadline.h"
 #include "async/event.h"
-#include "async/scope.h"
 #include "codec/model_json.h"
 #include "codec/network_json.h"
 #include "core/verbs/commands.h"
@@ -49,29 +52,25 @@ asio::awaitable<std::optional<codec::json::array>> refused_meanwhile(core::Cay& 
   co_return out;
 }
 
-struct Collecting {
-  explicit Collecting(asio::any_io_executor loop) : over(std::move(loop)) {}
-  std::optional<Result<Collected>> result;
-  Event over;  // collected, or the daemon ends
-};
-
-asio::awaitable<void> collect_into(Collecting& to, core::Reader reader, std::uint64_t most,
-                                   AnswerPart part) {
-  try {
-    auto got = co_await collect(std::move(reader), most, std::move(part));
-    to.result.emplace(std::move(got));
-  } catch (...) {
-    to.over.set();
-    throw;
-  }
-  to.over.set();
-}
-
 Error daemon_ends(const CommandId& id) {
   return {Code::kUnavailable, "shutting_down",
           "the daemon is ending, and command " + id.get() + " goes on: read it from .../commands/" +
               id.get() + " when the daemon is back",
           0};
+}
+
+Task<std::string> id_of(core::Cay& cay, Principal who, std::string ref) {
+  if (is_uuid(ref)) co_return ref;  // no name looks so
+  CAY_CO_TRY(const auto box, co_await cay.sandboxes().get(std::move(who), std::move(ref)));
+  co_return box.id.get();
+}
+
+using Got = std::optional<Result<Collected>>;
+
+asio::awaitable<void> collect_into(Got& to, core::Reader reader, std::uint64_t most,
+                                   AnswerPart part) {
+  auto got = co_await collect(std::move(reader), most, std::move(part));
+  to.emplace(std::move(got));
 }
 
 // Collects the command's output to its end. nullopt: it has not ended within `wait_ms`. If the
@@ -80,18 +79,31 @@ Error daemon_ends(const CommandId& id) {
 Task<std::optional<Collected>> collect_meanwhile(core::Cay& cay, core::Reader reader,
                                                  const codec::CommandRequest& request,
                                                  AnswerPart part) {
-  const auto loop = co_await asio::this_coro::executor;
   const CommandId id = reader->command().id;
-  const auto deadline = request.wait_ms ? deadline_in(Millis(*request.wait_ms)) : Event::kNever;
-  Collecting work(loop);
-  Scope scope(loop);
-  scope.spawn(collect_into(work, std::move(reader), request.max_output_bytes, std::move(part)));
-  const auto watch = cay.events().when_ended([&work] { work.over.set(); });
-  auto waiting = work.over.wait_until(deadline);
-  const bool over = co_await scope.until(std::move(waiting));
-  if (work.result && !*work.result) co_return std::move(*work.result).error();
-  if (work.result) co_return std::optional<Collected>(**std::move(work.result));
-  if (over) co_return daemon_ends(id);
+  Cut work;
+  const auto watch = cay.events().when_ended([work]() mutable { work.now(); });
+  const auto late = std::make_shared<bool>(false);
+  asio::steady_timer limit(co_await asio::this_coro::executor);
+  if (request.wait_ms) {
+    limit.expires_after(Millis(*request.wait_ms));
+    limit.async_wait([work, late](boost::system::error_code cancelled) mutable {
+      if (cancelled) return;
+      *late = true;
+      work.now();
+    });
+  }
+  Got got;
+  std::exception_ptr failure;
+  try {
+    co_await work.run(collect_into(got, std::move(reader), request.max_output_bytes, part));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure && !is_cancellation(failure)) std::rethrow_exception(failure);
+  co_await throw_if_cancelled();  // it was the caller's end
+  if (got && !*got) co_return std::move(*got).error();
+  if (got) co_return std::optional<Collected>(**std::move(got));
+  if (!*late) co_return daemon_ends(id);
   co_return std::optional<Collected>();
 }
 
@@ -107,9 +119,7 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
   if (!there_is) co_return std::move(there_is).error();
   const Principal who = exchange->principal();
   // By its id from here on: the name may be another sandbox's while the command runs.
-  auto box = co_await cay.sandboxes().get(who, std::move(ref));
-  if (!box) co_return std::move(box).error();
-  const std::string sandbox = box->id.get();
+  CAY_CO_TRY(const std::string sandbox, co_await id_of(cay, who, std::move(ref)));
   auto reader = co_await cay.commands().run(who, sandbox, std::move(request.spec));
   if (!reader) co_return std::move(reader).error();
   const Command command = (*reader)->command();
@@ -160,10 +170,10 @@ Task<Ran> run_to_end(core::Cay& cay, ExchangePtr exchange, std::string ref,
 }
 
 codec::json::object result_json(const Ran& got, const std::string& sandbox) {
-  const codec::json::object command = codec::to_json(got.command);
-  codec::json::object out;
-  for (const auto* name : {"state", "exit_code", "signal", "by", "reason", "shell_exit_code"})
-    out[name] = command.at(name);
+  constexpr std::size_t kMembers = 24;
+  codec::json::object out(codec::of_one_tree());
+  out.reserve(kMembers);
+  codec::put_end(out, got.command);
   codec::put_bytes(out, "stdout", got.out);
   codec::put_bytes(out, "stderr", got.err);
   out["stdout_gap"] = codec::to_json(got.out_gap);
@@ -171,8 +181,6 @@ codec::json::object result_json(const Ran& got, const std::string& sandbox) {
   out["stdout_bytes"] = bytes_at_end(got.command.out);
   out["stderr_bytes"] = bytes_at_end(got.command.err);
   out["truncated"] = got.truncated;
-  for (const auto* name : {"oom_kills", "tmpfs_bytes", "started_at", "ended_at"})
-    out[name] = command.at(name);
   out["command_id"] = got.command.id.get();
   out["sandbox"] = sandbox;
   if (got.network_refused) out["network_refused"] = *got.network_refused;

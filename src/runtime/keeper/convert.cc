@@ -1,11 +1,9 @@
 #include "runtime/keeper/convert.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <array>
 
-#include "base/assert.h"
+#include "model/secret.h"
 #include "wire/start_identity.h"
 
 namespace cay::runtime {
@@ -15,21 +13,6 @@ constexpr char kTraceBehind = '\n';  // in the wire's mark, the model's of which
 
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr const char* kDefaultLang = "C.UTF-8";
-
-std::string sha256_hex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned length = 0;
-  const int done =
-      EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  CAY_ASSERT(done == 1);
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out;
-  for (unsigned i = 0; i < length; ++i) {
-    out.push_back(kHex[digest[i] >> 4]);
-    out.push_back(kHex[digest[i] & 15]);
-  }
-  return out;
-}
 
 StreamExtent to_model(const wire::ExtentMsg& extent) {
   return StreamExtent{.bytes = extent.bytes,
@@ -196,7 +179,7 @@ wire::StartCommand to_wire(const CommandSpec& spec) {
   start.close_stdin = spec.close_stdin;
   start.end_tree = spec.end_tree;
   start.spool_limit = spec.output_limit_bytes;
-  start.digest = sha256_hex(wire::identity_of(start));
+  start.digest = to_hex(hash_secret(wire::identity_of(start)));
   start.command_id = spec.id.get();
   start.ignore_mismatch = spec.ignore_mismatch;
   start.reader_follows = spec.reader_follows;
