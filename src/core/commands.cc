@@ -50,23 +50,19 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
   auto trace = tracer_.command(who);
   std::string by = who.key_name;
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
-  CAY_CO_CHECK(co_await admitted(held.live, spec.id));
+  if (jobs_.draining) {
+    CAY_CO_CHECK(co_await admitted(held.live, spec.id));
+  }
   spec.run = layered(usual(held.entry->row), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
   // As a job: a caller that goes away meanwhile leaves a command that the journal knows of.
   auto command = co_await jobs_.finish<Command>(
-      start_job(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
+      started(std::move(held), std::move(spec), std::move(trace.kept), std::move(by)));
   co_return command;
 }
 
-Task<Command> CommandVerbs::start_job(Held held, CommandSpec spec, std::string trace,
-                                      std::string by) {
-  auto command = co_await started(held, std::move(spec), std::move(trace), std::move(by));
-  co_return command;
-}
-
-Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::string trace,
+Task<Command> CommandVerbs::started(Held held, CommandSpec spec, std::string trace,
                                     std::string by) {
   const CommandId id = spec.id;
   spec.trace = trace;  // its keeper has it from the first moment on, the journal a little later
@@ -77,26 +73,8 @@ Task<Command> CommandVerbs::started(const Held& held, CommandSpec spec, std::str
   co_return answer;
 }
 
-Task<LiveSandbox::Followed> CommandVerbs::followed(const Held& held, CommandSpec spec,
-                                                   std::string trace, std::string by) {
-  const CommandId id = spec.id;
-  spec.trace = trace;
-  log_.starting(*held.entry, id, std::move(trace), std::move(by));
-  auto answer = co_await held.live->start_attached(std::move(spec));
-  Result<Command> begun;
-  if (answer) {
-    begun = answer->command;
-  } else {
-    begun = answer.error();
-  }
-  log_.started(*held.entry, *held.live, id, begun);
-  if (!answer) co_return with_name(std::move(answer).error(), held);
-  co_return answer;
-}
-
 // While draining, a repeated start still finds its command.
 Task<void> CommandVerbs::admitted(std::shared_ptr<LiveSandbox> live, CommandId id) {
-  if (!jobs_.draining) co_return Result<void>();
   const auto known = co_await live->command(std::move(id));
   if (!known) co_return host_draining();
   co_return Result<void>();
@@ -107,7 +85,9 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
   auto trace = tracer_.command(who);
   std::string by = who.key_name;
   CAY_CO_TRY(Held held, co_await wake_.live(std::move(who), std::move(ref)));
-  CAY_CO_CHECK(co_await admitted(held.live, spec.id));
+  if (jobs_.draining) {
+    CAY_CO_CHECK(co_await admitted(held.live, spec.id));
+  }
   spec.run = layered(usual(held.entry->row), spec.run);
   CAY_CO_CHECK(check_size(spec));
   spec.traceparent = std::move(trace.traceparent);
@@ -120,9 +100,20 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace, std::string by) {
   spec.reader_follows = true;
-  CAY_CO_TRY(auto got, co_await followed(held, std::move(spec), std::move(trace), std::move(by)));
-  CAY_CO_TRY(auto reader, std::move(got.reader));
-  co_return held_reader(std::move(reader), std::move(held), std::move(got.command));
+  const CommandId id = spec.id;
+  spec.trace = trace;
+  log_.starting(*held.entry, id, std::move(trace), std::move(by));
+  auto answer = co_await held.live->start_attached(std::move(spec));
+  Result<Command> begun;
+  if (answer) {
+    begun = answer->command;
+  } else {
+    begun = answer.error();
+  }
+  log_.started(*held.entry, *held.live, id, begun);
+  if (!answer) co_return with_name(std::move(answer).error(), held);
+  CAY_CO_TRY(auto reader, std::move(answer->reader));
+  co_return held_reader(std::move(reader), std::move(held), std::move(answer->command));
 }
 
 Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,

@@ -28,10 +28,7 @@ class CommandVerbs : public Commands {
 
  private:
   Task<void> admitted(std::shared_ptr<LiveSandbox> live, CommandId id);
-  Task<Command> started(const Held& held, CommandSpec spec, std::string trace, std::string by);
-  Task<LiveSandbox::Followed> followed(const Held& held, CommandSpec spec, std::string trace,
-                                       std::string by);
-  Task<Command> start_job(Held held, CommandSpec spec, std::string trace, std::string by);
+  Task<Command> started(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<Reader> run_job(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<std::vector<Command>> list_unsorted(Principal who, std::string ref);
   Task<Command> from_spools(std::shared_ptr<Entry> entry, CommandId id);

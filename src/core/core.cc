@@ -117,6 +117,9 @@ Task<void> Core::open(std::function<void(std::string)> progress) {
   registry_->on_change = [this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) timers_.poke();
   };
+  registry_->on_idle = [this, alive = std::weak_ptr<bool>(alive_)](const Entry& entry) {
+    if (!alive.expired()) timers_.rests(entry);
+  };
   if (default_image_.is_set()) default_image_.begin();
   jobs_.spawn(proxies_.keep_told());
   jobs_.spawn(timers_.run());

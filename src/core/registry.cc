@@ -150,7 +150,7 @@ void Hold::release() {
   if (!entry_) return;
   --entry_->holds;
   registry_->touch(*entry_);
-  if (entry_->holds == 0 && registry_->on_change) registry_->on_change();  // idle time begins
+  if (entry_->holds == 0 && registry_->on_idle) registry_->on_idle(*entry_);
   entry_.reset();
 }
 

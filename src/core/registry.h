@@ -119,6 +119,8 @@ class Registry {
 
   // Called when a timer may have become due earlier.
   std::function<void()> on_change;
+  // Called when nobody uses a sandbox any more: its idle time begins.
+  std::function<void(const Entry&)> on_idle;
   // Run before everything in a sandbox is ended: the last look at what it used.
   std::function<Task<void>(std::shared_ptr<Entry>)> last_look;
   // Called when a sandbox went from one state to another (not for the rows read at start).

@@ -57,10 +57,20 @@ Task<void> Timers::run() {
     sweep();
     const auto nap = next_due();
     auto until = Event::kNever;
-    if (nap) until = deadline_in(Millis(std::clamp<LifeMillis>(*nap, 1, kLongestNap)));
+    next_sweep_.reset();
+    if (nap) {
+      const LifeMillis wait = std::clamp<LifeMillis>(*nap, 1, kLongestNap);
+      next_sweep_ = registry_->time().now() + wait;
+      until = deadline_in(Millis(wait));
+    }
     co_await poked->wait_until(until);
   }
   co_return Result<void>();
+}
+
+void Timers::rests(const Entry& entry) {
+  const auto due = due_at(entry, registry_->time().now());
+  if (due && (!next_sweep_ || *due < *next_sweep_)) poke();
 }
 
 void Timers::stop() {

@@ -18,6 +18,9 @@ class Timers {
   Task<void> run();
   void stop();
   void poke() { poked_->notify(); }  // something may be due earlier
+  // As poke(), of one sandbox whose idle time begins. This comes after each request, and a sweep
+  // looks at all sandboxes, so it wakes no one if the next sweep is early enough.
+  void rests(const Entry& entry);
 
   // Begins what is due now. Its work goes on as jobs.
   void sweep();
@@ -41,6 +44,7 @@ class Timers {
   std::shared_ptr<Event> poked_;  // run() may be unwound after this is gone
   bool stopped_ = false;
   LifeMillis swept_at_ = 0;
+  std::optional<LifeMillis> next_sweep_;  // while run() waits for it; nothing: for a poke
 };
 
 }  // namespace cay::core
