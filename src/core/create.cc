@@ -63,11 +63,13 @@ Task<Sandbox> SandboxVerbs::create(Principal who, SandboxSpec asked, CreateOptio
   const bool waits = options.wait_for_ready;
   auto span = tracer != nullptr ? tracer->begin(who, "sandbox create") : std::nullopt;
   const bool is_operator = who.is_operator();
-  const auto snapshot = snapshots_.find(who.tenant, asked.snapshot);
+  const TenantId tenant = who.tenant;
+  const std::string source = asked.snapshot;
   auto made = co_await make(std::move(who), std::move(asked), options);
-  if (!made && is_operator && snapshot) {
-    if (const auto host = host_of(*snapshot))
-      made = (*host)->admission.for_operator(std::move(made).error());
+  if (!made && is_operator) {
+    const auto snapshot = snapshots_.find(tenant, source);
+    const auto host = snapshot ? host_of(*snapshot) : snapshot.error();
+    if (host) made = (*host)->admission.for_operator(std::move(made).error());
   }
   if (span) {
     if (made)

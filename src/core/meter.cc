@@ -35,12 +35,18 @@ Result<void> Meter::open() {
       continue;
     }
     readings_[id].row = std::move(row);
+    readings_[id].on_record = true;
   }
   for (const auto& entry : registry_->entries()) {
     Reading& reading = reading_of(*entry);
     if (entry->live) {
-      // It began to run while nothing was written: its counters began at zero then.
-      if (reading.row.looked_at == 0) reading.row.looked_at = entry->active_mark;
+      // It began to run while nothing was written: its counters began at zero then. One of which
+      // nothing is on record runs since its creation.
+      if (reading.row.looked_at == 0) {
+        reading.row.looked_at = reading.on_record
+                                    ? entry->active_mark
+                                    : std::max<LifeMillis>(entry->row.marks.created, 1);
+      }
       reading.counts_time = entry->row.state == SandboxState::kReady;
       jobs_.spawn(look(entry));
     } else if (entry->host != nullptr && reading.row.looked_at != 0) {
@@ -192,7 +198,10 @@ void Meter::on_state(const std::shared_ptr<Entry>& entry) {
     return;  // provisioning, deleting: nothing begins or ends yet
   }
   reading.unwritten = true;
-  const auto written = write();  // where a life begins must be known after a kill
+  // A daemon that was killed must know when a life began. The first one began at the creation,
+  // which the sandbox's row has.
+  const bool is_known = !reading.on_record && entry->row.state == SandboxState::kReady;
+  const auto written = is_known ? Result<void>() : write();
   if (!written) jobs_.warn("usage: " + written.error().message);
 }
 
@@ -211,7 +220,10 @@ Result<void> Meter::write() {
   if (!rows.empty()) {
     CAY_CHECK(registry_->store().put_usage(rows));
   }
-  for (auto& [id, reading] : readings_) reading.unwritten = false;
+  for (auto& [id, reading] : readings_) {
+    reading.on_record = reading.on_record || reading.unwritten;
+    reading.unwritten = false;
+  }
   for (const auto& id : gone) {
     CAY_CHECK(registry_->store().retire_usage(id));
     readings_.erase(id);

@@ -40,6 +40,7 @@ class Meter : public Usage {
     bool counts_time = false;  // ready, not paused
     LifeMillis interval = 0;
     bool unwritten = false;
+    bool on_record = false;  // the store has a row of it
     std::uint64_t taken =
         0;  // the latest question whose answer was added, or that a change of state made moot
   };

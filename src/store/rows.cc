@@ -1,6 +1,7 @@
 #include "store/rows.h"
 
 #include <boost/json.hpp>
+#include <string_view>
 
 #include "store/secret_table.h"
 #include "store/setting_columns.h"
@@ -59,6 +60,11 @@ std::string joined(std::string (*form)(const std::string& column)) {
   return out;
 }
 
+// Whether an index has the column.
+bool is_key(std::string_view column) {
+  return column == "tenant" || column == "name" || column == "created_at" || column == "claim";
+}
+
 }  // namespace
 
 const std::string& columns() {
@@ -71,9 +77,21 @@ const std::string& placeholders() {
   return kMarks;
 }
 
-const std::string& assignments() {
-  static const std::string kPairs = joined([](const std::string& column) { return column + "=?"; });
-  return kPairs;
+const std::string& assignments(Keys keys) {
+  const auto written = [](bool with_keys) {
+    std::string out;
+    int position = 0;
+    const auto add = [&](const std::string& column) {
+      ++position;
+      if (position == 1 || (!with_keys && is_key(column))) return;  // a row keeps its id
+      out += (out.empty() ? "" : ", ") + column + "=?" + std::to_string(position);
+    };
+    for (const char* column : kOwnColumns) add(column);
+    for (const std::string& column : setting_columns<Sandbox>()) add(column);
+    return out;
+  };
+  static const std::string kAll = written(true), kNoKeys = written(false);
+  return keys == Keys::kChange ? kAll : kNoKeys;
 }
 
 void bind_row(db::Statement& statement, const Sandbox& sandbox) {
@@ -160,12 +178,14 @@ Result<Sandbox> read_row(const db::Statement& row) {
 }
 
 std::string encode(const std::map<std::string, std::string>& map) {
+  if (map.empty()) return "{}";
   boost::json::object object;
   for (const auto& [key, value] : map) object.emplace(key, value);
   return boost::json::serialize(object);
 }
 
 Result<std::map<std::string, std::string>> decode(const std::string& json) {
+  if (json == "{}") return std::map<std::string, std::string>();
   boost::json::parse_options options;
   options.allow_invalid_utf8 = true;  // an environment variable is bytes
   boost::json::error_code error;

@@ -10,7 +10,10 @@ namespace cay::store {
 
 const std::string& columns();       // "id, tenant, ..."
 const std::string& placeholders();  // "?, ?, ..."
-const std::string& assignments();   // "id=?, tenant=?, ..."
+// "tenant=?2, ...", numbered as bind_row() binds; ?1 is the id. SQLite writes each index again that
+// has a column of them, so those that are the same as before stay out.
+enum class Keys { kChange, kStay };  // tenant, name, created_at, claim
+const std::string& assignments(Keys keys);
 
 void bind_row(db::Statement& statement, const Sandbox& sandbox);
 // Fails kInternal (store_broken) on what this program never writes.

@@ -117,6 +117,7 @@ Result<SnapshotInfo> read_snapshot(const db::Statement& row) {
 }  // namespace
 
 Result<void> SnapshotTable::put(const SnapshotInfo& snapshot) {
+  known_.reset();
   static const std::string kSql = [] {
     const std::string columns = kSnapshotColumns;
     std::string values = "?", sets;
@@ -154,6 +155,7 @@ Result<void> SnapshotTable::put(const SnapshotInfo& snapshot) {
 }
 
 Result<void> SnapshotTable::put_tag(const SnapshotInfo& snapshot, const std::string& tag) {
+  known_.reset();
   CAY_TRY(
       db::Statement row,
       db_.prepare("INSERT INTO snapshot_tag (tenant, name, tag, snapshot_id) VALUES (?, ?, ?, ?) "
@@ -176,11 +178,19 @@ Result<void> SnapshotTable::put_tagged(const SnapshotInfo& snapshot, const std::
 }
 
 Result<void> SnapshotTable::erase(const SnapshotId& id) {
+  known_.reset();
   CAY_TRY(db::Statement row, db_.prepare("DELETE FROM snapshot WHERE id = ?"));  // tags cascade
   return row.bind(id.get()).run();
 }
 
 Result<std::vector<SnapshotInfo>> SnapshotTable::all() {
+  if (!known_) {
+    CAY_TRY(known_, read_all());
+  }
+  return *known_;
+}
+
+Result<std::vector<SnapshotInfo>> SnapshotTable::read_all() {
   std::map<SnapshotId, std::vector<std::string>> tags;
   {
     CAY_TRY(db::Statement rows,

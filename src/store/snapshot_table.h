@@ -1,5 +1,6 @@
 // SnapshotTable: snapshots, their tags, and layers.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,12 @@ class SnapshotTable : public core::SnapshotStore {
 
  private:
   Result<void> put_tag(const SnapshotInfo& snapshot, const std::string& tag);
+  Result<std::vector<SnapshotInfo>> read_all();
 
   db::Database& db_;
+  // all() as it was read last: each creation of a sandbox looks for its snapshot. Nothing: a write
+  // may have changed it since.
+  std::optional<std::vector<SnapshotInfo>> known_;
 };
 
 }  // namespace cay::store

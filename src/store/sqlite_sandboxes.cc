@@ -1,6 +1,7 @@
 #include "store/sqlite_sandboxes.h"
 
 #include "store/rows.h"
+#include "store/setting_columns.h"
 
 namespace cay::store {
 namespace {
@@ -58,26 +59,53 @@ Result<void> SqliteSandboxes::insert(const Sandbox& sandbox) {
   return commit(std::move(transaction), &event);
 }
 
+// Reads no more of the row than it must: this runs at each change of a state.
+Result<std::optional<SqliteSandboxes::Before>> SqliteSandboxes::before(const Sandbox& next) {
+  CAY_TRY(db::Statement row,
+          db().prepare("SELECT state, labels, tenant, name, created_at, claim FROM sandbox "
+                       "WHERE id = ?"));
+  CAY_TRY(const bool found, row.bind(next.id.get()).step());
+  if (!found) return std::optional<Before>();
+  const std::string word = row.text(0);
+  const auto state = sandbox_state_from(word);
+  if (!state) return store_broken("the unknown state '" + word + "'");
+  return std::optional<Before>(
+      {.state = *state,
+       .same_labels = row.text(1) == encode(next.labels),
+       .same_keys = row.text(2) == next.tenant.get() && row.text(3) == next.name &&
+                    row.number(4) == next.created_at && row.text(5) == next.claim});
+}
+
+Result<std::string> SqliteSandboxes::event_type(const Before& was, const Sandbox& next) {
+  if (was.state != next.state) {
+    Sandbox before;
+    before.state = was.state;
+    return event_of(before, next);
+  }
+  CAY_TRY(const auto before, one("WHERE id = ?", {next.id.get()}));
+  return before ? event_of(*before, next) : std::string();
+}
+
 Result<void> SqliteSandboxes::update(const Sandbox& sandbox, const std::string& by) {
   CAY_TRY(db::Transaction transaction, db::Transaction::begin(db()));
-  CAY_TRY(const auto before, one("WHERE id = ?", {sandbox.id.get()}));
-  if (!before)
-    return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
+  CAY_TRY(const auto was, before(sandbox));
+  if (!was) return Error{Code::kNotFound, "sandbox_not_found", "no sandbox " + sandbox.id.get(), 0};
+  CAY_TRY(std::string type, event_type(*was, sandbox));
   {
-    static const std::string kSql =
-        std::string("UPDATE sandbox SET ") + assignments() + " WHERE id = ?";
-    CAY_TRY(db::Statement row, db().prepare(kSql));
+    const auto sql = [](Keys keys) {
+      return "UPDATE sandbox SET " + assignments(keys) + " WHERE id = ?1";
+    };
+    static const std::string kAll = sql(Keys::kChange), kNoKeys = sql(Keys::kStay);
+    CAY_TRY(db::Statement row, db().prepare(was->same_keys ? kNoKeys : kAll));
     bind_row(row, sandbox);
-    row.bind(sandbox.id.get());
     auto done = row.run();
     if (!done) return named(std::move(done).error(), sandbox);
   }
-  if (before->labels != sandbox.labels) {
+  if (!was->same_labels) {
     CAY_TRY(db::Statement old, db().prepare("DELETE FROM sandbox_label WHERE sandbox_id = ?"));
     CAY_CHECK(old.bind(sandbox.id.get()).run());
     CAY_CHECK(put_labels(sandbox));
   }
-  std::string type = event_of(*before, sandbox);
   if (type.empty()) return transaction.commit();  // only the time of its last use: no event
   const EventRecord event = event_about(sandbox, std::move(type), sandbox.updated_at, by);
   return commit(std::move(transaction), &event);

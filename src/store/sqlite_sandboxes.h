@@ -22,6 +22,14 @@ class SqliteSandboxes : public SqliteSecrets {
   Result<std::vector<Sandbox>> all() override;
 
  private:
+  // The state of a row before the update to `next`, and whether its labels and keys stay.
+  struct Before {
+    SandboxState state;
+    bool same_labels, same_keys;
+  };
+  Result<std::optional<Before>> before(const Sandbox& next);
+  // Returns the type of the event; empty: there is none.
+  Result<std::string> event_type(const Before& was, const Sandbox& next);
   Result<void> put_labels(const Sandbox& sandbox);
   Result<std::optional<Sandbox>> one(const char* where, std::initializer_list<std::string> values);
   static Result<std::vector<Sandbox>> read_all(db::Statement& rows);
