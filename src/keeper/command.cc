@@ -63,7 +63,8 @@ Result<void> Command::begin(wire::StartCommand request) {
     return std::move(tape).error();
   }
   tape_ = *std::move(tape);
-  shop_.loop.when_free([&spare = shop_.spare_directory] { spare.prepare(); });
+  if (shop_.spare_directory.is_worth_another())
+    shop_.loop.when_free([&spare = shop_.spare_directory] { spare.prepare(); });
   program.argv = std::move(request.argv);
   program.env = std::move(request.env);
   program.user = std::move(request.user);

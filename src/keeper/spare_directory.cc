@@ -27,6 +27,7 @@ void SpareDirectory::prepare() {
 }
 
 UniqueFd SpareDirectory::take(const std::string& id, const std::string& record) {
+  ++taken_;
   if (!dir_) return {};
   const UniqueFd file = std::move(record_);
   UniqueFd dir = std::move(dir_);

@@ -1,6 +1,7 @@
 // SpareDirectory: the spool directory of the next command, made while nobody waits. A file system
 // takes longer to make a directory and a file than to rename one.
 #pragma once
+#include <cstddef>
 #include <string>
 
 #include "base/unique_fd.h"
@@ -18,10 +19,13 @@ class SpareDirectory {
   // always a whole record. Returns the directory, or -1: there is none, the disk refuses, or that
   // name is taken. The caller makes its own then.
   UniqueFd take(const std::string& id, const std::string& record);
+  // A sandbox that runs one command, and no other, makes no second directory.
+  bool is_worth_another() const { return taken_ > 1; }
 
  private:
   const int spool_;
   UniqueFd dir_, record_;
+  std::size_t taken_ = 0;
 };
 
 }  // namespace cay::keeper
