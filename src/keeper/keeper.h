@@ -37,16 +37,16 @@ struct Context {
   // Cgroup directories delegated to the keeper's uid; -1 where the controller is not used.
   //
   // v2: `cgroup_fd` is the sandbox's "cmds" group. It has one child ("s0", "s1", …) for each
-  // command slot, with cgroup.procs, cgroup.kill and cgroup.events. On a pure v2 host it has
-  // memory.events.
+  // command slot, with cgroup.procs, cgroup.kill and cgroup.events. It counts CPU time (cpu.stat).
+  // On a pure v2 host it has memory.events.
   //
-  // v1 (hybrid): `memory_fd` is the sandbox's memory group for commands, with slots as children and
-  // memory.oom_control. `pids_fd` and `cpu_fd` are flat: a child joins them by `tasks`.
+  // v1 (hybrid): `memory_fd` is the sandbox's memory group for commands, with memory.oom_control.
+  // It is the first slot's, and has the others as children. `pids_fd` and `cpu_fd` are flat: a
+  // child joins them by `tasks`.
   int cgroup_fd = -1;
   int memory_fd = -1;
   int pids_fd = -1;
   int cpu_fd = -1;
-  int cpuacct_fd = -1;
   bool pure_v2 = false;
   bool clones_into_groups = false;  // the kernel clones a child straight into a v2 group
 

@@ -153,16 +153,11 @@ MemoryUse MachineFiles::memory_use() const {
 }
 
 CpuUse MachineFiles::cpu_use() const {
+  // A group has this file on hosts with v1 controllers, too.
+  const std::string text = read_group_file(context_.cgroup_fd, "cpu.stat");
   CpuUse use;
-  if (context_.pure_v2) {
-    const std::string text = read_group_file(context_.cgroup_fd, "cpu.stat");
-    use.user = counter_in(text, "user_usec") / kUsecPerTick;
-    use.system = counter_in(text, "system_usec") / kUsecPerTick;
-  } else {
-    const std::string text = read_group_file(context_.cpuacct_fd, "cpuacct.stat");
-    use.user = counter_in(text, "user");
-    use.system = counter_in(text, "system");
-  }
+  use.user = counter_in(text, "user_usec") / kUsecPerTick;
+  use.system = counter_in(text, "system_usec") / kUsecPerTick;
   return use;
 }
 

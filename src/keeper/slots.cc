@@ -12,6 +12,8 @@
 namespace cay::keeper {
 namespace {
 
+constexpr std::int64_t kSpareAfterMs = 20;
+
 std::string slurp(int fd) {
   std::string text;
   char chunk[4096];
@@ -151,8 +153,7 @@ Slots::Slots(Loop& loop, const Context& context)
     : loop_(loop),
       context_(context),
       pids_tasks_(tasks_of(context.pids_fd)),
-      cpu_tasks_(tasks_of(context.cpu_fd)),
-      cpuacct_tasks_(tasks_of(context.cpuacct_fd)) {
+      cpu_tasks_(tasks_of(context.cpu_fd)) {
   int ignored = 0;
   grow(ignored);
 }
@@ -194,24 +195,29 @@ bool Slots::grow(int& error) {
     }
   }
   if (context_.memory_fd >= 0) {
-    slot->memory_ = child_group(context_.memory_fd, name, error);
-    if (!slot->memory_) return false;
-    // The group above has the limit; a socket is counted only if its own group has one, be it none
-    // (-1).
-    const UniqueFd tcp(
-        ::openat(slot->memory_.get(), "memory.kmem.tcp.limit_in_bytes", O_WRONLY | O_CLOEXEC));
-    if (tcp && ::write(tcp.get(), "-1", 2) != 2) {
-      error = errno;
-      return false;
+    // The first one counts in the sandbox's own group, which spares the kernel another one: those
+    // of memory are large, and most sandboxes never run two commands at a time.
+    int memory = context_.memory_fd;
+    if (!slots_.empty()) {
+      slot->memory_ = child_group(context_.memory_fd, name, error);
+      if (!slot->memory_) return false;
+      memory = slot->memory_.get();
+      // The group above has the limit; a socket is counted only if its own group has one, be it
+      // none (-1).
+      const UniqueFd tcp(::openat(memory, "memory.kmem.tcp.limit_in_bytes", O_WRONLY | O_CLOEXEC));
+      if (tcp && ::write(tcp.get(), "-1", 2) != 2) {
+        error = errno;
+        return false;
+      }
     }
-    slot->memory_tasks_ = tasks_of(slot->memory_.get());
+    slot->memory_tasks_ = tasks_of(memory);
     if (!slot->memory_tasks_) {
       error = errno;
       return false;
     }
     slot->joins_.push_back(slot->memory_tasks_.get());
     slot->own_joins_.push_back(slot->memory_tasks_.get());
-    slot->oom_.reset(::openat(slot->memory_.get(), "memory.oom_control", O_RDONLY | O_CLOEXEC));
+    slot->oom_.reset(::openat(memory, "memory.oom_control", O_RDONLY | O_CLOEXEC));
   }
   for (const int flat : flat_joins()) slot->joins_.push_back(flat);
   free_.push_back(slot.get());
@@ -221,7 +227,7 @@ bool Slots::grow(int& error) {
 
 std::vector<int> Slots::flat_joins() const {
   std::vector<int> out;
-  for (const UniqueFd* flat : {&pids_tasks_, &cpu_tasks_, &cpuacct_tasks_}) {
+  for (const UniqueFd* flat : {&pids_tasks_, &cpu_tasks_}) {
     if (*flat) out.push_back(flat->get());
   }
   return out;
@@ -235,9 +241,11 @@ Slot* Slots::take(int& error) {
   ++taken_;
   if (on_taken_) on_taken_();
   slot->oom_at_take_ = slot->oom_kills_ever();
-  // The next one is made off the path of a request.
-  if (free_.empty() && context_.cgroup_fd >= 0) {
-    loop_.when_free([this] {
+  // The next one is made off the path of a request, and only if this command lasts: most sandboxes
+  // run one short command after the other.
+  if (free_.empty() && context_.cgroup_fd >= 0 && !spare_) {
+    spare_ = loop_.after(kSpareAfterMs, [this] {
+      spare_.reset();
       int ignored = 0;
       if (free_.empty()) grow(ignored);
     });

@@ -103,10 +103,11 @@ class Slots {
 
   Loop& loop_;
   const Context& context_;
-  UniqueFd pids_tasks_, cpu_tasks_, cpuacct_tasks_;
+  UniqueFd pids_tasks_, cpu_tasks_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   std::function<void()> on_taken_;
+  Timer spare_;                    // until one more is made
   std::size_t taken_ = 0;          // by commands
   std::int64_t quiet_since_ = -1;  // boottime_ms() when the last of them was given back
 };

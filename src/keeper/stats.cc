@@ -36,12 +36,11 @@ std::uint64_t bytes_in_tmpfs(const Context& context) {
 
 wire::StatsMsg read_stats(const Context& context, const Slots& slots, std::uint32_t running) {
   wire::StatsMsg out;
+  out.cpu_usec = read_counter(context.cgroup_fd, "cpu.stat", "usage_usec");
   if (context.pure_v2) {
-    out.cpu_usec = read_counter(context.cgroup_fd, "cpu.stat", "usage_usec");
     out.memory_bytes = read_counter(context.cgroup_fd, "memory.current");
     out.pids = static_cast<std::uint32_t>(read_counter(context.cgroup_fd, "pids.current"));
   } else {
-    out.cpu_usec = read_counter(context.cpuacct_fd, "cpuacct.usage") / 1000;  // nanoseconds
     out.memory_bytes = read_counter(context.memory_fd, "memory.usage_in_bytes");
     out.pids = static_cast<std::uint32_t>(read_counter(context.pids_fd, "pids.current"));
   }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 
 #include "launcher/clone_probe.h"
@@ -61,6 +62,15 @@ Result<bool> remove_group(int parent, const std::string& name, int depth = 0) {
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
   if (errno == EBUSY || errno == ENOTEMPTY) return false;
   return Error::from_errno(errno, "remove cgroup " + name);
+}
+
+// Removes the slots of commands by their names (keeper/slots.cc), without a look at what is there.
+// Whatever does not go is found later.
+void remove_slots(int top, const std::string& group, int first) {
+  const std::string slot = group + "/s";
+  for (int number = first;; ++number) {
+    if (::unlinkat(top, (slot + std::to_string(number)).c_str(), AT_REMOVEDIR) != 0) return;
+  }
 }
 
 std::string cpu_quota(std::uint32_t millicores) {
@@ -149,9 +159,10 @@ Result<Groups> Groups::open(const std::string& instance, const std::string& pare
   CAY_CHECK(place("memory", layout.memory, groups.memory_));
   CAY_CHECK(place("pids", layout.pids, groups.pids_));
   CAY_CHECK(place("cpu", layout.cpu, groups.cpu_));
-  groups.cpuacct_is_cpu_ = !layout.cpuacct.empty() && layout.cpuacct == layout.cpu;
-  if (!layout.cpuacct.empty() && !groups.cpuacct_is_cpu_) {
-    CAY_CHECK(groups.open_v1(groups.cpuacct_, layout.cpuacct));
+  // Earlier launchers made groups there, too. CPU time is counted in v2.
+  if (!layout.cpuacct.empty() && layout.cpuacct != layout.cpu) {
+    groups.open_earlier(layout.cpuacct);
+    if (!parent.empty()) groups.open_earlier(layout.cpuacct + parent);
   }
   groups.clones_into_ = clones_into_groups(groups.v2_.top.get());
   return groups;
@@ -159,7 +170,7 @@ Result<Groups> Groups::open(const std::string& instance, const std::string& pare
 
 std::vector<const Groups::Tree*> Groups::trees() const {
   std::vector<const Tree*> all;
-  for (const Tree* tree : {&v2_, &memory_, &pids_, &cpu_, &cpuacct_}) {
+  for (const Tree* tree : {&v2_, &memory_, &pids_, &cpu_}) {
     if (!tree->mount.empty()) all.push_back(tree);
   }
   for (const Tree& tree : earlier_) all.push_back(&tree);
@@ -217,7 +228,6 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   CAY_CHECK(make_v1(memory_, made.memory));
   CAY_CHECK(make_v1(pids_, made.pids));
   CAY_CHECK(make_v1(cpu_, made.cpu));
-  CAY_CHECK(make_v1(cpuacct_, made.cpuacct));
   if (made.memory) {
     const std::string bytes = std::to_string(limits.memory_bytes);
     CAY_CHECK(os::write_file(made.memory.get(), "memory.limit_in_bytes", bytes));
@@ -235,20 +245,32 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   if (made.cpu) {
     CAY_CHECK(os::write_file(made.cpu.get(), "cpu.cfs_quota_us", cpu_quota(limits.cpu_millicores)));
   }
-  if (cpuacct_is_cpu_ && made.cpu)
-    made.cpuacct = UniqueFd(::fcntl(made.cpu.get(), F_DUPFD_CLOEXEC, 3));
   return made;
 }
 
 void Groups::kill(const std::string& id) {
-  for (const Tree* tree : trees()) {
-    auto group = os::open_dir(tree->top.get(), id);
-    if (group)
-      (void)os::write_file(group->get(), "cgroup.kill", "1");  // v1 groups have no such file
+  const std::string file = id + "/cgroup.kill";
+  (void)os::write_file(v2_.top.get(), file, "1");
+  // v1 groups have no such file, and a group of an earlier launcher may be of either kind.
+  for (const Tree& tree : earlier_) (void)os::write_file(tree.top.get(), file, "1");
+}
+
+std::vector<pid_t> Groups::pids_beside(const std::string& id, pid_t keeper) const {
+  std::vector<pid_t> pids;
+  const auto text = os::read_file(v2_.top.get(), id + "/keeper/cgroup.procs");
+  if (!text) return pids;
+  for (const std::string& word : os::words_of(*text)) {
+    const auto pid = static_cast<pid_t>(std::strtol(word.c_str(), nullptr, 10));
+    if (pid > 0 && pid != keeper) pids.push_back(pid);
   }
+  return pids;
 }
 
 Result<bool> Groups::remove(const std::string& id) {
+  remove_slots(v2_.top.get(), id + "/cmds", 0);
+  for (const char* below : {"/cmds", "/keeper"})
+    (void)::unlinkat(v2_.top.get(), (id + below).c_str(), AT_REMOVEDIR);
+  if (!memory_.mount.empty()) remove_slots(memory_.top.get(), id, 1);  // the first slot has none
   bool all_gone = true;
   for (const Tree* tree : trees()) {
     CAY_TRY(const bool gone, remove_group(tree->top.get(), id));

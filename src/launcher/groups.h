@@ -2,9 +2,10 @@
 // pure v2 hosts.
 //
 //   v2   cay-INSTANCE/ID/keeper     keeper and init: outside the commands' limits
+//
 //        cay-INSTANCE/ID/cmds       delegated to the keeper's uid; its children are command slots
-//   v1   cay-INSTANCE/ID            in memory, pids, cpu, cpuacct: commands only, delegated
-//   likewise
+//
+//   v1   cay-INSTANCE/ID            in memory, pids and cpu: commands only, delegated likewise
 //
 // They lie at the root of each hierarchy, or below a parent that a service manager delegated to Cay
 // (docs/decisions/0011-cgroups-under-systemd.md).
@@ -31,9 +32,9 @@ std::string cpu_max_of(std::uint32_t millicores);
 
 // Descriptors of one sandbox's groups; those of controllers that are on v2 stay empty.
 struct SandboxGroups {
-  UniqueFd keeper;                      // v2 leaf that the keeper is cloned into, or joins
-  UniqueFd cmds;                        // v2
-  UniqueFd memory, pids, cpu, cpuacct;  // v1
+  UniqueFd keeper;             // v2 leaf that the keeper is cloned into, or joins
+  UniqueFd cmds;               // v2
+  UniqueFd memory, pids, cpu;  // v1
 };
 
 class Groups {
@@ -47,6 +48,8 @@ class Groups {
 
   // Kills everything in the sandbox's v2 group, at once and for all. Absent is success.
   void kill(const std::string& id);
+  // The processes beside the sandbox's keeper in its group: init first, as a rule.
+  std::vector<pid_t> pids_beside(const std::string& id, pid_t keeper) const;
   // True when nothing of it is left; false while the kernel says busy.
   Result<bool> remove(const std::string& id);
   // The id of the group that its keeper is in, in the unified hierarchy; 0: there is none.
@@ -77,16 +80,15 @@ class Groups {
   Result<void> open_v1(Tree& tree, const std::string& mount);
   Result<void> open_v2(const std::string& mount);
   Result<void> enable_on_v2(const std::string& controller);
-  // Takes over the groups that a launcher without a parent made, so that they are killed and
-  // removed like our own.
+  // Takes over the groups of this instance in a hierarchy that are not ours: a launcher without a
+  // parent made them, or an older one. They are killed and removed like our own.
   void open_earlier(const std::string& mount);
   std::vector<const Tree*> trees() const;
 
   std::string name_;    // "cay-INSTANCE"
   std::string parent_;  // "/cay.slice/cay-sandboxes.service"
-  Tree v2_, memory_, pids_, cpu_, cpuacct_;
+  Tree v2_, memory_, pids_, cpu_;
   std::vector<Tree> earlier_;
-  bool cpuacct_is_cpu_ = false;
   bool clones_into_ = true;
 };
 

@@ -49,8 +49,7 @@ void reset_process(const Host& host, const KeeperPlan& plan) {
                         groups.cmds.get(),
                         groups.memory.get(),
                         groups.pids.get(),
-                        groups.cpu.get(),
-                        groups.cpuacct.get()};
+                        groups.cpu.get()};
   if (plan.gate_fd >= 0) kept.push_back(plan.gate_fd);
   if (host.oom.victims() >= 0) {
     kept.push_back(host.oom.victims());
@@ -222,7 +221,6 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.memory_fd = plan.groups->memory.get();
   context.pids_fd = plan.groups->pids.get();
   context.cpu_fd = plan.groups->cpu.get();
-  context.cpuacct_fd = plan.groups->cpuacct.get();
   context.pure_v2 = host.groups.pure_v2();
   context.clones_into_groups = host.groups.clones_into();
   context.oom_victims_fd = host.oom.victims();

@@ -76,10 +76,9 @@ def _cpu_of(box):
     show it."""
     from pathlib import Path
 
-    for path in Path("/sys/fs/cgroup").glob(f"cpuacct*/cay-*/{box['id']}/cpuacct.usage"):
-        return int(path.read_text()) / 1e9
-    for path in Path("/sys/fs/cgroup").glob(f"cay-*/{box['id']}/cmds/cpu.stat"):
-        return int(path.read_text().split()[1]) / 1e6
+    for place in ("", "unified/"):
+        for path in Path("/sys/fs/cgroup").glob(f"{place}cay-*/{box['id']}/cmds/cpu.stat"):
+            return int(path.read_text().split()[1]) / 1e6
     return None
 
 

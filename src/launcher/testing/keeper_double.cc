@@ -52,7 +52,6 @@ void join_groups(const Context& context) {
   join(context.memory_fd, "s0");
   join(context.pids_fd, "");
   join(context.cpu_fd, "");
-  join(context.cpuacct_fd, "");
 }
 
 [[noreturn]] void run_inside(const Context& context, int out, std::vector<std::string> words) {
