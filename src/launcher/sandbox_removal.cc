@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -22,29 +23,38 @@ constexpr std::size_t kQuickEntries = 64;  // more in a spool are removed by a c
 constexpr std::uint64_t kQuickBytes = 64
                                       << 20;  // more takes the file system's time to free: the same
 
-// Whether a spool directory takes too long to be removed by the launcher itself.
-bool is_big(int spool) {
-  const auto names = os::list_dir(spool);
-  if (!names || names->size() > kQuickEntries) return true;
+constexpr int kTriesForEvents = 2;  // at the kill, and at the keeper's end
+
+// Removes a spool of a few small files: commands' directories with their files. False: it takes too
+// long for the launcher itself, and what is left of it stays.
+Result<bool> remove_small_spool(int parent, const std::string& id) {
+  auto spool = os::open_dir(parent, id);
+  if (!spool && spool.error().os_errno == ENOENT) return true;
+  if (!spool) return std::move(spool).error();
+  CAY_TRY(const auto names, os::list_dir(spool->get()));
+  if (names.size() > kQuickEntries) return false;
   std::uint64_t bytes = 0;
-  for (const std::string& name : *names) {
-    struct stat entry{};
-    if (::fstatat(spool, name.c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(entry.st_mode)) {
-      bytes += static_cast<std::uint64_t>(entry.st_blocks) * 512;
+  const auto remove_file = [&bytes](int dir, const std::string& name) {
+    struct stat info{};
+    if (::fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    if (S_ISDIR(info.st_mode)) return false;
+    bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    return bytes <= kQuickBytes && ::unlinkat(dir, name.c_str(), 0) == 0;
+  };
+  for (const std::string& name : names) {
+    const auto command = os::open_dir(spool->get(), name);
+    if (!command) {
+      if (!remove_file(spool->get(), name)) return false;
       continue;
     }
-    const auto command = os::open_dir(spool, name);
-    const auto files = command ? os::list_dir(command->get())
-                               : Result<std::vector<std::string>>(std::vector<std::string>());
-    if (!files || files->size() > kQuickEntries) return true;
-    for (const std::string& file : *files) {
-      struct stat info{};
-      if (::fstatat(command->get(), file.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    CAY_TRY(const auto files, os::list_dir(command->get()));
+    if (files.size() > kQuickEntries) return false;
+    for (const std::string& file : files) {
+      if (!remove_file(command->get(), file)) return false;
     }
+    if (::unlinkat(spool->get(), name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) return false;
   }
-  return bytes > kQuickBytes;
+  return ::unlinkat(parent, id.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 }  // namespace
@@ -60,6 +70,26 @@ Error SandboxRemoval::why_unfinished(const std::string& id, Left left) {
           "sandbox " + id + " is killed, but the kernel still holds processes of it: retry", 0};
 }
 
+void SandboxRemoval::kill(SandboxState& sandbox) {
+  const auto keeper =
+      sandbox.child != 0 ? sandbox.child : static_cast<pid_t>(sandbox.record.keeper_pid);
+  const std::vector<pid_t> others = host_.groups.pids_beside(sandbox.id, keeper);
+  if (!others.empty()) {
+    sandbox.init = os::pidfd_of(others.front());
+    if (sandbox.keep == SandboxState::Keep::kNothing) {
+      const std::string root = "/proc/" + std::to_string(others.front()) + "/root";
+      late_.keep(UniqueFd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
+    }
+  }
+  host_.groups.kill(sandbox.id);
+  if (sandbox.pidfd) os::kill_process(sandbox.pidfd.get());
+}
+
+bool SandboxRemoval::is_awaited(const SandboxState& sandbox) {
+  return (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) ||
+         (sandbox.init && !os::has_ended(sandbox.init.get()));
+}
+
 Result<SandboxRemoval::Left> SandboxRemoval::remove_traces(SandboxState& sandbox) {
   if (sandbox.maker) {
     sandbox.maker->kill();
@@ -68,6 +98,8 @@ Result<SandboxRemoval::Left> SandboxRemoval::remove_traces(SandboxState& sandbox
     sandbox.maker.reset();
   }
   if (sandbox.pidfd && !os::has_ended(sandbox.pidfd.get())) return Left::kProcesses;
+  // Until its init has ended its groups are busy. A look all the same after some time.
+  if (sandbox.tries <= kTriesForEvents && is_awaited(sandbox)) return Left::kProcesses;
   if (sandbox.child != 0) {
     ::waitpid(sandbox.child, nullptr, WNOHANG);
     sandbox.child = 0;
@@ -78,10 +110,10 @@ Result<SandboxRemoval::Left> SandboxRemoval::remove_traces(SandboxState& sandbox
     return Left::kProcesses;
   }
   stop_recording(sandbox);
-  CAY_CHECK(os::unlink_as(host_.run.get(), sandbox.id + ".sock", host_.config.daemon_uid,
-                          host_.config.daemon_gid));
-  CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + ".sock", host_.config.gate_uid,
-                          host_.config.gate_gid));
+  const std::vector<std::string> socket{sandbox.id + ".sock"};
+  CAY_CHECK(
+      os::unlink_as(host_.run.get(), socket, host_.config.daemon_uid, host_.config.daemon_gid));
+  CAY_CHECK(os::unlink_as(host_.gate.get(), socket, host_.config.gate_uid, host_.config.gate_gid));
   if (sandbox.keep == SandboxState::Keep::kDisk) {
     if (!sandbox.record.alive) return Left::kNothing;
     sandbox.record.alive = false;
@@ -101,24 +133,27 @@ Result<SandboxRemoval::Left> SandboxRemoval::remove_traces(SandboxState& sandbox
     sandbox.remover.reset();
     if (known && WIFSIGNALED(status))
       return Left::kFiles;  // much may be left: the next try starts another
+    CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
   } else {
-    const auto spool = os::open_dir(host_.spool.get(), sandbox.id);
-    const bool big = (spool && is_big(spool->get())) ||
-                     (!host_.disks.removal_is_quick() && host_.disks.exists(sandbox.id));
-    if (big) {
+    const bool quick = host_.disks.removal_is_quick() || !host_.disks.exists(sandbox.id);
+    const auto removed =
+        quick ? remove_small_spool(host_.spool.get(), sandbox.id) : Result<bool>(false);
+    if (!removed || !*removed) {
       CAY_CHECK(start_remover(sandbox));
       return Left::kFiles;
     }
   }
   CAY_CHECK(host_.disks.remove(sandbox.id));
+  std::vector<std::string> of_gate;
   for (const char* kind :
        {".net", ".net.new", ".log", ".log.new", ".log.old", ".questions", ".questions.new"}) {
-    CAY_CHECK(os::unlink_as(host_.gate.get(), sandbox.id + kind, host_.config.gate_uid,
-                            host_.config.gate_gid));
+    of_gate.push_back(sandbox.id + kind);
   }
-  CAY_CHECK(os::remove_tree(host_.spool.get(), sandbox.id));
-  CAY_CHECK(
-      os::remove_tree(host_.sandboxes.get(), sandbox.id));  // last: it is what a restart goes by
+  CAY_CHECK(os::unlink_as(host_.gate.get(), of_gate, host_.config.gate_uid, host_.config.gate_gid));
+  // Last: it is what a restart goes by. It is empty now, as a rule.
+  if (::unlinkat(host_.sandboxes.get(), sandbox.id.c_str(), AT_REMOVEDIR) != 0) {
+    CAY_CHECK(os::remove_tree(host_.sandboxes.get(), sandbox.id));
+  }
   return Left::kNothing;
 }
 

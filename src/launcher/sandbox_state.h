@@ -46,6 +46,7 @@ struct SandboxState {
   std::vector<ReplyTo> enders;
   int tries = 0;
   Clock::time_point speak_at;  // when the caller and the log get the reason why it is not over
+  UniqueFd init;               // its PID 1, while it ends; empty if it is not known
   UniqueFd remover;            // a child that removes big trees
   pid_t remover_pid = 0;
 };

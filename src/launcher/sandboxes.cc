@@ -314,19 +314,25 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
   sandbox.keep = keep;
   sandbox.tries = 0;
   sandbox.speak_at = Clock::now() + host_.config.patience;
-  host_.groups.kill(sandbox.id);
-  if (sandbox.pidfd) {
-    os::kill_process(sandbox.pidfd.get());
-    if (!watched) watch_keeper(sandbox);  // its end brings the next try
+  removal_.kill(sandbox);
+  // The ends of both bring the next tries.
+  if (sandbox.pidfd && !watched) watch_keeper(sandbox);
+  if (sandbox.init) {
+    poller_.watch(sandbox.init.get(), EPOLLIN, [this, id = sandbox.id](std::uint32_t) {
+      Sandbox& ending = *sandboxes_.at(id);
+      poller_.forget(ending.init.get());
+      ending.init.reset();
+      (void)try_finish(ending);
+    });
   }
   (void)try_finish(sandbox);
 }
 
 bool Sandboxes::try_finish(Sandbox& sandbox) {
   // At first every millisecond; one that hangs in the kernel, or has much to remove, must not cost
-  // a CPU.
-  sandbox.deadline =
-      Clock::now() + std::chrono::milliseconds(++sandbox.tries < 100 ? 1 : kSlowRetryMs);
+  // a CPU. Nor one whose end is an event.
+  const bool quick = ++sandbox.tries < 100 && !SandboxRemoval::is_awaited(sandbox);
+  sandbox.deadline = Clock::now() + std::chrono::milliseconds(quick ? 1 : kSlowRetryMs);
   auto left = removal_.remove_traces(sandbox);
   if (left && *left == Left::kNothing) {
     finish(sandbox);
@@ -345,7 +351,9 @@ bool Sandboxes::try_finish(Sandbox& sandbox) {
 
 void Sandboxes::finish(Sandbox& sandbox) {
   if (sandbox.pidfd) poller_.forget(sandbox.pidfd.get());
+  if (sandbox.init) poller_.forget(sandbox.init.get());
   sandbox.pidfd.reset();
+  sandbox.init.reset();
   sandbox.slot.reset();
   const auto creator = std::exchange(sandbox.creator, std::nullopt);
   const auto enders = std::exchange(sandbox.enders, {});
@@ -392,8 +400,9 @@ void Sandboxes::tell_deaths(std::uint64_t connection) {
 int Sandboxes::tick() {
   const auto now = Clock::now();
   int others = programs_.tick();
-  if (const int spares = spares_.tick(); spares >= 0)
-    others = others < 0 ? spares : std::min(others, spares);
+  for (const int other : {spares_.tick(), removal_.tick()}) {
+    if (other >= 0) others = others < 0 ? other : std::min(others, other);
+  }
   std::vector<std::string> due;
   std::optional<Clock::time_point> next;
   for (const auto& [id, sandbox] : sandboxes_) {

@@ -33,7 +33,7 @@ class Sandboxes {
         poller_(poller),
         outbox_(outbox),
         programs_(poller),
-        removal_(host, programs_),
+        removal_(host, poller, programs_),
         spares_(host, poller, outbox) {}
 
   // At start: takes back what lives, finishes what was cut short, removes what nobody knows.

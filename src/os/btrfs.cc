@@ -137,8 +137,10 @@ Result<void> btrfs_write_in_place(int dir) {
 }
 
 Result<void> btrfs_delete_subvolume(int dir, const std::string& name) {
+  // Newer kernels (6.12) keep the qgroup until the space is freed, and then remove it themselves.
+  static bool kernel_removes_qgroups = false;
   std::uint64_t id = 0;
-  {
+  if (!kernel_removes_qgroups) {
     auto subvolume = open_dir(dir, name);
     if (!subvolume) {
       if (subvolume.error().os_errno == ENOENT) return {};
@@ -153,11 +155,10 @@ Result<void> btrfs_delete_subvolume(int dir, const std::string& name) {
     return Error::from_errno(errno, "delete subvolume " + name);
   }
   if (id != 0) {
-    // Newer kernels (6.12) keep the qgroup until the space is freed and then remove it themselves.
     btrfs_ioctl_qgroup_create_args qgroup{};
     qgroup.create = 0;
     qgroup.qgroupid = id;
-    (void)::ioctl(dir, BTRFS_IOC_QGROUP_CREATE, &qgroup);
+    kernel_removes_qgroups = ::ioctl(dir, BTRFS_IOC_QGROUP_CREATE, &qgroup) != 0 && errno == EBUSY;
   }
   return {};
 }

@@ -64,16 +64,20 @@ char state_of(pid_t pid) {
   return fields.size() < 2 ? '\0' : fields[1];
 }
 
+// By number: glibc 2.36 declares it without C linkage.
+UniqueFd pidfd_of(pid_t pid) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
 bool continue_if_stopped(pid_t pid) {
   // The descriptor is opened before the look, so that both concern the same process.
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd process = pidfd_of(pid);
   return process && state_of(pid) == 'T' &&
          ::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0) == 0;
 }
 
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time) {
-  // By number: glibc 2.36 declares these without C linkage.
-  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  UniqueFd pidfd = pidfd_of(pid);
   if (!pidfd) return Error::from_errno(errno, "find process " + std::to_string(pid));
   // The descriptor first, then the check: if the times agree, the descriptor is of that process.
   if (start_time == 0 || start_time_of(pid) != start_time || has_ended(pidfd.get())) {

@@ -32,6 +32,9 @@ char state_of(pid_t pid);
 // A pidfd of `pid` if it is still the process that started at `start_time`.
 Result<UniqueFd> open_process(pid_t pid, std::uint64_t start_time);
 
+// A pidfd of whichever process has that pid now; empty if there is none.
+UniqueFd pidfd_of(pid_t pid);
+
 // Lets go on what a signal has stopped; true if that was so.
 bool continue_if_stopped(pid_t pid);
 

@@ -87,9 +87,15 @@ Result<UniqueFd> connect_unix(const std::string& path, int flags) {
 }
 
 Result<void> unlink_as(int dir, const std::string& name, uid_t uid, gid_t gid) {
+  return unlink_as(dir, std::vector<std::string>{name}, uid, gid);
+}
+
+Result<void> unlink_as(int dir, const std::vector<std::string>& names, uid_t uid, gid_t gid) {
   const ActingAs acting(uid, gid);
-  if (::unlinkat(dir, name.c_str(), 0) != 0 && errno != ENOENT)
-    return Error::from_errno(errno, "remove " + name);
+  for (const std::string& name : names) {
+    if (::unlinkat(dir, name.c_str(), 0) != 0 && errno != ENOENT)
+      return Error::from_errno(errno, "remove " + name);
+  }
   return {};
 }
 

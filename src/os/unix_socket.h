@@ -33,6 +33,8 @@ Result<UniqueFd> connect_unix(const std::string& path, int flags = 0);
 
 // Removes `name` with the rights of uid:gid. Absent is success.
 Result<void> unlink_as(int dir, const std::string& name, uid_t uid, gid_t gid);
+// The same for several names.
+Result<void> unlink_as(int dir, const std::vector<std::string>& names, uid_t uid, gid_t gid);
 
 // The peer's uid as of its connect. Fails if the socket has none.
 Result<uid_t> peer_uid(int socket_fd);
