@@ -31,11 +31,13 @@
 #include "keeper/spawner.h"
 #include "keeper/stats.h"
 #include "keeper/tunnels.h"
+#include "os/own_memory.h"
 #include "wire/hello_proof.h"
 
 namespace cay::keeper {
 namespace {
 
+constexpr std::int64_t kUnusedAfterMs = 1000;
 constexpr std::int64_t kStopPatienceMs = 1500;  // killed processes are gone in a few milliseconds
 
 // A running command needs at most eight descriptors: three pipe ends, while starting three more,
@@ -138,6 +140,8 @@ void run(const Context& given) {
       end_of_all();
     });
   }
+  // We are a copy of the launcher. Not at once: many sandboxes live for a moment only.
+  const Timer unused = loop.after(kUnusedAfterMs, [] { os::give_back_unused(); });
   loop.run();
   programs.close();
   spawner.close();

@@ -23,6 +23,6 @@ constinit const auto kFilter = os::compile_allow_list(kCalls, SECCOMP_RET_KILL_P
 
 }  // namespace
 
-Result<void> load_init_filter() { return os::load_syscall_filter(kFilter.span()); }
+bool load_init_filter() { return os::try_syscall_filter(kFilter.span()); }
 
 }  // namespace cay::launcher

@@ -25,6 +25,7 @@
 #include "launcher/namespace_limits.h"
 #include "launcher/tracking_limits.h"
 #include "os/caps.h"
+#include "os/own_memory.h"
 #include "os/process.h"
 #include "os/unix_socket.h"
 
@@ -137,7 +138,9 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   sigaddset(&child, SIGCHLD);
   const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) ::_exit(1);
-  if (plan.fail_step == "load the filter of init" || !load_init_filter()) ::_exit(kNoFilter);
+  if (plan.fail_step == "load the filter of init") ::_exit(kNoFilter);
+  os::give_back_heap();  // nothing below allocates, or reads the plan
+  if (!load_init_filter()) ::_exit(kNoFilter);
   std::uint64_t count = 0;
   (void)!::read(held_fd, &count, sizeof count);
   for (;;) {

@@ -109,5 +109,7 @@ constexpr AllowList<N> compile_allow_list(const std::array<AllowedCall, N>& call
 
 // For the calling thread and what it makes from now on; it must have no_new_privs.
 Result<void> load_syscall_filter(FilterSpan filter);
+// The same without an allocation: false, with errno.
+bool try_syscall_filter(FilterSpan filter);
 
 }  // namespace cay::os
