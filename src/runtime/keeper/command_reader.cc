@@ -70,7 +70,10 @@ void LiveReader::leave() {
   if (const auto readers = std::exchange(readers_, nullptr)) readers->remove(this);
 }
 
-Task<void> LiveReader::open() { return attach(); }
+Task<void> LiveReader::open(Command known) {
+  command_ = std::move(known);
+  return attach();
+}
 
 void LiveReader::request(std::unique_ptr<Channel> channel) {
   const wire::Attach request{.command_id = id_.get(),
@@ -94,9 +97,12 @@ Task<void> LiveReader::attach() {
     auto first = co_await channel->next(deadline);
     if (!first && link_lost(first.error()) && tries < kTries) continue;
     CAY_CO_TRY(const auto frame, std::move(first));
-    CAY_CO_TRY(const auto message,
-               decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
-    if (command_.id.get().empty()) command_ = to_model(message);
+    if (!is(frame, wire::Type::kCommand)) co_return unexpected_frame(frame, "the command");
+    if (command_.id.get().empty()) {
+      CAY_CO_TRY(auto message,
+                 decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
+      command_ = to_model(std::move(message));
+    }
     channel_ = std::move(channel);
     co_return Result<void>{};
   }
@@ -167,14 +173,14 @@ Result<std::optional<core::OutputEvent>> LiveReader::take(const wire::Frame& fra
   if (is(frame, wire::Type::kData)) return take_data(frame);
   if (is(frame, wire::Type::kGap)) return take_gap(frame);
   if (is(frame, wire::Type::kEnd)) {
-    const auto message = wire::decode<wire::CommandMsg>(frame.payload);
+    auto message = wire::decode<wire::CommandMsg>(frame.payload);
     if (!message) return breach("a malformed end");
     if (message->out.end_offset > offsets_.out || message->err.end_offset > offsets_.err) {
       return breach("a command's end before its output");
     }
     channel_->finish();
     channel_.reset();
-    return std::optional<core::OutputEvent>(ended({.command = to_model(*message)}));
+    return std::optional<core::OutputEvent>(ended({.command = to_model(*std::move(message))}));
   }
   return std::optional<core::OutputEvent>();  // a later keeper's news: not for us
 }

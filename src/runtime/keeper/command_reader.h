@@ -56,8 +56,9 @@ class LiveReader final : public core::CommandReader {
 
   // Sends the attach on `channel`. open() then waits for its answer.
   void request(std::unique_ptr<Channel> channel);
-  // Attaches for the first time. Errors as LiveSandbox::attach.
-  Task<void> open();
+  // Attaches for the first time. Errors as LiveSandbox::attach. `known`: the answer to its start,
+  // if it was just started.
+  Task<void> open(Command known = {});
 
   const Command& command() const override { return command_; }
   Task<core::OutputEvent> next() override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "model/secret.h"
 #include "wire/start_identity.h"
@@ -49,17 +50,17 @@ bool is_plausible(const wire::CommandMsg& message) {
                              is_short);
 }
 
-Command to_model(const wire::CommandMsg& message) {
+Command to_model(wire::CommandMsg message) {
   Command command;
-  command.id = CommandId(message.command_id);
-  command.argv = message.argv;
+  command.id = CommandId(std::move(message.command_id));
+  command.argv = std::move(message.argv);
   command.argv_truncated = message.argv_truncated;
   command.pid = message.pid;
   command.pty = message.pty;
   command.known = message.known;
   command.started_at = message.started_at;
-  command.cwd = message.cwd;
-  command.user = message.user;
+  command.cwd = std::move(message.cwd);
+  command.user = std::move(message.user);
   command.timeout_ms = message.timeout_ms;
   const auto line = message.mark.find(kTraceBehind);
   command.mark = message.mark.substr(0, line);
@@ -68,13 +69,13 @@ Command to_model(const wire::CommandMsg& message) {
   end.state = state_of(message.state);
   end.exit_code = static_cast<int>(message.exit_code);
   end.signal = static_cast<int>(message.signal);
-  end.by = message.by;
-  end.reason = message.reason;
+  end.by = std::move(message.by);
+  end.reason = std::move(message.reason);
   if (end.state == CommandState::kLost && end.reason.empty())
     end.reason = "unknown state " + std::to_string(message.state);
   end.oom_kills = message.oom_kills;
   end.tmpfs_bytes = message.tmpfs_bytes;
-  if (!message.witness.empty()) end.witness = message.witness;
+  if (!message.witness.empty()) end.witness = std::move(message.witness);
   end.ended_at = message.ended_at;
   end.cpu_usec = message.cpu_usec;
   end.max_rss_bytes = message.max_rss_bytes;

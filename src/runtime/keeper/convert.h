@@ -14,7 +14,7 @@ namespace cay::runtime {
 // Returns true if a keeper of ours may have sent it: a name that a command can have, and texts of
 // bounded length. They are kept and shown under that name.
 bool is_plausible(const wire::CommandMsg& message);
-Command to_model(const wire::CommandMsg& message);
+Command to_model(wire::CommandMsg message);
 FileInfo to_model(const wire::FileInfoMsg& message);
 wire::FileInfoMsg to_wire(const FileInfo& info);
 // nullopt: of no kind that a layer has.

@@ -34,9 +34,8 @@ std::int64_t monotonic_in(Millis span) {
 
 // `tries`: which request was answered. The first one was sent at `asked_at`.
 Result<Command> started_command(const wire::Frame& answer, int tries, UnixMillis asked_at) {
-  CAY_TRY(const auto message,
-          decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
-  Command command = to_model(message);
+  CAY_TRY(auto message, decode_as<wire::CommandMsg>(answer, wire::Type::kCommand, "the command"));
+  Command command = to_model(std::move(message));
   // A command that the repeat found may be the one that the first request started.
   if (tries > 1 && command.known && command.started_at >= asked_at) command.known = false;
   return command;
@@ -89,7 +88,7 @@ Task<core::LiveCommands::Followed> KeeperCommands::start_attached(CommandSpec sp
     CAY_CO_TRY(const auto answer, std::move(frame));
     starting->finish();
     CAY_CO_TRY(auto command, started_command(answer, tries, asked_at));
-    const auto opened = co_await reader->open();
+    const auto opened = co_await reader->open(command);
     Followed out;
     out.command = std::move(command);
     if (opened) {
@@ -147,9 +146,8 @@ Task<Command> KeeperCommands::command(CommandId id) {
   auto payload = command_ref(id);
   CAY_CO_TRY(const auto frame,
              co_await call(line_, wire::Type::kGetCommand, std::move(payload), Repeat::kSafe));
-  CAY_CO_TRY(const auto message,
-             decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
-  co_return to_model(message);
+  CAY_CO_TRY(auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "the command"));
+  co_return to_model(std::move(message));
 }
 
 Task<std::vector<Command>> KeeperCommands::commands() {
@@ -161,15 +159,14 @@ Task<std::vector<Command>> KeeperCommands::commands() {
     const Deadline deadline = after(kAnswerLimit);
     CAY_CO_TRY(const auto frame, co_await channel->next(deadline));
     if (is(frame, wire::Type::kEof)) break;
-    CAY_CO_TRY(const auto message,
-               decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "a command"));
+    CAY_CO_TRY(auto message, decode_as<wire::CommandMsg>(frame, wire::Type::kCommand, "a command"));
     if (!is_plausible(message)) co_return unexpected_frame(frame, "a command");
     bytes += frame.payload.size();
     if (all.size() >= kMaxEntries || bytes > kMaxCommandBytes) {
       co_return Error{Code::kExhausted, "listing_too_large",
                       "too many commands are kept: forget finished ones", 0};
     }
-    all.push_back(to_model(message));
+    all.push_back(to_model(std::move(message)));
   }
   channel->finish();
   co_return std::move(all);
@@ -184,12 +181,13 @@ Task<void> KeeperCommands::forget(CommandId id) {
 void KeeperCommands::on_commands(CommandHandlers handlers) {
   line_->on_event([told = std::move(handlers)](const wire::Frame& frame) {
     if (is(frame, wire::Type::kEnded)) {
-      const auto message = wire::decode<wire::CommandMsg>(frame.payload);
-      if (message && is_plausible(*message)) told.ended(to_model(*message));
+      auto message = wire::decode<wire::CommandMsg>(frame.payload);
+      if (message && is_plausible(*message)) told.ended(to_model(*std::move(message)));
     } else if (is(frame, wire::Type::kNote)) {
-      const auto message = wire::decode<wire::NoteMsg>(frame.payload);
+      auto message = wire::decode<wire::NoteMsg>(frame.payload);
       if (message && is_plausible(message->command))
-        told.note({.life = message->life, .number = message->number}, to_model(message->command));
+        told.note({.life = message->life, .number = message->number},
+                  to_model(std::move(message->command)));
     }
   });
 }
