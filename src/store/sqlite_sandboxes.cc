@@ -113,14 +113,21 @@ Result<void> SqliteSandboxes::update(const Sandbox& sandbox, const std::string& 
 
 Result<void> SqliteSandboxes::erase(const SandboxId& id, const std::string& by) {
   CAY_TRY(db::Transaction transaction, db::Transaction::begin(db()));
-  CAY_TRY(const auto before, one("WHERE id = ?", {id.get()}));
-  if (!before) return {};
+  Sandbox gone;
+  gone.id = id;
   {
     CAY_TRY(db::Statement row,
-            db().prepare("DELETE FROM sandbox WHERE id = ?"));  // labels cascade
-    CAY_CHECK(row.bind(id.get()).run());
+            db().prepare("DELETE FROM sandbox WHERE id = ? "  // labels cascade
+                         "RETURNING tenant, name, labels, reason"));
+    CAY_TRY(const bool found, row.bind(id.get()).step());
+    if (!found) return {};
+    gone.tenant = TenantId(row.text(0));
+    gone.name = row.text(1);
+    CAY_TRY(gone.labels, decode(row.text(2)));
+    gone.reason = row.text(3);
+    CAY_CHECK(row.run());
   }
-  const EventRecord event = event_about(*before, "sandbox.deleted", system_clock().wall(), by);
+  const EventRecord event = event_about(gone, "sandbox.deleted", system_clock().wall(), by);
   return commit(std::move(transaction), &event, &id);
 }
 
