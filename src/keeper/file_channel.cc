@@ -166,6 +166,7 @@ wire::FileOp FileChannel::next_operation() {
   on_hangup = nullptr;
   for (;;) {
     const wire::Frame frame = receive();
+    bulk_.reset();  // of an operation that failed before it was taken
     if (static_cast<wire::Type>(frame.type) != wire::Type::kFileOp) continue;
     auto op = wire::decode<wire::FileOp>(frame.payload);
     if (!op) hang_up();

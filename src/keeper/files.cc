@@ -331,7 +331,7 @@ bool Files::forward(const FileJobPtr& job, const wire::Frame& frame) {
     case FileJob::Word::kLast: break;
   }
   shop_.outbox.send(job->to, type, frame.payload);
-  const bool waits = may_be_followed(job->op) && !job->bulk && job->pid != 0 && job->out.empty() &&
+  const bool waits = may_be_followed(job->op) && job->pid != 0 && job->out.empty() &&
                      job->reader.buffered() == 0 && queue_.empty();
   waits ? park(job) : end(job);
   return false;
