@@ -150,7 +150,7 @@ bool Files::reuse(const FileJobPtr& job) {
     job->flush_due = false;
     if (job->watch && !job->cancelled && !job->flush()) start_anew(job);
   });
-  tick_ = shop_.loop.after(kTickMs, [this] { tick(); });
+  arm_tick();
   return true;
 }
 
@@ -200,7 +200,7 @@ void Files::on_started(const FileJobPtr& job, Result<Started> result) {
                                 [this, job](std::uint32_t ready) { on_events(job, ready); });
   // A helper that is gone is reported by the reading side.
   static_cast<void>(job->flush());
-  tick_ = shop_.loop.after(kTickMs, [this] { tick(); });
+  arm_tick();
 }
 
 // From here on the number may be another process's.
@@ -333,7 +333,14 @@ bool Files::forward(const FileJobPtr& job, const wire::Frame& frame) {
   shop_.outbox.send(job->to, type, frame.payload);
   const bool waits = may_be_followed(job->op) && job->pid != 0 && job->out.empty() &&
                      job->reader.buffered() == 0 && queue_.empty();
-  waits ? park(job) : end(job);
+  if (!waits) {
+    end(job);
+    return false;
+  }
+  jobs_.erase(job->to.channel);
+  job->cancelled = true;
+  job->watch.reset();
+  waiting_.add({job->op.user, std::move(job->socket), std::exchange(job->pid, 0)});
   return false;
 }
 
@@ -351,13 +358,6 @@ void Files::pump() {
 void Files::fail(const FileJobPtr& job, const Error& error) {
   shop_.outbox.fail(job->to, error);
   end(job);
-}
-
-void Files::park(const FileJobPtr& job) {
-  jobs_.erase(job->to.channel);
-  job->cancelled = true;
-  job->watch.reset();
-  waiting_.add({job->op.user, std::move(job->socket), std::exchange(job->pid, 0)});
 }
 
 void Files::end(const FileJobPtr& job) {
@@ -379,7 +379,7 @@ void Files::end(const FileJobPtr& job) {
 void Files::leave(pid_t pid) {
   if (pid == 0) return;
   leaving_.emplace(pid, monotonic_ms());
-  tick_ = shop_.loop.after(kTickMs, [this] { tick(); });
+  arm_tick();
 }
 
 void Files::cancel_all() {
@@ -388,7 +388,13 @@ void Files::cancel_all() {
   waiting_.dismiss_all();
 }
 
+// Operations that follow each other closely do not put it off.
+void Files::arm_tick() {
+  if (!tick_) tick_ = shop_.loop.after(kTickMs, [this] { tick(); });
+}
+
 void Files::tick() {
+  tick_.reset();
   const std::int64_t now = monotonic_ms();
   std::vector<FileJobPtr> late;
   for (const auto& [channel, job] : jobs_) {
@@ -418,7 +424,7 @@ void Files::tick() {
   const bool busy =
       !leaving_.empty() || std::any_of(jobs_.begin(), jobs_.end(),
                                        [](const auto& entry) { return entry.second->pid != 0; });
-  if (busy) tick_ = shop_.loop.after(kTickMs, [this] { tick(); });
+  if (busy) arm_tick();
 }
 
 }  // namespace cay::keeper

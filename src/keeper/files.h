@@ -47,14 +47,13 @@ class Files {
   void on_reaped(pid_t pid);
   void on_events(const FileJobPtr& job, std::uint32_t ready);
   void relay(const FileJobPtr& job);
-  // Forwards one frame; false when the operation is over.
+  // Forwards one frame; false when the operation is over. Its helper may wait for another one then.
   bool forward(const FileJobPtr& job, const wire::Frame& frame);
   void fail(const FileJobPtr& job, const Error& error);
-  // The channel is over, and its helper waits for another operation.
-  void park(const FileJobPtr& job);
   // The channel is over; the helper gets a moment to tidy up, then is killed.
   void end(const FileJobPtr& job);
   void leave(pid_t pid);
+  void arm_tick();
   void tick();
 
   CommandContext shop_;

@@ -180,6 +180,22 @@ TEST_F(WaitingHelpersTest, OneThatIsStoppedIsReplacedAndDoesNothingLater) {
   EXPECT_EQ(content(file + "2"), "new");
 }
 
+TEST_F(WaitingHelpersTest, OneThatStandsStillIsSeenBesideMuchOtherWork) {
+  std::ofstream(file) << std::string(2'000'000, 'x');
+  wire::FileOp slow = op(FileVerb::kRead, file);
+  slow.credit = 1;
+  const std::uint32_t channel = client.ask(Type::kFileOp, slow);
+  EXPECT_EQ(type_of(client.next(channel)), Type::kFileInfo);
+  EXPECT_EQ(type_of(client.next(channel)), Type::kData);
+  ASSERT_EQ(::kill(waiting(), SIGSTOP), 0);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!client.has(channel)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+    ASSERT_EQ(read(keeper.home() + "/none"), "file_not_found");
+  }
+  EXPECT_EQ(finish(channel), "file_helper_died");
+}
+
 // A change that a killed helper may have made is not made again.
 TEST_F(WaitingHelpersTest, NothingIsDoneTwice) {
   std::size_t moved = 0;
