@@ -9,11 +9,13 @@ import subprocess
 
 def processes_of(instance):
     """Pids of this instance's processes: in its cgroups, or its launcher. Other people's come and
-    go meanwhile."""
+    go meanwhile. So does the child that lets the roots of deleted sandboxes go."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             proc = pathlib.Path("/proc") / pid
+            if (proc / "comm").read_text() == "cay-unmounts\n":
+                continue
             if (
                 instance in (proc / "cgroup").read_text()
                 or instance.encode() in (proc / "cmdline").read_bytes()
@@ -102,6 +104,11 @@ def _is_newer(proc, fd, data):
     return "mark_victim" in told or "frozen:\t1" in told
 
 
+def _is_late_root(proc, fd):
+    """Whether it is the root of a deleted sandbox, which the launcher has for a moment more."""
+    return os.readlink(proc / "fd" / fd) == "/"
+
+
 def _held(launchers, data):
     """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else
     knows of. The one network namespace that it keeps for all keepers, which an older one has not,
@@ -112,7 +119,7 @@ def _held(launchers, data):
         for fd in os.listdir(proc / "fd") if (proc / "fd").exists() else []:
             with contextlib.suppress(OSError):
                 networks += os.readlink(proc / "fd" / fd).startswith("net:[")
-                total += not _is_newer(proc, fd, data)
+                total += not (_is_newer(proc, fd, data) or _is_late_root(proc, fd))
         total -= min(networks, 1)
     return total
 

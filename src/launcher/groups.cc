@@ -65,7 +65,7 @@ Result<bool> remove_group(int parent, const std::string& name, int depth = 0) {
 }
 
 // Removes the slots of commands by their names (keeper/slots.cc), without a look at what is there.
-// Whatever does not go is found later.
+// remove_group() finds the others.
 void remove_slots(int top, const std::string& group, int first) {
   const std::string slot = group + "/s";
   for (int number = first;; ++number) {
