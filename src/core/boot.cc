@@ -189,7 +189,11 @@ Task<void> Boots::job(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot,
         // Until the boot is admitted, the queue keeps the deadline, and reports what is exhausted.
         if (!error && late && late->in_runtime) late->give_up(boot_timeout(name));
       });
+  const bool took_spare = entry->spare.has_value();
   auto got = co_await guarded_attempt(entry, boot, deadline);
+  const bool is_dead = entry->death || (!got && got.error().code == Code::kLost);
+  if (took_spare && is_dead && !boot->cancelled)
+    got = co_await boot_in_place_of_spare(entry, boot, deadline);
   timer.cancel();
   if (got && !boot->cancelled && entry->death) {
     got = Error{Code::kLost, "sandbox_died", "it ended while it started: " + *entry->death, 0};
@@ -232,6 +236,18 @@ Task<std::shared_ptr<LiveSandbox>> Boots::guarded_attempt(std::shared_ptr<Entry>
     co_return Error{Code::kInternal, "boot_failed",
                     std::string("the start failed unforeseen: ") + fault.what(), 0};
   }
+}
+
+// The sandbox that was booted ahead has died. Nothing of its tenant ran in it, so the tenant loses
+// nothing by another one.
+Task<std::shared_ptr<LiveSandbox>> Boots::boot_in_place_of_spare(std::shared_ptr<Entry> entry,
+                                                                 std::shared_ptr<Boot> boot,
+                                                                 Event::Deadline deadline) {
+  CAY_CO_CHECK(co_await entry->host->runtime.destroy(entry->row.id));
+  entry->room.reset();
+  boot->in_runtime = false;
+  auto got = co_await guarded_attempt(std::move(entry), std::move(boot), deadline);
+  co_return got;
 }
 
 Task<std::shared_ptr<LiveSandbox>> Boots::attempt(std::shared_ptr<Entry> entry,

@@ -104,6 +104,9 @@ class Boots {
   Task<std::shared_ptr<LiveSandbox>> guarded_attempt(std::shared_ptr<Entry> entry,
                                                      std::shared_ptr<Boot> boot,
                                                      Event::Deadline deadline);
+  Task<std::shared_ptr<LiveSandbox>> boot_in_place_of_spare(std::shared_ptr<Entry> entry,
+                                                            std::shared_ptr<Boot> boot,
+                                                            Event::Deadline deadline);
   Task<void> go_by_the_row(std::shared_ptr<Entry> entry, policy::Choice told);
   Result<void> succeed(Entry& entry, std::shared_ptr<LiveSandbox> live);
   asio::awaitable<void> clean(std::shared_ptr<Entry> entry, std::shared_ptr<Boot> boot, Error why);

@@ -64,6 +64,7 @@ std::optional<Spare> WarmPool::take(const BootSpec& wanted,
   if (requests_.size() > kCrowd) requests_.pop_front();
   demand_.created(kind, registry_->clock().steady());
   if (sleeps_) poked_->notify();
+  drop_hung_up(kind);
   const bool fits = !host_.admission.obstacle(wanted.limits);
   const auto found = std::ranges::find_if(kept_, [&](const Kept& one) {
     return fits && one.kind == kind && (!wanted.network_required || has_way_out(one.spare)) &&
@@ -76,6 +77,15 @@ std::optional<Spare> WarmPool::take(const BootSpec& wanted,
   kept_.erase(found);
   host_.builders->erase(out.id);
   return out;
+}
+
+// Their deaths are not reported yet, or never are: those are left that a creation may take next.
+void WarmPool::drop_hung_up(const BootSpec& kind) {
+  for (;;) {
+    const auto next = std::ranges::find(kept_, kind, &Kept::kind);
+    if (next == kept_.end() || !next->spare.live->has_hung_up()) return;
+    remove(static_cast<std::size_t>(next - kept_.begin()), "died");
+  }
 }
 
 void WarmPool::drop(Spare spare) {

@@ -77,6 +77,7 @@ class WarmPool {
   Event::Deadline begin_boot(const BootSpec& kind, bool is_low);
   Task<void> boot(BootSpec kind, std::shared_ptr<Booting> booting);
   Task<std::shared_ptr<LiveSandbox>> boot_in_place(BootSpec spec);
+  void drop_hung_up(const BootSpec& kind);
   bool has_room(const Limits& more) const;
   bool is_bootable(const BootSpec& kind) const;
   void remove(std::size_t at, const char* why);

@@ -245,6 +245,65 @@ TEST_F(WarmPoolTest, TheDeadAreNotHandedOut) {
   EXPECT_FALSE(runtime.disks.contains(dead));
 }
 
+TEST_F(WarmPoolTest, ADeathThatIsNotReportedYetIsSeenAtTheTaking) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(has_spares(1));
+  const SandboxId dead = *spares().begin();
+  runtime.box(dead).hung_up = true;
+  const auto made = make();
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_NE(made->id, dead);
+  EXPECT_EQ(metric("cay_pool_removed_total{why=\"died\"}"), "1");
+  drain();
+  EXPECT_FALSE(runtime.disks.contains(dead));
+  runtime.alive.erase(dead);
+}
+
+TEST_F(WarmPoolTest, ASpareThatDiesWhileItIsTakenIsBootedAnew) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(has_spares(1));
+  const SandboxId id = *spares().begin();
+  const auto creation = begin(core->sandboxes().create(alice, {}, CreateOptions{}));
+  ASSERT_TRUE(store.rows.contains(id)) << "it was taken";
+  runtime.die(id, "keeper lost");
+  const auto made = finish(creation);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->id, id);
+  EXPECT_EQ(made->state, SandboxState::kReady);
+  ASSERT_EQ(runtime.boots.size(), 2U);
+  EXPECT_EQ(runtime.boots[1].id, id);
+  EXPECT_EQ(runtime.boots[1].hostname, runtime.boots[0].hostname);
+  EXPECT_EQ(runtime.destroys, std::vector{id}) << "what was left of the dead one is gone";
+  EXPECT_TRUE(run(core->commands().start(alice, made->name, command("one"))));
+}
+
+TEST_F(WarmPoolTest, ATakenSpareThatIsLostIsBootedAnew) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(has_spares(1));
+  const SandboxId id = *spares().begin();
+  runtime.box(id).fault = Error{Code::kLost, "keeper_lost", "the keeper is gone", 0};
+  SandboxSpec spec;
+  spec.run.workdir = "/made";
+  const auto made = make(spec);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->id, id);
+  EXPECT_TRUE(run(core->files().stat(alice, made->name, "/made", {}, true)));
+}
+
+TEST_F(WarmPoolTest, TheSecondDeathIsAFailure) {
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(has_spares(1));
+  const SandboxId id = *spares().begin();
+  runtime.box(id).fault = Error{Code::kLost, "keeper_lost", "the keeper is gone", 0};
+  runtime.boot_error = Error{Code::kLost, "keeper_lost", "the keeper is gone", 0};
+  SandboxSpec spec;
+  spec.run.workdir = "/made";
+  EXPECT_EQ(make(spec).error().reason, "keeper_lost");
+  drain();
+  EXPECT_TRUE(store.rows.empty());
+  EXPECT_TRUE(runtime.disks.empty());
+}
+
 TEST_F(WarmPoolTest, ATakenSpareIsWatchedAsAnyOther) {
   ASSERT_TRUE(open());
   ASSERT_TRUE(has_spares(1));
@@ -349,7 +408,7 @@ TEST_F(WarmPoolTest, ACreationThatFailsAfterItTookOneLeavesNothing) {
   const SandboxId id = *spares().begin();
   SandboxSpec spec;
   spec.run.workdir = "/etc/passwd";
-  runtime.box(id).fault = Error{Code::kLost, "keeper_lost", "the keeper is gone", 0};
+  runtime.box(id).fault = Error{Code::kInternal, "broken", "the keeper is in trouble", 0};
   EXPECT_FALSE(make(spec));
   drain();
   EXPECT_FALSE(runtime.alive.contains(id));

@@ -248,6 +248,9 @@ class LiveSandbox : public virtual LiveCommands,
  public:
   // The way out that its start gave it. Absent: whoever started it knew of none, or nobody knows.
   virtual std::optional<SandboxNetwork> network() const { return std::nullopt; }
+  // Returns whether it is known at this moment that nobody serves it. Its death may be reported
+  // later. False is no promise. Does not wait.
+  virtual bool has_hung_up() const { return false; }
 };
 
 }  // namespace cay::core

@@ -148,8 +148,10 @@ class FakeLiveSandbox : public LiveSandbox,
 
   BootSpec boot_spec;
   std::optional<SandboxNetwork> way_out;
+  bool hung_up = false;
 
   std::optional<SandboxNetwork> network() const override { return way_out; }
+  bool has_hung_up() const override { return hung_up; }
 };
 
 }  // namespace cay::core::testing

@@ -36,6 +36,7 @@ class KeeperSandbox final : public core::LiveSandbox,
   ~KeeperSandbox() override;
 
   std::optional<SandboxNetwork> network() const override { return network_; }
+  bool has_hung_up() const override { return line_->hung_up(); }
 
  private:
   std::shared_ptr<PersistentLink> line_;
