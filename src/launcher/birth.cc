@@ -14,6 +14,7 @@
 
 #include "keeper/filter_room.h"
 #include "launcher/devices.h"
+#include "launcher/guest_groups.h"
 #include "launcher/keeper_process.h"
 #include "launcher/layer_store.h"
 #include "launcher/volumes.h"
@@ -83,42 +84,32 @@ Result<UniqueFd> make_spool(const Host& host, const std::string& id, uid_t keepe
   return dir;
 }
 
+// A receiver that is gone is no failure of the sending: the keeper's end brings the reason.
+Result<void> sent_or_gone(Result<void> sent) {
+  if (!sent && sent.error().os_errno != EPIPE && sent.error().os_errno != ECONNRESET) return sent;
+  return {};
+}
+
+// A peer that ended without reading what was sent to it leaves an error before its last message.
+Result<os::Message> receive_from(int socket) {
+  auto message = os::receive_message(socket);
+  if (!message && message.error().os_errno == ECONNRESET) message = os::receive_message(socket);
+  return message;
+}
+
 }  // namespace
 
-Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) {
+Result<Birth> Birth::begin(Host& host, BirthPlan& plan, const Slot& slot) {
   Birth birth;
   birth.host_ = &host;
   birth.first_uid_ = slot.first_uid();
   birth.id_ = plan.id;
   birth.disk_bytes_ = plan.disk_bytes;
-  CAY_TRY(birth.mounts_, open_layers(host, plan.layers));
-  CAY_TRY(const SandboxGroups groups, host.groups.make(plan.id, plan.limits, slot.keeper_uid()));
-  CAY_CHECK(host.step("make cgroups"));
-  GuestGroups shown(groups, plan.limits);
-  auto shown_mount = mount_of_groups(groups);
-  shown.mounted = static_cast<bool>(shown_mount);
-  if (shown_mount) {
-    birth.groups_ = std::move(*shown_mount);
-  } else if (shown.unified) {
-    return std::move(shown_mount).error();
+  birth.ground_ = std::exchange(plan.ground, std::nullopt);
+  if (birth.ground_) {
+    CAY_CHECK(birth.ground_->open());
   }
-  CAY_CHECK(host.disks.make(plan.id, plan.disk_bytes));
-  CAY_TRY(UniqueFd disk, host.disks.mount(plan.id));
-  birth.mounts_.push_back(std::move(disk));
-  for (const wire::DiskMountMsg& wanted : plan.mounts) {
-    CAY_TRY(UniqueFd stored, open_stored(host, wanted));
-    birth.mounts_.push_back(std::move(stored));
-  }
-  CAY_CHECK(host.step("make the disk"));
-  CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
-  CAY_TRY(const UniqueFd listener, os::listen_unix(host.run.get(), plan.id + ".sock",
-                                                   host.config.daemon_uid, host.config.daemon_gid));
-  UniqueFd gate;
-  if (plan.network != nullptr) {
-    CAY_TRY(gate, os::listen_unix(host.gate.get(), plan.id + ".sock", host.config.gate_uid,
-                                  host.config.gate_gid));
-  }
-  CAY_CHECK(host.step("make the socket"));
+  CAY_TRY(birth.groups_, host.groups.make_keepers(plan.id));
   CAY_TRY(os::SocketPair control, os::socket_pair());
   CAY_TRY(os::SocketPair init, os::socket_pair());
 
@@ -127,28 +118,20 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.uid = slot.keeper_uid();
   keeper.first_uid = slot.first_uid();
   keeper.slot_fd = slot.lock.get();
-  keeper.listen_fd = listener.get();
-  keeper.spool_fd = spool.get();
-  keeper.gate_fd = gate.get();
   keeper.policy = plan.policy;
   keeper.spool_bytes = plan.spool_bytes;
   keeper.waits_for_use = plan.waits_for_use;
   keeper.control_fd = control.theirs.get();
   keeper.init_fd = init.theirs.get();
-  keeper.groups = &groups;
-  std::optional<ProgramTap> tap;
-  if (plan.tap) {
-    CAY_TRY(tap, plan.tap(groups.cmds.get()));
-    keeper.tap = &*tap;
-    CAY_CHECK(host.step("record programs"));
-  }
+  keeper.group_fd = birth.groups_.keeper.get();
   keeper.init.hostname = plan.hostname;
   keeper.init.profile = plan.profile;
   keeper.init.nested_networks = plan.nested_networks;
   keeper.init.memory_bytes = plan.limits.memory_bytes;
   keeper.init.tmpfs = plan.tmpfs;
   keeper.init.cpus = guest_cpus(host.cpus, plan.limits.cpu_millicores);
-  keeper.init.groups = shown;
+  keeper.init.groups =
+      GuestGroups(host.groups.pure_v2(), plan.limits.memory_bytes, plan.limits.cpu_millicores);
   keeper.init.fresh_disk = plan.fresh_disk;
   keeper.init.forked = plan.forked;
   keeper.init.builds_layer = plan.builds_layer;
@@ -157,8 +140,9 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   keeper.init.hidden_paths = plan.hidden_paths;
   keeper.init.network = plan.network;
   keeper.init.network_required = plan.network_required;
+  keeper.init.ground = birth.ground_ ? &*birth.ground_ : nullptr;
   keeper.joins_group = !host.groups.clones_into();
-  CAY_TRY(os::Cloned cloned, os::clone_process(0, keeper.joins_group ? -1 : groups.keeper.get()));
+  CAY_TRY(os::Cloned cloned, os::clone_process(0, keeper.joins_group ? -1 : keeper.group_fd));
   if (cloned.pid == 0) run_keeper(host, std::move(keeper));  // never returns
   birth.pid_ = cloned.pid;
   birth.pidfd_ = std::move(cloned.pidfd);
@@ -169,8 +153,69 @@ Result<Birth> Birth::begin(Host& host, const BirthPlan& plan, const Slot& slot) 
   return birth;
 }
 
+Result<void> Birth::supply(Host& host, const BirthPlan& plan, const Slot& slot) {
+  CAY_CHECK(host.groups.make_commands(plan.id, plan.limits, slot.keeper_uid(), groups_));
+  CAY_CHECK(host.step("make cgroups"));
+  CAY_CHECK(gather_mounts(host, plan));
+  CAY_CHECK(host.step("make the disk"));
+  if (ground_) {
+    CAY_CHECK(give_mounts(ground_->namespaces.user.get(), -1));
+    ground_.reset();
+  }
+  CAY_CHECK(supply_keeper(host, plan, slot));
+  return {};
+}
+
+Result<void> Birth::gather_mounts(Host& host, const BirthPlan& plan) {
+  CAY_TRY(mounts_, open_layers(host, plan.layers));
+  CAY_CHECK(host.disks.make(plan.id, plan.disk_bytes));
+  CAY_TRY(UniqueFd disk, host.disks.mount(plan.id));
+  mounts_.push_back(std::move(disk));
+  for (const wire::DiskMountMsg& wanted : plan.mounts) {
+    CAY_TRY(UniqueFd stored, open_stored(host, wanted));
+    mounts_.push_back(std::move(stored));
+  }
+  auto shown = mount_of_groups(groups_);
+  if (!shown && host.groups.pure_v2()) return std::move(shown).error();
+  if (shown) shown_groups_ = std::move(*shown);
+  return {};
+}
+
+Result<void> Birth::supply_keeper(Host& host, const BirthPlan& plan, const Slot& slot) {
+  CAY_TRY(const UniqueFd spool, make_spool(host, plan.id, slot.keeper_uid()));
+  CAY_TRY(const UniqueFd listener, os::listen_unix(host.run.get(), plan.id + ".sock",
+                                                   host.config.daemon_uid, host.config.daemon_gid));
+  UniqueFd gate;
+  if (plan.network != nullptr) {
+    CAY_TRY(gate, os::listen_unix(host.gate.get(), plan.id + ".sock", host.config.gate_uid,
+                                  host.config.gate_gid));
+  }
+  CAY_CHECK(host.step("make the socket"));
+  std::optional<ProgramTap> tap;
+  if (plan.tap) {
+    CAY_TRY(tap, plan.tap(groups_.cmds.get()));
+    CAY_CHECK(host.step("record programs"));
+  }
+  KeeperParts parts;
+  parts.add(KeeperParts::kListener, listener.get());
+  parts.add(KeeperParts::kSpool, spool.get());
+  parts.add(KeeperParts::kGate, gate.get());
+  parts.add(KeeperParts::kCommands, groups_.cmds.get());
+  parts.add(KeeperParts::kMemory, groups_.memory.get());
+  parts.add(KeeperParts::kPids, groups_.pids.get());
+  parts.add(KeeperParts::kCpu, groups_.cpu.get());
+  if (tap) {
+    parts.add(KeeperParts::kRing, tap->ring.get());
+    parts.add(KeeperParts::kState, tap->state.get());
+    for (const int link : tap->links) parts.add(KeeperParts::kUnused, link);
+  }
+  CAY_CHECK(sent_or_gone(os::send_message(control_.get(), parts.kinds, parts.fds)));
+  groups_ = SandboxGroups();
+  return {};
+}
+
 Result<Birth::State> Birth::advance() {
-  auto message = os::receive_message(control_.get());
+  auto message = receive_from(control_.get());
   if (!message && message.error().code == Code::kNotReady) return State::kWaiting;
   if (!message || message->bytes.empty()) return failure();
   if (message->bytes == "ready" || message->bytes.starts_with("ready ")) {
@@ -181,41 +226,43 @@ Result<Birth::State> Birth::advance() {
     return State::kReady;
   }
   if (message->bytes.starts_with("init ")) {
-    CAY_CHECK(
-        give_mounts(static_cast<pid_t>(std::strtol(message->bytes.c_str() + 5, nullptr, 10))));
+    CAY_CHECK(map_init(static_cast<pid_t>(std::strtol(message->bytes.c_str() + 5, nullptr, 10))));
     return State::kWaiting;
   }
   if (Error full = keeper::no_filter_room(); message->bytes == full.message) return full;
   return Error{Code::kInternal, "boot_failed", "boot: " + message->bytes, 0};
 }
 
-// The root-only part: id maps, and mounts in which the disk's ids 0-65535 are the sandbox's range.
-Result<void> Birth::give_mounts(pid_t init) {
+// The root-only part of a birth without groundwork: id maps, and the devices.
+Result<void> Birth::map_init(pid_t init) {
   CAY_TRY(const UniqueFd proc, os::open_dir(AT_FDCWD, "/proc/" + std::to_string(init)));
-  const std::string map =
-      "0 " + std::to_string(first_uid_) + " " + std::to_string(kRangeSize) + "\n";
-  CAY_CHECK(os::write_file(proc.get(), "uid_map", map));
-  CAY_CHECK(os::write_file(proc.get(), "gid_map", map));
+  CAY_CHECK(write_id_maps(proc.get(), first_uid_));
   CAY_CHECK(host_->step("write id maps"));
   const UniqueFd userns(::openat(proc.get(), "ns/user", O_RDONLY | O_CLOEXEC));
   if (!userns) return Error::from_errno(errno, "open the user namespace");
   CAY_TRY(const UniqueFd devices, make_devices());
+  return give_mounts(userns.get(), devices.get());
+}
+
+// Mounts in which the disk's ids 0-65535 are the sandbox's range. `devices` -1: init has them.
+Result<void> Birth::give_mounts(int userns, int devices) {
   std::vector<int> fds;
   for (const UniqueFd& mount : mounts_) {
-    CAY_CHECK(os::set_mount_attributes(mount.get(), 0, userns.get()));
+    CAY_CHECK(os::set_mount_attributes(mount.get(), 0, userns));
     fds.push_back(mount.get());
   }
-  if (groups_) fds.push_back(groups_.get());  // control groups have no ids to map
-  fds.push_back(devices.get());  // not mapped: its nodes stay host root's, nobody's inside
-  CAY_CHECK(os::send_message(init_.get(), "mounts", fds));
-  groups_.reset();
+  const bool shows = static_cast<bool>(shown_groups_);
+  if (shows) fds.push_back(shown_groups_.get());  // control groups have no ids to map
+  if (devices >= 0) fds.push_back(devices);       // not mapped: host root's, nobody's inside
+  CAY_CHECK(sent_or_gone(os::send_message(init_.get(), shows ? kMountsAndGroups : kMounts, fds)));
+  shown_groups_.reset();
   mounts_.clear();
   return {};
 }
 
 // The error of a keeper that is gone: init's last message, if it sent one.
 Error Birth::failure() {
-  auto words = os::receive_message(init_.get());
+  auto words = receive_from(init_.get());
   if (!words || words->bytes.empty()) {
     return Error{Code::kInternal, "boot_failed", "boot: the keeper ended before the sandbox was up",
                  0};

@@ -1,17 +1,18 @@
 // Birth: the making of one live sandbox, from the fork of its keeper to "ready". The launcher's
-// half is three short steps between which it serves others; the keeper's half runs in the forked
-// child.
+// half is a few short steps between which it serves others; the keeper's half runs in the forked
+// child. The launcher makes disk, spool and sockets beside the keeper's first steps.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/profile.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/groundwork.h"
 #include "launcher/groups.h"
-#include "launcher/guest_network.h"
 #include "launcher/host.h"
 #include "launcher/program_recorder.h"
 #include "os/process.h"
@@ -38,15 +39,19 @@ struct BirthPlan {
   std::vector<wire::TmpfsMount> tmpfs;
   const GuestNetwork* network = nullptr;  // null: no way out
   bool network_required = false;  // without it the birth fails where the host cannot give it
+  // Made ahead, of this plan's kind, with the slot of the sandbox. None: keeper and init make all.
+  std::optional<Groundwork> ground;
   // Set where programs are recorded. It enters the group of command slots into the record.
   std::function<Result<ProgramTap>(int cmds)> tap;
 };
 
 class Birth {
  public:
-  // Makes groups, disk limit, spool directory, socket, and forks the keeper. The id alone
-  // names what a failure leaves behind: the caller removes it as it removes any sandbox.
-  static Result<Birth> begin(Host& host, const BirthPlan& plan, const Slot& slot);
+  // Forks the keeper into its group. The id alone names what a failure leaves behind: the caller
+  // removes it as it removes any sandbox. Then supply() is called, with the same plan and slot.
+  static Result<Birth> begin(Host& host, BirthPlan& plan, const Slot& slot);
+  // Makes the commands' groups, disk limit, spool directory and sockets, and gives them away.
+  Result<void> supply(Host& host, const BirthPlan& plan, const Slot& slot);
 
   int fd() const { return control_.get(); }  // readable: call advance()
 
@@ -59,7 +64,10 @@ class Birth {
   pid_t pid() const { return pid_; }
 
  private:
-  Result<void> give_mounts(pid_t init);
+  Result<void> gather_mounts(Host& host, const BirthPlan& plan);
+  Result<void> supply_keeper(Host& host, const BirthPlan& plan, const Slot& slot);
+  Result<void> map_init(pid_t init);
+  Result<void> give_mounts(int userns, int devices);
   Error failure();
 
   UniqueFd control_;  // to the keeper
@@ -70,7 +78,10 @@ class Birth {
   std::string id_;
   std::string no_network_;
   std::uint64_t disk_bytes_ = 0;
-  UniqueFd groups_;  // guest_groups.h; none where the v2 tree is mounted for the launcher alone
+  SandboxGroups groups_;
+  UniqueFd shown_groups_;  // guest_groups.h; none where the v2 tree is mounted for the launcher
+                           // alone
+  std::optional<Groundwork> ground_;
   std::vector<UniqueFd> mounts_;  // layers, top first; the disk; BirthPlan::mounts. Not yet
                                   // id-mapped
   const Host* host_ = nullptr;

@@ -38,6 +38,9 @@ struct Config {
   PrepareDefault prepare_default;
   std::function<void()> on_ready;  // called once in the guardian, when the socket listens
 
+  // Namespaces of the next sandbox are made ahead (spare_ground.h).
+  bool ground_ahead = true;
+
   // The interval at which the guardian checks that its worker goes on. One that hangs is replaced
   // (pulse.h). In all this is shorter than a daemon's wait for its launcher (20 s).
   std::chrono::milliseconds beat{3000};

@@ -177,22 +177,27 @@ std::vector<const Groups::Tree*> Groups::trees() const {
   return all;
 }
 
-Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& limits,
-                                   uid_t keeper_uid) {
+Result<SandboxGroups> Groups::make_keepers(const std::string& id) {
   SandboxGroups made;
-  CAY_TRY(const UniqueFd whole, make_group(v2_.top.get(), id));
+  CAY_TRY(made.whole, make_group(v2_.top.get(), id));
+  // Before a process is in there: the kernel would move it, and wait for a grace period.
+  std::string enabled;
+  if (memory_.mount.empty()) enabled += "+memory ";
+  if (pids_.mount.empty()) enabled += "+pids ";
+  if (cpu_.mount.empty()) enabled += "+cpu";
+  if (!enabled.empty()) {
+    CAY_CHECK(os::write_file(made.whole.get(), "cgroup.subtree_control", enabled));
+  }
+  CAY_TRY(made.keeper, make_group(made.whole.get(), "keeper"));
+  return made;
+}
+
+Result<void> Groups::make_commands(const std::string& id, const GroupLimits& limits,
+                                   uid_t keeper_uid, SandboxGroups& made) {
   const bool memory_on_v2 = memory_.mount.empty();
   const bool pids_on_v2 = pids_.mount.empty();
   const bool cpu_on_v2 = cpu_.mount.empty();
-  std::string enabled;
-  if (memory_on_v2) enabled += "+memory ";
-  if (pids_on_v2) enabled += "+pids ";
-  if (cpu_on_v2) enabled += "+cpu";
-  if (!enabled.empty()) {
-    CAY_CHECK(os::write_file(whole.get(), "cgroup.subtree_control", enabled));
-  }
-  CAY_TRY(made.keeper, make_group(whole.get(), "keeper"));
-  CAY_TRY(made.cmds, make_group(whole.get(), "cmds"));
+  CAY_TRY(made.cmds, make_group(made.whole.get(), "cmds"));
   const int cmds = made.cmds.get();
   if (memory_on_v2) {
     CAY_CHECK(os::write_file(cmds, "memory.max", std::to_string(limits.memory_bytes)));
@@ -212,7 +217,7 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   }
   // The kernel asks for cgroup.procs of the common ancestor of where a process is and where it
   // goes.
-  CAY_CHECK(give(whole.get(), "cgroup.procs", keeper_uid));
+  CAY_CHECK(give(made.whole.get(), "cgroup.procs", keeper_uid));
   for (const char* file :
        {"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "cgroup.kill"}) {
     CAY_CHECK(give(cmds, file, keeper_uid));
@@ -245,7 +250,7 @@ Result<SandboxGroups> Groups::make(const std::string& id, const GroupLimits& lim
   if (made.cpu) {
     CAY_CHECK(os::write_file(made.cpu.get(), "cpu.cfs_quota_us", cpu_quota(limits.cpu_millicores)));
   }
-  return made;
+  return {};
 }
 
 void Groups::kill(const std::string& id) {

@@ -32,6 +32,7 @@ std::string cpu_max_of(std::uint32_t millicores);
 
 // Descriptors of one sandbox's groups; those of controllers that are on v2 stay empty.
 struct SandboxGroups {
+  UniqueFd whole;              // v2: the sandbox's
   UniqueFd keeper;             // v2 leaf that the keeper is cloned into, or joins
   UniqueFd cmds;               // v2
   UniqueFd memory, pids, cpu;  // v1
@@ -44,7 +45,11 @@ class Groups {
   // kUnavailable (no_cgroup_parent).
   static Result<Groups> open(const std::string& instance, const std::string& parent = {});
 
-  Result<SandboxGroups> make(const std::string& id, const GroupLimits& limits, uid_t keeper_uid);
+  // Makes the group that the keeper lives in. That is all that its clone takes.
+  Result<SandboxGroups> make_keepers(const std::string& id);
+  // Then the commands' groups, with their limits.
+  Result<void> make_commands(const std::string& id, const GroupLimits& limits, uid_t keeper_uid,
+                             SandboxGroups& made);
 
   // Kills everything in the sandbox's v2 group, at once and for all. Absent is success.
   void kill(const std::string& id);

@@ -6,13 +6,14 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "launcher/devices.h"
 #include "launcher/guest_groups.h"
-#include "launcher/init_process.h"
+#include "launcher/guest_trees.h"
 #include "os/file.h"
 #include "os/mount.h"
 
@@ -32,7 +33,7 @@ bool is_absent(const Error& error) { return error.os_errno == ENOENT || error.os
 
 }  // namespace
 
-Result<void> GuestCovers::make(int staging, const InitPlan& plan) {
+Result<void> GuestCovers::make(int staging, const TreePlan& plan) {
   staging_ = staging;
   constexpr const char* kCovers = "covers";
   if (::mkdirat(staging, kCovers, 0755) != 0) return Error::from_errno(errno, "make covers");
@@ -50,9 +51,22 @@ Result<void> GuestCovers::make(int staging, const InitPlan& plan) {
   return {};
 }
 
+std::vector<int> GuestCovers::descriptors() const {
+  std::vector<int> all{covers_.get(), meminfo_.get(), stat_.get()};
+  if (memory_current_) all.push_back(memory_current_.get());
+  return all;
+}
+
+void GuestCovers::adopt(int staging, std::vector<UniqueFd> descriptors) {
+  staging_ = staging;
+  UniqueFd* const places[] = {&covers_, &meminfo_, &stat_, &memory_current_};
+  for (std::size_t i = 0; i < descriptors.size() && i < std::size(places); ++i)
+    *places[i] = std::move(descriptors[i]);
+}
+
 // Files that show the sandbox's limits instead of the host's size. The keeper writes meminfo, stat
 // and memory.current.
-Result<void> GuestCovers::make_machine_files(int dir, const InitPlan& plan) {
+Result<void> GuestCovers::make_machine_files(int dir, const TreePlan& plan) {
   const auto make = [dir](const char* name, std::string_view text) {
     return os::make_file(dir, name, text, 0444);
   };

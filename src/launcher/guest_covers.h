@@ -2,12 +2,14 @@
 // of the sandbox's own replace the host's, and some paths become read-only. Masks and files are
 // mounts of objects in a directory of the staging tmpfs, which is read-only once they are made.
 #pragma once
+#include <vector>
+
 #include "base/result.h"
 #include "base/unique_fd.h"
 
 namespace cay::launcher {
 
-struct InitPlan;
+struct TreePlan;
 
 // The directory of the staging tmpfs that has the mount of make_devices() (devices.h).
 inline constexpr const char* kDeviceNodes = "devices";
@@ -15,7 +17,10 @@ inline constexpr const char* kDeviceNodes = "devices";
 class GuestCovers {
  public:
   // Makes the objects in `staging`, which is open and outlives this.
-  Result<void> make(int staging, const InitPlan& plan);
+  Result<void> make(int staging, const TreePlan& plan);
+  // The descriptors that another process needs to use them, and that process's part.
+  std::vector<int> descriptors() const;
+  void adopt(int staging, std::vector<UniqueFd> descriptors);
 
   Result<void> mask(int tree, const char* path);  // an empty, read-only file or directory over it
   Result<void> make_read_only(int tree, const char* path);
@@ -34,7 +39,7 @@ class GuestCovers {
   int memory_current() const { return memory_current_.get(); }  // -1: it is the kernel's
 
  private:
-  Result<void> make_machine_files(int dir, const InitPlan& plan);
+  Result<void> make_machine_files(int dir, const TreePlan& plan);
 
   int staging_ = -1;
   UniqueFd covers_;

@@ -36,11 +36,6 @@ const char* const kControllers =
     "memory\t0\t1\t1\n"
     "pids\t0\t1\t1\n";
 
-GuestGroups::GuestGroups(const SandboxGroups& groups, const GroupLimits& limits)
-    : unified(!groups.memory),
-      memory_bytes(limits.memory_bytes),
-      cpu_millicores(limits.cpu_millicores) {}
-
 Result<UniqueFd> mount_of_groups(const SandboxGroups& groups) {
   // Made under the launcher's umask: inside, every user may read them.
   if (::fchmod(groups.cmds.get(), 0755) != 0) {

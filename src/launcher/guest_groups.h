@@ -13,17 +13,16 @@
 
 namespace cay::launcher {
 
-struct GroupLimits;
 struct SandboxGroups;
 
 struct GuestGroups {
   bool unified = false;  // pure v2
-  bool mounted = false;  // mount_of_groups() gave one
   std::uint64_t memory_bytes = 0;
   std::uint32_t cpu_millicores = 0;
 
   GuestGroups() = default;
-  GuestGroups(const SandboxGroups& groups, const GroupLimits& limits);
+  GuestGroups(bool unified, std::uint64_t memory_bytes, std::uint32_t cpu_millicores)
+      : unified(unified), memory_bytes(memory_bytes), cpu_millicores(cpu_millicores) {}
 };
 
 // A detached, read-only mount of the commands' v2 group. For the launcher, which has the host's

@@ -9,26 +9,18 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
-#include "launcher/devices.h"
 #include "launcher/guest_layers.h"
 #include "launcher/guest_mounts.h"
 #include "launcher/init_process.h"
-#include "launcher/kernel_view.h"
 #include "os/file.h"
 #include "os/mount.h"
 
 namespace cay::launcher {
 namespace {
-
-// All terminals outside the host's own /dev/pts come out of one number (4096 - 1024): no sandbox
-// takes them all.
-constexpr const char* kMaxTerminals = "128";
-
-constexpr std::size_t kStagingBytes = 192 << 10;  // at most: what is not used costs nothing
 
 constexpr std::uint64_t kPlain = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kData = kPlain | MOUNT_ATTR_NOEXEC;
@@ -44,12 +36,13 @@ Result<void> make_directory(int dir, const char* name, mode_t mode) {
   return {};
 }
 
-Result<void> attach_devices(int staging, UniqueFd devices) {
-  CAY_CHECK(make_directory(staging, kDeviceNodes, 0755));
-  return os::attach_mount(devices.get(), staging, kDeviceNodes);
-}
-
 }  // namespace
+
+Result<void> GuestRoot::mount_proc() {
+  if (plan_.fail_step == "mount /proc") return Error::from_errno(EIO, "mount /proc");
+  auto made = make_proc();
+  return made ? Result<void>() : std::move(made).error().while_doing("mount /proc");
+}
 
 Result<void> GuestRoot::build(LentMounts lent) {
   groups_ = std::move(lent.groups);
@@ -59,21 +52,18 @@ Result<void> GuestRoot::build(LentMounts lent) {
     Result<void> (GuestRoot::*run)();
   };
   static constexpr Step kSteps[] = {
-      {"mount /proc",
-       &GuestRoot::mount_proc},  // while the host's is still visible, as the kernel demands
-      {"mount /sys", &GuestRoot::mount_sys},
-      {"mount /dev", &GuestRoot::mount_dev},
-      {"mount /run", &GuestRoot::mount_run},
+      {"show the groups", &GuestRoot::show_own_groups},
+      {"place /proc, /sys, /dev and /run", &GuestRoot::place_trees},
+      {"show the kernel a whole /proc", &GuestRoot::show_kernel_a_whole_proc},
       {"mount /tmp", &GuestRoot::mount_tmp},
       {"name the host", &GuestRoot::name_fork},  // before /etc may become read-only
       {"mount what was requested", &GuestRoot::mount_wanted},
       {"pivot root", &GuestRoot::pivot},
   };
   const auto injected = [&](const char* step) { return plan_.fail_step == step; };
-  auto staging = make_staging();
-  if (!staging) return std::move(staging).error().while_doing("prepare mounts");
-  auto attached = attach_devices(staging_.get(), std::move(lent.devices));
-  if (!attached) return std::move(attached).error().while_doing("attach the device nodes");
+  // Nothing of ours may travel back to the host, nothing of the host's in.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    return failed("make mounts private");
   auto overlay = mount_overlay(std::move(lent.layers), std::move(lent.disk));
   if (!overlay) return std::move(overlay).error().while_doing("mount the root file system");
   for (const Step& step : kSteps) {
@@ -84,43 +74,26 @@ Result<void> GuestRoot::build(LentMounts lent) {
   return {};
 }
 
-Result<void> GuestRoot::make_staging() {
-  // Nothing of ours may travel back to the host, nothing of the host's in.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
-    return failed("make mounts private");
-  CAY_TRY(staging_,
-          os::new_mount("tmpfs",
-                        {{"source", "mask"},
-                         {"size", std::to_string(kStagingBytes + plan_.cpus.cpuinfo.size())},
-                         {"mode", "0755"}},
-                        kData));
-  CAY_CHECK(os::attach_mount(staging_.get(), AT_FDCWD, plan_.staging.c_str()));
-  CAY_CHECK(make_directory(staging_.get(), "root", 0755));
-  CAY_CHECK(make_directory(staging_.get(), "disk", 0755));
-  CAY_CHECK(make_directory(staging_.get(), "sys", 0755));
-  CAY_CHECK(make_directory(staging_.get(), "sysfs", 0755));
-  return covers_.make(staging_.get(), plan_);
-}
-
 Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk) {
-  CAY_CHECK(make_base_layer(staging_.get(), plan_));
-  CAY_TRY(const bool names, make_names_layer(staging_.get(), plan_, layers));
+  const int staging = trees_.staging();
+  CAY_CHECK(make_base_layer(staging, plan_));
+  CAY_TRY(const bool names, make_names_layer(staging, plan_, layers));
   std::string lower = names ? std::string(kNamesLayer) + ":" : "";
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string name = "l" + std::to_string(i);
-    CAY_CHECK(make_directory(staging_.get(), name.c_str(), 0755));
-    CAY_CHECK(os::attach_mount(layers[i].get(), staging_.get(), name.c_str()));
+    CAY_CHECK(make_directory(staging, name.c_str(), 0755));
+    CAY_CHECK(os::attach_mount(layers[i].get(), staging, name.c_str()));
     lower += name + ":";
   }
   lower += kBaseLayer;
-  CAY_CHECK(os::attach_mount(disk.get(), staging_.get(), "disk"));
-  if (::fchdir(staging_.get()) != 0) return failed("enter staging");
+  CAY_CHECK(os::attach_mount(disk.get(), staging, "disk"));
+  if (::fchdir(staging) != 0) return failed("enter staging");
   // By relative path: kernel 6.1 takes no descriptors, and /proc/1/mounts shows these words inside.
   const std::string options =
       "lowerdir=" + lower + ",upperdir=disk/upper,workdir=disk/work,userxattr";
   if (::mount("overlay", "root", "overlay", MS_NODEV, options.c_str()) != 0)
     return failed("mount overlay");
-  root_ = UniqueFd(::openat(staging_.get(), "root", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  root_ = UniqueFd(::openat(staging, "root", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!root_) return failed("open the overlay");
   // overlayfs does not fail where it cannot write: it mounts read-only, and the guest would find
   // out.
@@ -133,7 +106,7 @@ Result<void> GuestRoot::mount_overlay(std::vector<UniqueFd> layers, UniqueFd dis
                  EROFS};
   }
   // Before anything is mounted over it.
-  CAY_TRY(bare_, os::clone_mount(staging_.get(), "root"));
+  CAY_TRY(bare_, os::clone_mount(staging, "root"));
   return {};
 }
 
@@ -149,10 +122,9 @@ Result<UniqueFd> GuestRoot::mount_point(const char* name) {
   return Error::from_errno(errno, std::string("open mount point ") + name);
 }
 
-Result<void> GuestRoot::mount_proc() {
-  CAY_TRY(const UniqueFd point, mount_point("proc"));
+Result<void> GuestRoot::make_proc() {
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
-  CAY_CHECK(os::attach_mount(proc.get(), point.get(), ""));
+  CAY_CHECK(os::attach_mount(proc.get(), trees_.staging(), "proc"));
   user_settings_ = UniqueFd(::openat(proc.get(), "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!user_settings_) return failed("open /proc/sys/user");
   network_settings_ = UniqueFd(::openat(proc.get(), "sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -169,90 +141,39 @@ Result<void> GuestRoot::mount_proc() {
   return covers_.cover_boot_id(proc.get());
 }
 
-Result<void> GuestRoot::mount_sys() {
-  CAY_TRY(const UniqueFd point, mount_point("sys"));
-  auto sys = os::new_mount("sysfs", {{"source", "sysfs"}}, kData | MOUNT_ATTR_RDONLY);
-  // A host that itself sees only a part of /sys may not show more of it: then nothing of the
-  // kernel's is there.
-  if (!sys && sys.error().os_errno != EPERM) return std::move(sys).error();
-  // The whole of it stays in staging, which goes with the host's mounts.
-  if (sys) {
-    CAY_CHECK(os::attach_mount(sys->get(), staging_.get(), "sysfs"));
-  }
-  CAY_TRY(const UniqueFd frame, os::clone_mount(staging_.get(), "sys"));
-  CAY_CHECK(os::attach_mount(frame.get(), point.get(), ""));
-  CAY_CHECK(build_sys(sys ? sys->get() : -1, frame.get(), plan_.cpus));
-  // A JDK looks for a mount of type cgroup2, and reads by its path what lies over it.
-  constexpr const char* kGroups = "fs/cgroup";
+// A JDK looks for a mount of type cgroup2, and reads by its path what lies over it.
+Result<void> GuestRoot::show_own_groups() {
+  constexpr const char* kGroups = "sys/fs/cgroup";
   if (groups_) {
-    CAY_CHECK(os::attach_mount(groups_.get(), frame.get(), kGroups));
+    CAY_CHECK(os::attach_mount(groups_.get(), trees_.staging(), kGroups));
   }
-  CAY_CHECK(covers_.show_groups(frame.get(), kGroups));
-  return os::set_mount_attributes(frame.get(), MOUNT_ATTR_RDONLY | kData);
+  return covers_.show_groups(trees_.staging(), kGroups);
+}
+
+Result<void> GuestRoot::place_trees() {
+  for (const char* name : {"proc", "sys", "dev", "run"}) {
+    if (plan_.builds_layer && name == std::string_view("run")) continue;
+    CAY_TRY(const UniqueFd point, mount_point(name));
+    CAY_CHECK(os::move_mount_tree(trees_.staging(), name, point.get()));
+  }
+  return {};
 }
 
 // A container inside mounts a procfs of its own, for its own pids. The kernel lets it if a procfs
 // without covers is in its mount namespace, reachable or not (fs/namespace.c, mnt_already_visible).
 // So the sandbox's own /proc keeps its covers, and there is another one that no path leads to: what
 // lies over its parent directory can be taken off by nobody inside.
-Result<void> GuestRoot::show_kernel_a_whole_proc(int dev) {
+Result<void> GuestRoot::show_kernel_a_whole_proc() {
+  if (plan_.profile != Profile::kNested) return {};
   constexpr const char* kHidden = ".nested";
-  CAY_CHECK(make_directory(dev, kHidden, 0755));
-  CAY_TRY(const UniqueFd hidden, os::open_dir(dev, kHidden));
+  CAY_TRY(const UniqueFd dev, mount_point("dev"));
+  CAY_CHECK(make_directory(dev.get(), kHidden, 0755));
+  CAY_TRY(const UniqueFd hidden, os::open_dir(dev.get(), kHidden));
   CAY_CHECK(make_directory(hidden.get(), "proc", 0555));
   // Not read-only: then those made inside would have to be.
   CAY_TRY(const UniqueFd proc, os::new_mount("proc", {{"source", "proc"}}, kData));
   CAY_CHECK(os::attach_mount(proc.get(), hidden.get(), "proc"));
-  return covers_.mask(dev, kHidden);
-}
-
-Result<void> GuestRoot::mount_dev() {
-  CAY_TRY(const UniqueFd point, mount_point("dev"));
-  CAY_TRY(const UniqueFd devices, os::open_dir(staging_.get(), kDeviceNodes));
-  CAY_TRY(const UniqueFd dev,
-          put_tmpfs(point.get(), 1 << 20, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
-  for (const Device& device : kDevices) {
-    CAY_TRY(const UniqueFd node, os::clone_mount(devices.get(), device.name));
-    CAY_CHECK(os::make_file(dev.get(), device.name, "", 0666));
-    CAY_CHECK(os::attach_mount(node.get(), dev.get(), device.name));
-  }
-  constexpr std::pair<const char*, const char*> kLinks[] = {{"fd", "/proc/self/fd"},
-                                                            {"stdin", "/proc/self/fd/0"},
-                                                            {"stdout", "/proc/self/fd/1"},
-                                                            {"stderr", "/proc/self/fd/2"},
-                                                            {"ptmx", "pts/ptmx"}};
-  for (const auto& [name, target] : kLinks) {
-    if (::symlinkat(target, dev.get(), name) != 0) return failed("link in /dev");
-  }
-  CAY_CHECK(make_directory(dev.get(), "pts", 0755));
-  // devpts must not be nodev: its nodes are all it has. No uid: a terminal belongs to who opens it,
-  // and who owns one may open it by its name. A command's own is opened by its child as its user
-  // (keeper/terminal.h).
-  CAY_TRY(const UniqueFd pts, os::new_mount("devpts",
-                                            {{"source", "devpts"},
-                                             {"mode", "0620"},
-                                             {"ptmxmode", "0666"},
-                                             {"gid", "5"},
-                                             {"max", kMaxTerminals},
-                                             {"newinstance", ""}},
-                                            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
-  CAY_CHECK(os::attach_mount(pts.get(), dev.get(), "pts"));
-  CAY_CHECK(make_directory(dev.get(), "shm", 01777));
-  CAY_TRY(const UniqueFd shm_point, os::open_dir(dev.get(), "shm"));
-  CAY_TRY(const UniqueFd shm, put_tmpfs(shm_point.get(), plan_.memory_bytes / 2, "1777", kPlain));
-  CAY_CHECK(make_directory(dev.get(), "mqueue", 0755));
-  CAY_TRY(const UniqueFd mqueue, os::new_mount("mqueue", {{"source", "mqueue"}}, kData));
-  CAY_CHECK(os::attach_mount(mqueue.get(), dev.get(), "mqueue"));
-  return plan_.profile == Profile::kNested ? show_kernel_a_whole_proc(dev.get()) : Result<void>();
-}
-
-Result<void> GuestRoot::mount_run() {
-  if (plan_.builds_layer) return {};
-  CAY_TRY(const UniqueFd run, mount_point("run"));
-  const std::uint64_t run_bytes =
-      std::min<std::uint64_t>(plan_.memory_bytes / 8, std::uint64_t{64} << 20);
-  CAY_TRY(const UniqueFd in_run, put_tmpfs(run.get(), run_bytes, "0755", kPlain));
-  return make_directory(in_run.get(), "lock", 01777);
+  return covers_.mask(dev.get(), kHidden);
 }
 
 // /tmp lies on the disk, as a mount of its own: no program in it gains privilege. A snapshot may
@@ -295,7 +216,11 @@ Result<void> GuestRoot::name_fork() {
 Result<void> GuestRoot::pivot() {
   if (::fchdir(root_.get()) != 0) return failed("enter the new root");
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return failed("pivot_root");
-  // The old root lies over the new one now: taking it off takes every mount of the host with it.
+  return {};
+}
+
+Result<void> GuestRoot::leave_host() {
+  // The old root lies over the new one: taking it off takes every mount of the host with it.
   if (::umount2(".", MNT_DETACH) != 0) return failed("detach the host's mounts");
   if (::chdir("/") != 0) return failed("chdir /");
   return {};

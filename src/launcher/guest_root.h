@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "launcher/guest_covers.h"
+#include "launcher/guest_trees.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -18,17 +18,22 @@ struct LentMounts {
   std::vector<UniqueFd> layers;  // top first
   UniqueFd disk;
   std::vector<UniqueFd> stored;  // of InitPlan::mounts, in its order
-  UniqueFd devices;
   UniqueFd groups;  // guest_groups.h; none where the v2 tree is mounted for the launcher alone
 };
 
 class GuestRoot {
  public:
-  explicit GuestRoot(const InitPlan& plan) : plan_(plan) {}
+  // `trees` are made, and outlive this.
+  GuestRoot(const InitPlan& plan, GuestTrees& trees)
+      : plan_(plan), trees_(trees), covers_(trees.covers()) {}
 
-  // On success the caller's root and working directory are the new root, and no mount of the host
-  // is left in the namespace.
+  // Mounts /proc in the staging area, with its covers. The host's must be visible. First of all.
+  Result<void> mount_proc();
+  // On success the caller's root and working directory are the new root. The old one lies over it.
   Result<void> build(LentMounts lent);
+  // Then: on success no mount of the host is left in the namespace. It may wait for a grace period
+  // of the kernel.
+  Result<void> leave_host();
 
   // After build(): /proc/sys/user, as it is before /proc/sys is made read-only.
   int user_settings() const { return user_settings_.get(); }
@@ -44,13 +49,11 @@ class GuestRoot {
   int memory_current() const { return covers_.memory_current(); }
 
  private:
-  Result<void> make_staging();
   Result<void> mount_overlay(std::vector<UniqueFd> layers, UniqueFd disk);
-  Result<void> mount_proc();
-  Result<void> mount_sys();
-  Result<void> mount_dev();
-  Result<void> show_kernel_a_whole_proc(int dev);
-  Result<void> mount_run();
+  Result<void> make_proc();
+  Result<void> show_own_groups();
+  Result<void> place_trees();
+  Result<void> show_kernel_a_whole_proc();
   Result<void> mount_tmp();
   Result<void> mount_wanted();
   Result<void> name_fork();
@@ -61,8 +64,8 @@ class GuestRoot {
   Result<UniqueFd> mount_point(const char* name);
 
   const InitPlan& plan_;
-  UniqueFd staging_;
-  GuestCovers covers_;
+  GuestTrees& trees_;
+  GuestCovers& covers_;
   std::vector<UniqueFd> stored_;
   UniqueFd root_, bare_, user_settings_, network_settings_, groups_;
 };

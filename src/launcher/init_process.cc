@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/groundwork.h"
 #include "launcher/guest_network.h"
 #include "launcher/guest_root.h"
 #include "launcher/init_filter.h"
@@ -58,7 +59,11 @@ Result<void> make_clocks(const InitPlan& plan) {
 
 // Returns the sockets that the gate answers on. It returns none, with the reason in `missing`, if
 // the host cannot give them and the sandbox may do without.
-Result<std::vector<UniqueFd>> make_network(const InitPlan& plan, std::string& missing) {
+Result<std::vector<UniqueFd>> network_of(const InitPlan& plan, std::string& missing) {
+  if (plan.ground != nullptr) {
+    missing = plan.ground->no_network;
+    return std::move(plan.ground->lent);
+  }
   CAY_CHECK(set_up_loopback());
   if (plan.network == nullptr) return std::vector<UniqueFd>();
   const bool injected = plan.fail_step == "make the way out";
@@ -80,36 +85,52 @@ Result<UniqueFd> full_counter() {
   return counter;
 }
 
+// Makes or adopts the trees, and mounts /proc beside them. The id maps are written.
+Result<void> begin_root(const InitPlan& plan, UniqueFd devices, GuestTrees& trees,
+                        GuestRoot& root) {
+  // Files are made as guest root; the other ids stay the keeper's.
+  ::setfsgid(0);
+  ::setfsuid(0);
+  if (plan.ground != nullptr) {
+    trees.adopt(std::move(plan.ground->trees));
+  } else {
+    CAY_CHECK(trees.make(plan, std::move(devices)));
+  }
+  return root.mount_proc();
+}
+
 // Returns the counter that init reads once its filter holds it.
 Result<UniqueFd> become_init(const InitPlan& plan) {
   // First: the launcher prepares the mounts meanwhile. A failure is reported once they have come,
   // or it would be lost in their sending.
   auto clocks = make_clocks(plan);
   std::string missing;
-  auto network = make_network(plan, missing);
+  auto network = network_of(plan, missing);
+  GuestTrees trees;
+  GuestRoot root(plan, trees);
+  Result<void> begun;
+  if (plan.ground != nullptr) begun = begin_root(plan, UniqueFd(), trees, root);
   CAY_TRY(os::Message mounts, os::receive_message(plan.launcher_fd));
-  if (mounts.bytes.empty() ||
-      mounts.fds.size() < plan.mounts.size() + (plan.groups.mounted ? 3 : 2)) {
+  const bool has_groups = mounts.bytes == kMountsAndGroups;
+  const std::size_t others = (has_groups ? 1 : 0) + (plan.ground == nullptr ? 1 : 0);
+  if (mounts.bytes.empty() || mounts.fds.size() < plan.mounts.size() + others + 1) {
     return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
   }
   CAY_CHECK(clocks);
   CAY_TRY(const std::vector<UniqueFd> lent, std::move(network));
-  // Files are made as guest root; the other ids stay the keeper's. The id maps are written by now.
-  ::setfsgid(0);
-  ::setfsuid(0);
   const auto take_last = [&mounts] {
     UniqueFd last = std::move(mounts.fds.back());
     mounts.fds.pop_back();
     return last;
   };
+  if (plan.ground == nullptr) begun = begin_root(plan, take_last(), trees, root);
+  CAY_CHECK(begun);
   LentMounts given;
-  given.devices = take_last();
-  if (plan.groups.mounted) given.groups = take_last();
+  if (has_groups) given.groups = take_last();
   for (std::size_t i = 0; i < plan.mounts.size(); ++i) given.stored.push_back(take_last());
   std::reverse(given.stored.begin(), given.stored.end());
   given.disk = take_last();
   given.layers = std::move(mounts.fds);
-  GuestRoot root(plan);
   CAY_CHECK(root.build(std::move(given)));
   CAY_CHECK(set_names(plan));
   CAY_CHECK(limit_namespaces(root.user_settings(), {plan.profile, plan.nested_networks}));
@@ -119,13 +140,15 @@ Result<UniqueFd> become_init(const InitPlan& plan) {
   const UniqueFd top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const UniqueFd devpts(::open("/dev/pts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!top || !devpts) return Error::from_errno(errno, "open the new root");
-  CAY_CHECK(drop_everything());
   CAY_TRY(UniqueFd held, full_counter());
   std::vector<int> handed{top.get(),      devpts.get(), held.get(),
                           root.meminfo(), root.stat(),  root.bare()};  // as ToKeeper
   if (root.memory_current() >= 0) handed.push_back(root.memory_current());
   for (const UniqueFd& socket : lent) handed.push_back(socket.get());
   CAY_CHECK(os::send_message(plan.keeper_fd, missing.empty() ? "up" : "up " + missing, handed));
+  // The keeper goes on meanwhile, and reports the sandbox once init is held.
+  CAY_CHECK(root.leave_host());
+  CAY_CHECK(drop_everything());
   return held;
 }
 
@@ -164,7 +187,13 @@ void scrub_arguments(char* arguments, std::size_t size, const char* name) {
 }
 
 void run_init(const InitPlan& plan) {
-  os::close_all_but({plan.launcher_fd, plan.keeper_fd, plan.lifeline_fd});
+  std::vector<int> kept{plan.launcher_fd, plan.keeper_fd, plan.lifeline_fd};
+  if (plan.ground != nullptr) {
+    plan.ground->namespaces = Namespaces();  // it is in them
+    const std::vector<int> ground = plan.ground->descriptors();
+    kept.insert(kept.end(), ground.begin(), ground.end());
+  }
+  os::close_all_but(std::move(kept));
   ::prctl(PR_SET_NAME, "cay-init", 0, 0, 0);
   scrub_arguments(plan.arguments, plan.arguments_size, "cay-init");
   sigset_t all;

@@ -17,17 +17,16 @@
 
 #include "base/profile.h"
 #include "launcher/guest_clocks.h"
-#include "launcher/guest_groups.h"
-#include "launcher/host_cpus.h"
+#include "launcher/guest_trees.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
 
 struct GuestNetwork;
+struct Groundwork;
 
-struct InitPlan {
+struct InitPlan : TreePlan {
   std::string hostname;
-  std::uint64_t memory_bytes = 0;          // tmpfs sizes follow from it
   std::vector<wire::TmpfsMount> tmpfs;     // parents first
   Profile profile = Profile::kDefault;     // of commands: init itself is held the same in each
   bool nested_networks = false;            // namespace_limits.h
@@ -42,12 +41,9 @@ struct InitPlan {
   bool network_required =
       false;  // else a host without it is no failure, and the keeper gets the reason
   const std::vector<std::string>* covered_proc = nullptr;  // kernel_view.h
-  GuestCpus cpus;
-  GuestGroups groups;
-  std::string staging;        // an empty directory of the host's: mounts are put together there
-  char* arguments = nullptr;  // /proc/1/cmdline, readable inside
+  Groundwork* ground = nullptr;  // null: init makes its namespaces' network and trees itself
+  char* arguments = nullptr;     // /proc/1/cmdline, readable inside
   std::size_t arguments_size = 0;
-  std::string fail_step;  // tests
 
   int launcher_fd = -1;  // gets the mounts from the launcher, and takes the error of a failure
   // The descriptors of ToKeeper and then the gate's sockets go to the keeper here; "up", and why
@@ -55,6 +51,12 @@ struct InitPlan {
   int keeper_fd = -1;
   int lifeline_fd = -1;  // read end
 };
+
+// The launcher's message with the mounts. The descriptors: layers, the highest first; the disk;
+// InitPlan::mounts; the second kind has the mount of the groups (guest_groups.h); without a
+// groundwork the devices.
+inline constexpr std::string_view kMounts = "mounts";
+inline constexpr std::string_view kMountsAndGroups = "mounts and groups";
 
 // The descriptors that init hands to the keeper, in this order.
 enum ToKeeper : std::size_t {

@@ -1,13 +1,10 @@
 #include "launcher/keeper_process.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/keyctl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +17,8 @@
 #include "keeper/filter_room.h"
 #include "keeper/keeper.h"
 #include "keeper/stats.h"
+#include "launcher/groundwork.h"
+#include "launcher/sandbox_process.h"
 #include "os/caps.h"
 #include "os/file.h"
 #include "os/process.h"
@@ -31,78 +30,8 @@ namespace {
 constexpr std::uint64_t kNamespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
                                       CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWCGROUP;
 
-void reset_process(const Host& host, const KeeperPlan& plan) {
-  ::prctl(PR_SET_NAME, "cay-keeper", 0, 0, 0);
-  scrub_arguments(host.config.arguments, host.config.arguments_size, "cay-keeper");
-  // The launcher's terminal or log must not be held open by every sandbox.
-  for (int fd = 0; fd < 3; ++fd) ::dup2(host.null.get(), fd);
-  const SandboxGroups& groups = *plan.groups;
-  std::vector<int> kept{0,
-                        1,
-                        2,
-                        host.empty.get(),
-                        plan.slot_fd,
-                        plan.listen_fd,
-                        plan.spool_fd,
-                        plan.control_fd,
-                        plan.init_fd,
-                        groups.cmds.get(),
-                        groups.memory.get(),
-                        groups.pids.get(),
-                        groups.cpu.get()};
-  if (plan.gate_fd >= 0) kept.push_back(plan.gate_fd);
-  if (host.oom.victims() >= 0) {
-    kept.push_back(host.oom.victims());
-    kept.push_back(host.oom.link());  // never used here: held, as below
-  }
-  if (plan.tap != nullptr) {
-    kept.push_back(plan.tap->ring.get());
-    kept.push_back(plan.tap->state.get());
-    // Never used here: held, so that the record outlives the launcher.
-    kept.insert(kept.end(), plan.tap->links.begin(), plan.tap->links.end());
-  }
-  os::close_all_but(std::move(kept));
-  ::setsid();
-  // Keyrings are in no namespace. The filter refuses all calls for them; behind it lies none of the
-  // launcher's. If the kernel has none, or a container's filter refuses it, there is nothing to
-  // inherit or reach.
-  ::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);
-  ::umask(022);
-  struct sigaction standard{};
-  standard.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < SIGRTMAX; ++signal) ::sigaction(signal, &standard, nullptr);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const rlimit no_core{1, 1};  // at 0 one would go to a program of the host's (core(5))
-  ::setrlimit(RLIMIT_CORE, &no_core);
-}
-
-// The launcher may be protected from the kernel's out-of-memory killer. A keeper is not: what it
-// forks is the guest's, and a process may always go back to the lowest value that root gave it
-// (proc(5), oom_score_adj).
-Result<void> be_an_ordinary_victim() {
-  return os::write_file(AT_FDCWD, "/proc/self/oom_score_adj", "0");
-}
-
 // How init's answer begins if it is up without the way out that was wanted. The reason follows.
 constexpr std::string_view kUpWithout = "up ";
-
-Result<void> become(uid_t uid) {
-  if (::setgroups(0, nullptr) != 0) return Error::from_errno(errno, "setgroups");
-  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
-    return Error::from_errno(errno, "keep capabilities");
-  if (::setresgid(uid, uid, uid) != 0) return Error::from_errno(errno, "setresgid");
-  if (::setresuid(uid, uid, uid) != 0) return Error::from_errno(errno, "setresuid");
-  // CAP_SYS_ADMIN only for the clone: hosts that deny user namespaces to the unprivileged allow it
-  // so.
-  if (!os::set_capabilities(os::cap_bit(CAP_SYS_ADMIN) | os::cap_bit(CAP_SYS_CHROOT) |
-                            os::cap_bit(CAP_SETPCAP))) {
-    return Error::from_errno(errno, "reduce capabilities");
-  }
-  if (!os::drop_bounding_set()) return Error::from_errno(errno, "empty the bounding set");
-  return {};
-}
 
 Result<void> jail(const Host& host) {
   if (::fchdir(host.empty.get()) != 0 || ::chroot(".") != 0 || ::chdir("/") != 0) {
@@ -125,7 +54,7 @@ Result<void> wait_until_held(const os::Cloned& init, int held) {
   if (::waitpid(init.pid, &status, 0) == init.pid && WIFEXITED(status) &&
       WEXITSTATUS(status) == kNoFilter)
     return keeper::no_filter_room();
-  return Error{Code::kInternal, "boot_failed", "init ended before the sandbox was up", 0};
+  ::_exit(1);  // init sent the launcher the reason
 }
 
 // Tries the filter that every command needs, before there is one.
@@ -135,17 +64,66 @@ Result<void> try_filter(const KeeperPlan& plan) {
   return taken > 0 ? Result<void>() : keeper::no_filter_room();
 }
 
+// The descriptors that it keeps of the launcher's.
+std::vector<int> kept_of(const Host& host, const KeeperPlan& plan) {
+  std::vector<int> kept{host.empty.get(), plan.slot_fd, plan.control_fd, plan.init_fd};
+  if (host.oom.victims() >= 0) {
+    kept.push_back(host.oom.victims());
+    kept.push_back(host.oom.link());  // never used here: held, as KeeperParts::kUnused
+  }
+  if (plan.init.ground != nullptr) {
+    const std::vector<int> ground = plan.init.ground->descriptors();
+    kept.insert(kept.end(), ground.begin(), ground.end());
+  }
+  return kept;
+}
+
+// Clones init into the namespaces that are made, or into new ones.
+Result<os::Cloned> clone_init(const KeeperPlan& plan) {
+  if (plan.init.ground != nullptr) {
+    return clone_inside(plan.init.ground->namespaces, kNamespaces & ~Namespaces::kinds(),
+                        [&plan] { run_init(plan.init); });
+  }
+  auto init = os::clone_process(kNamespaces);
+  if (init && init->pid == 0) run_init(plan.init);
+  return init;
+}
+
+// Receives the launcher's parts, and puts them into the context. Returns the listening socket for
+// the gate; -1: there is none.
+Result<int> take_parts(const KeeperPlan& plan, keeper::Context& context) {
+  CAY_TRY(os::Message parts, os::receive_message(plan.control_fd));
+  if (parts.fds_lost || parts.bytes.empty() || parts.bytes.size() != parts.fds.size())
+    return Error{Code::kUnavailable, "launcher_gone", "the launcher ended meanwhile", 0};
+  const auto take = [&parts](KeeperParts::Kind kind) {
+    const std::size_t at = parts.bytes.find(kind);
+    return at == std::string::npos ? -1 : parts.fds[at].release();
+  };
+  context.listen_fd = take(KeeperParts::kListener);
+  context.spool_fd = take(KeeperParts::kSpool);
+  context.cgroup_fd = take(KeeperParts::kCommands);
+  context.memory_fd = take(KeeperParts::kMemory);
+  context.pids_fd = take(KeeperParts::kPids);
+  context.cpu_fd = take(KeeperParts::kCpu);
+  context.program_ring_fd = take(KeeperParts::kRing);
+  context.program_state_fd = take(KeeperParts::kState);
+  if (context.program_ring_fd >= 0) context.first_uid = plan.first_uid;
+  const int gate = take(KeeperParts::kGate);
+  for (UniqueFd& held : parts.fds) (void)held.release();
+  return gate;
+}
+
 Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   if (plan.joins_group) {
-    CAY_CHECK(os::write_file(plan.groups->keeper.get(), "cgroup.procs", "0"));
+    CAY_CHECK(os::write_file(plan.group_fd, "cgroup.procs", "0"));
   }
   // It needs no network: it uses sockets by path, and descriptors that it was given. So a keeper
   // that was taken over reaches no port of the host.
   if (::setns(host.no_network.get(), CLONE_NEWNET) != 0)
     return Error::from_errno(errno, "enter the empty network namespace");
-  reset_process(host, plan);
+  reset_process(host, "cay-keeper", kept_of(host, plan));
   CAY_CHECK(be_an_ordinary_victim());
-  CAY_CHECK(become(plan.uid));
+  CAY_CHECK(become_keeper(plan.uid));
   CAY_TRY(os::SocketPair up, os::socket_pair());
   int lifeline[2];
   if (::pipe2(lifeline, O_CLOEXEC) != 0) return Error::from_errno(errno, "make the lifeline");
@@ -161,38 +139,38 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   plan.init.launcher_fd = plan.init_fd;
   plan.init.keeper_fd = up.theirs.get();
   plan.init.lifeline_fd = lifeline_read.get();
-  auto init = os::clone_process(kNamespaces);
+  auto init = clone_init(plan);
   if (!init) return std::move(init).error().while_doing("make the namespaces");
-  if (init->pid == 0) run_init(plan.init);
   if (!os::set_capabilities(os::cap_bit(CAP_SYS_CHROOT)))
     return Error::from_errno(errno, "reduce capabilities");
   up.theirs.reset();
   lifeline_read.reset();
   ::close(plan.init_fd);
-  CAY_CHECK(os::send_message(plan.control_fd, "init " + std::to_string(init->pid)));
+  if (plan.init.ground == nullptr) {
+    CAY_CHECK(os::send_message(plan.control_fd, "init " + std::to_string(init->pid)));
+  } else {
+    *plan.init.ground = Groundwork();  // init has it
+  }
   CAY_CHECK(try_filter(plan));  // meanwhile: init and the launcher have something to do
   CAY_TRY(os::Message message, os::receive_message(up.ours.get()));
   // Empty: init ended, and sent the launcher the reason.
   const std::size_t first_socket = kMemoryCurrent + (plan.init.groups.unified ? 0 : 1);
   if (message.fds.size() < first_socket) ::_exit(1);
-  CAY_CHECK(wait_until_held(*init, message.fds[kHeld].get()));
   keeper::Context context;
   std::vector<std::string> in_memory;
   for (const wire::TmpfsMount& mount : plan.init.tmpfs) in_memory.push_back(mount.path);
   context.tmpfs_fds = keeper::open_tmpfs(message.fds[kRoot].get(), in_memory);
+  CAY_TRY(const int gate, take_parts(plan, context));
   CAY_CHECK(jail(host));
   ::close(host.empty.get());
   context.sandbox_id = plan.id;
   context.instance = host.config.instance;
   context.boot_id = host.boot_id;
   context.build = host.config.build;
-  context.listen_fd = plan.listen_fd;
   context.daemon = keeper::PeerCredentials{host.config.daemon_uid};
-  context.spool_fd = plan.spool_fd;
   context.waits_for_use = plan.waits_for_use;
   if (plan.spool_bytes > 0) context.sandbox_spool_limit = plan.spool_bytes;
   context.lifeline_fd = lifeline_write.release();
-  context.init_pidfd = init->pidfd.release();
   context.root_fd = message.fds[kRoot].release();
   context.devpts_fd = message.fds[kDevpts].release();
   context.meminfo_fd = message.fds[kMeminfo].release();
@@ -205,10 +183,10 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.memory_bytes = plan.init.memory_bytes;
   if (message.bytes.starts_with(kUpWithout))
     plan.no_network = message.bytes.substr(kUpWithout.size());
-  if (plan.gate_fd >= 0 && !plan.no_network.empty()) {
-    ::close(plan.gate_fd);  // nobody waits for sockets that are not there
-  } else if (plan.gate_fd >= 0) {
-    context.gate_fd = plan.gate_fd;
+  if (gate >= 0 && !plan.no_network.empty()) {
+    ::close(gate);  // nobody waits for sockets that are not there
+  } else if (gate >= 0) {
+    context.gate_fd = gate;
     context.policy = plan.policy;
     for (std::size_t i = first_socket; i < message.fds.size(); ++i) {
       context.lent_fds.push_back(message.fds[i].release());
@@ -217,19 +195,12 @@ Result<keeper::Context> make_sandbox(const Host& host, KeeperPlan& plan) {
   context.own_clocks = host.own_clocks;
   context.gate_uid = host.config.gate_uid;
   context.profile = plan.init.profile;
-  context.cgroup_fd = plan.groups->cmds.get();
-  context.memory_fd = plan.groups->memory.get();
-  context.pids_fd = plan.groups->pids.get();
-  context.cpu_fd = plan.groups->cpu.get();
   context.pure_v2 = host.groups.pure_v2();
   context.clones_into_groups = host.groups.clones_into();
   context.oom_victims_fd = host.oom.victims();
-  if (plan.tap != nullptr) {
-    context.program_ring_fd = plan.tap->ring.get();
-    context.program_state_fd = plan.tap->state.get();
-    context.first_uid = plan.first_uid;
-  }
   CAY_CHECK(keeper::check(context));
+  CAY_CHECK(wait_until_held(*init, message.fds[kHeld].get()));
+  context.init_pidfd = init->pidfd.release();
   return context;
 }
 

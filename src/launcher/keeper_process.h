@@ -4,11 +4,10 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
-#include "launcher/groups.h"
 #include "launcher/host.h"
 #include "launcher/init_process.h"
-#include "launcher/program_recorder.h"
 
 namespace cay::launcher {
 
@@ -17,20 +16,42 @@ struct KeeperPlan {
   uid_t uid = 0;
   uid_t first_uid = 0;  // of the inside
   int slot_fd = -1;     // held, never used: it holds the slot's lock
-  int listen_fd = -1;
-  int spool_fd = -1;
-  int gate_fd = -1;  // listening; -1: the sandbox has no way out
   std::string policy;
   std::string no_network{};       // filled in: why it has none all the same
   std::uint64_t spool_bytes = 0;  // 0: the keeper's default
   bool waits_for_use = false;     // wire::CreateSandbox
-  int control_fd =
-      -1;  // to the launcher: "init PID", then "ready" (and why there is no way out) or what failed
-  int init_fd = -1;  // init's end of its own socket to the launcher
-  const SandboxGroups* groups = nullptr;
-  bool joins_group = false;         // it was not cloned into its group
-  const ProgramTap* tap = nullptr;  // null: programs are not recorded
-  InitPlan init;                    // descriptors and staging are filled in here
+  // To the launcher: "init PID" (without groundwork), then "ready" (and why there is no way out) or
+  // what failed. From it: KeeperParts.
+  int control_fd = -1;
+  int init_fd = -1;          // init's end of its own socket to the launcher
+  int group_fd = -1;         // of its group
+  bool joins_group = false;  // it was not cloned into its group
+  InitPlan init;             // descriptors and staging are filled in here
+};
+
+// The launcher's message with the descriptors that the keeper gets once they are made: one letter
+// for each. -1 is not sent.
+struct KeeperParts {
+  enum Kind : char {
+    kListener = 'l',
+    kSpool = 's',
+    kGate = 'g',      // listening; none: the sandbox has no way out
+    kCommands = 'c',  // groups.h
+    kMemory = 'm',
+    kPids = 'p',
+    kCpu = 'u',
+    kRing = 'r',  // program_recorder.h; none: programs are not recorded
+    kState = 't',
+    kUnused = 'h',  // never used: so that the record outlives the launcher
+  };
+  std::string kinds;
+  std::vector<int> fds;
+
+  void add(Kind kind, int fd) {
+    if (fd < 0) return;
+    kinds += kind;
+    fds.push_back(fd);
+  }
 };
 
 [[noreturn]] void run_keeper(const Host& host, KeeperPlan plan);

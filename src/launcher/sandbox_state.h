@@ -15,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "launcher/birth.h"
 #include "launcher/disk_maker.h"
+#include "launcher/groundwork.h"
 #include "launcher/outbox.h"
 #include "launcher/record.h"
 #include "launcher/slots.h"
@@ -33,9 +34,10 @@ struct SandboxState {
   bool has_record = false;   // a stopped sandbox comes back to this
   std::optional<Slot> slot;  // empty for one that an earlier worker made: its keeper holds it
   UniqueFd pidfd;
-  pid_t child = 0;                 // the keeper, while it is ours to reap
-  std::optional<DiskMaker> maker;  // before the birth, where the disk is a copy
-  bool fresh_disk = false;         // this is its first boot
+  pid_t child = 0;                   // the keeper, while it is ours to reap
+  std::optional<DiskMaker> maker;    // before the birth, where the disk is a copy
+  std::optional<Groundwork> ground;  // before the birth, if one was made ahead
+  bool fresh_disk = false;           // this is its first boot
   std::optional<wire::CreateSandbox> wanted;
   std::optional<Birth> birth;
   std::optional<ReplyTo> creator;

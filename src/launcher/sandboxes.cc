@@ -27,6 +27,8 @@ constexpr const char* kStarved =
 constexpr auto kBirthLimit = std::chrono::seconds(20);
 constexpr auto kCopyLimit = std::chrono::seconds(30);  // together below a daemon's wait (60 s)
 constexpr int kSlowRetryMs = 20;
+// Commands in a spool that are quickly given to another keeper.
+constexpr std::size_t kFewKept = 128;
 
 std::string end_reason(int status, bool known) {
   if (!known) return "keeper lost";
@@ -63,6 +65,21 @@ std::vector<std::string> ids_on_host(const Host& host) {
     for (const std::string& name : *at_gate) ids.push_back(name.substr(0, kUuid));
   }
   return ids;
+}
+
+// Returns the slot of the groundwork, if one fits, and leaves that in the sandbox's state.
+Result<Slot> take_slot(Host& host, SpareGround& ground, SandboxState& sandbox) {
+  // A restart keeps its old range if much in its spool belongs to that keeper's uid.
+  const auto spool = sandbox.has_record ? os::open_dir(host.spool.get(), sandbox.id)
+                                        : Result<UniqueFd>(UniqueFd());
+  const auto kept = spool && *spool ? os::list_dir(spool->get())
+                                    : Result<std::vector<std::string>>(std::vector<std::string>());
+  if (kept && kept->size() <= kFewKept) sandbox.ground = ground.take(*sandbox.wanted);
+  if (sandbox.ground) return std::move(sandbox.ground->slot);
+  Result<Slot> slot = sandbox.has_record ? host.slots.take(sandbox.record.slot) : host.slots.take();
+  if (!slot && slot.error().reason == "slot_taken") slot = host.slots.take();
+  if (!slot && ground.drop()) slot = host.slots.take();
+  return slot;
 }
 
 }  // namespace
@@ -124,12 +141,7 @@ Result<void> Sandboxes::begin(Sandbox& sandbox) {
     return Error::from_errno(errno, "record the sandbox");
   }
   CAY_CHECK(host_.step("record"));
-  // A restart likes its old range: its spool already belongs to that keeper's uid.
-  Result<Slot> slot =
-      sandbox.has_record ? host_.slots.take(sandbox.record.slot) : host_.slots.take();
-  if (!slot && slot.error().reason == "slot_taken") slot = host_.slots.take();
-  if (!slot) return std::move(slot).error();
-  sandbox.slot = std::move(*slot);
+  CAY_TRY(sandbox.slot, take_slot(host_, ground_, sandbox));
   sandbox.fresh_disk = request.fresh_disk || !host_.disks.exists(sandbox.id);
   if (!sandbox.has_record) sandbox.record = Record{};
   sandbox.record.snapshot_id = request.snapshot_id;
@@ -201,12 +213,14 @@ Result<void> Sandboxes::give_birth(Sandbox& sandbox) {
       return tap;
     };
   }
+  plan.ground = std::exchange(sandbox.ground, std::nullopt);
   CAY_TRY(sandbox.birth, Birth::begin(host_, plan, *sandbox.slot));
   sandbox.pidfd = std::move(sandbox.birth->pidfd());
   sandbox.child = sandbox.birth->pid();
   poller_.watch(sandbox.birth->fd(), EPOLLIN,
                 [this, id = sandbox.id](std::uint32_t) { on_birth(id); });
-  return host_.step("fork the keeper");
+  CAY_CHECK(host_.step("fork the keeper"));
+  return sandbox.birth->supply(host_, plan, *sandbox.slot);
 }
 
 void Sandboxes::on_birth(const std::string& id) {
@@ -310,6 +324,7 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
   const bool watched = sandbox.phase == Phase::kAlive;
   spares_.note_activity();
   sandbox.birth.reset();
+  sandbox.ground.reset();
   sandbox.phase = Phase::kEnding;
   sandbox.keep = keep;
   sandbox.tries = 0;
@@ -325,6 +340,7 @@ void Sandboxes::end(Sandbox& sandbox, Keep keep) {
       (void)try_finish(ending);
     });
   }
+  ground_.refill();  // while the kernel ends those processes
   (void)try_finish(sandbox);
 }
 
@@ -400,7 +416,7 @@ void Sandboxes::tell_deaths(std::uint64_t connection) {
 int Sandboxes::tick() {
   const auto now = Clock::now();
   int others = programs_.tick();
-  for (const int other : {spares_.tick(), removal_.tick()}) {
+  for (const int other : {spares_.tick(), ground_.tick(), removal_.tick()}) {
     if (other >= 0) others = others < 0 ? other : std::min(others, other);
   }
   std::vector<std::string> due;

@@ -22,6 +22,7 @@
 #include "launcher/sandbox_removal.h"
 #include "launcher/sandbox_state.h"
 #include "launcher/spare_disks.h"
+#include "launcher/spare_ground.h"
 #include "wire/messages.h"
 
 namespace cay::launcher {
@@ -34,7 +35,8 @@ class Sandboxes {
         outbox_(outbox),
         programs_(poller),
         removal_(host, poller, programs_),
-        spares_(host, poller, outbox) {}
+        spares_(host, poller, outbox),
+        ground_(host, poller, networks_) {}
 
   // At start: takes back what lives, finishes what was cut short, removes what nobody knows.
   Result<void> adopt();
@@ -81,6 +83,7 @@ class Sandboxes {
   SandboxRemoval removal_;
   SpareDisks spares_;
   GuestNetworkPlans networks_;
+  SpareGround ground_;
   SandboxStates sandboxes_;
   SandboxBases bases_{host_, sandboxes_};
   std::map<std::string, std::string> deaths_;  // id -> reason

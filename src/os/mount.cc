@@ -71,6 +71,12 @@ Result<void> set_mount_attributes(int mount_fd, std::uint64_t attributes, int us
   return {};
 }
 
+Result<void> move_mount_tree(int dir, const char* path, int point) {
+  if (::move_mount(dir, path, point, "", MOVE_MOUNT_T_EMPTY_PATH) != 0)
+    return Error::from_errno(errno, std::string("move mount ") + path);
+  return {};
+}
+
 Result<void> attach_mount(int mount_fd, int dir, const char* path) {
   const unsigned flags =
       MOVE_MOUNT_F_EMPTY_PATH | (*path == '\0' ? unsigned{MOVE_MOUNT_T_EMPTY_PATH} : 0U);

@@ -29,6 +29,9 @@ Result<UniqueFd> clone_mount(int dir, const char* path);
 // Adds MOUNT_ATTR_* to a mount; `userns_fd` >= 0 maps its ids as well (only for a detached mount).
 Result<void> set_mount_attributes(int mount_fd, std::uint64_t attributes, int userns_fd = -1);
 
+// Moves the mount at `path` under `dir`, with all that is mounted in it, onto what `point` is.
+Result<void> move_mount_tree(int dir, const char* path, int point);
+
 // Attaches a detached mount; an empty `path` attaches it on what `dir` itself is.
 Result<void> attach_mount(int mount_fd, int dir, const char* path);
 

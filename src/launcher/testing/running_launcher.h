@@ -155,6 +155,7 @@ class RunningLauncher {
       config.data = data;
       config.instance = instance;
       config.build = "test";
+      config.ground_ahead = ground_ahead_;
       config.arguments = program_invocation_name;  // argv[0], where it is
       config.arguments_size = std::strlen(program_invocation_name) + 1;
       if (config.pool_bytes == 0) config.pool_bytes = std::uint64_t{512} << 20;
@@ -208,6 +209,8 @@ class RunningLauncher {
   void set_fail_step(std::string step) {
     options_.fail_step = std::move(step);
   }  // of the next start
+  // For the next start. Tests that count processes do without.
+  void set_ground_ahead() { ground_ahead_ = true; }
   void set_cgroup_parent(std::string parent) {
     options_.cgroup_parent = std::move(parent);
   }  // of the next start
@@ -318,6 +321,7 @@ class RunningLauncher {
   }
 
   Config options_;
+  bool ground_ahead_ = false;
   static inline int count_ = 0;
 };
 
