@@ -270,6 +270,7 @@ void EvaluationReader::read_event(std::string_view line) {
     auto ending = ending_from(*parsed);
     if (!ending) return unreadable();
     ending_ = *std::move(ending);
+    own_end_ = at_;
     return;
   }
   auto event = event_from(*parsed, type);

@@ -61,6 +61,8 @@ class EvaluationReader {
   // The offset up to which lines are read. The end of an evaluation lies behind it, so that it is
   // read again from there.
   std::uint64_t next() const { return under_way_ ? line_begin_ : idle_from_; }
+  // The offset behind its end if that was read, else next(). The next evaluation begins from there.
+  std::uint64_t passed() const { return own_end_.value_or(next()); }
   std::vector<ContextEvent> take_events() { return std::move(events_); }
 
  private:
@@ -79,7 +81,8 @@ class EvaluationReader {
   std::uint64_t at_;
   std::string line_;               // its first bytes, or all if it counts
   std::uint64_t line_length_ = 0;  // without the line end
-  bool in_gap_ = false;            // the rest of this line follows a gap
+  std::optional<std::uint64_t> own_end_{};
+  bool in_gap_ = false;  // the rest of this line follows a gap
   bool begun_;
   bool under_way_;
   bool full_ = false;

@@ -40,13 +40,10 @@ const LedgerEntry* Ledger::find(const std::string& run) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-void Ledger::begin(std::string run, const codec::json::object& from) {
-  LedgerEntry made;
-  if (!read_text(from, "tag", made.tag) || made.tag.size() > kLongestTag ||
-      !read_count(from, "from", made.from) || !read_count(from, "at", made.at)) {
-    return;
-  }
-  is_idle_ = false;
+void Ledger::begin(std::string run, LedgerEntry made) {
+  if (made.tag.size() > kLongestTag) return;
+  if (made.at >= listed_to_) is_idle_ = false;  // else its end may have been read
+  listed_to_ = std::max(listed_to_, made.at);
   if (!only_.empty() && run != only_) return;
   if (!entries_.emplace(run, std::move(made)).second) return;
   order_.push_back(std::move(run));
@@ -56,6 +53,24 @@ void Ledger::begin(std::string run, const codec::json::object& from) {
   has_lost_ = true;
 }
 
+LedgerEntry* Ledger::end(const std::string& run, std::uint64_t at,
+                         const codec::json::object& from) {
+  if (at >= listed_to_) is_idle_ = true;
+  listed_to_ = std::max(listed_to_, at);
+  idle_from_ = std::max(idle_from_, at);
+  const auto found = entries_.find(run);
+  if (found == entries_.end() || found->second.end) return nullptr;
+  auto ending = ending_from(from);
+  if (!ending) return nullptr;
+  LedgerEntry& entry = found->second;
+  entry.end = at;
+  entry.state = ending->state;
+  entry.exit_code = ending->exit_code;
+  entry.cwd = std::move(ending->cwd);
+  entry.shell_ended = ending->shell_ended;
+  return &entry;
+}
+
 void Ledger::read_line(std::string_view line) {
   const auto parsed = codec::parse_object(line);
   std::string run;
@@ -63,24 +78,45 @@ void Ledger::read_line(std::string_view line) {
   if (!parsed || !read_text(*parsed, "run", run) || !read_text(*parsed, "type", type)) return;
   has_entries_ = true;
   if (run.empty() || run.size() > kLongestRunId) return;
-  if (type == "begin") return begin(std::move(run), *parsed);
   std::uint64_t at = 0;
   if (!read_count(*parsed, "at", at)) return;
-  if (type == "done") is_idle_ = true;
-  const auto found = entries_.find(run);
-  if (found == entries_.end()) return;
-  LedgerEntry& entry = found->second;
-  if (type == "closed" && !entry.jobs_end_at) entry.jobs_end_at = at;
-  if (type != "done" || entry.end) return;
-  auto ending = ending_from(*parsed);
-  if (!ending) return;
-  entry.end = at;
-  entry.state = ending->state;
-  entry.exit_code = ending->exit_code;
-  entry.cwd = std::move(ending->cwd);
-  entry.shell_ended = ending->shell_ended;
-  const auto* jobs = parsed->if_contains("jobs");
-  entry.has_jobs = jobs != nullptr && jobs->is_bool() && jobs->get_bool();
+  if (type == "begin") {
+    LedgerEntry made{.at = at};
+    if (read_text(*parsed, "tag", made.tag) && read_count(*parsed, "from", made.from))
+      begin(std::move(run), std::move(made));
+  } else if (type == "done") {
+    LedgerEntry* const entry = end(run, at, *parsed);
+    const auto* jobs = parsed->if_contains("jobs");
+    if (entry != nullptr) entry->has_jobs = jobs != nullptr && jobs->is_bool() && jobs->get_bool();
+  } else if (const auto found = entries_.find(run); type == "closed" && found != entries_.end()) {
+    if (!found->second.jobs_end_at) found->second.jobs_end_at = at;
+  }
+}
+
+void Ledger::feed_unlisted(std::string_view bytes) {
+  std::uint64_t at = listed_to_;
+  for (;;) {
+    const std::size_t end = bytes.find('\n');
+    if (end == std::string_view::npos) break;
+    read_unlisted(bytes.substr(0, end), at);
+    at += end + 1;
+    bytes.remove_prefix(end + 1);
+  }
+  listed_to_ = std::max(listed_to_, at);
+}
+
+void Ledger::read_unlisted(std::string_view line, std::uint64_t at) {
+  const auto head = head_of(line);
+  if (!head || head->run.empty() || (head->type != "begin" && head->type != "done")) return;
+  const auto parsed = codec::parse_object(line);
+  if (!parsed) return;
+  std::string run(head->run);
+  if (head->type == "done") {
+    end(run, at + line.size() + 1, *parsed);
+    return;
+  }
+  LedgerEntry made{.from = idle_from_, .at = at};
+  if (read_text(*parsed, "tag", made.tag)) begin(std::move(run), std::move(made));
 }
 
 }  // namespace cay::code

@@ -4,6 +4,10 @@
 // are small. So the end of an evaluation is known when the spool has dropped its output, and nobody
 // reads all output to find one. Like events, the lines are claims of the sandbox. The first
 // beginning and the first end of an id count. The first line of all is of no evaluation. Pure.
+//
+// A line here costs as much as an event. So a driver may hold lines back while they are of the last
+// kMostUnlisted bytes of its stdout. Those bytes are in the spool as long as anything of it is, and
+// have the same facts.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +41,8 @@ class Ledger {
  public:
   static constexpr std::size_t kMostEntries = 2000;  // beyond them it forgets the oldest
 
+  static constexpr std::uint64_t kMostUnlisted = 64 << 10;  // the drivers hold back much less
+
   // `only`: keeps the entry of one evaluation alone. Empty: of all.
   explicit Ledger(std::string only = {}) : only_(std::move(only)) {}
 
@@ -45,6 +51,12 @@ class Ledger {
   void gap(std::uint64_t length);
   // How many it has read.
   std::uint64_t read_to() const { return at_; }
+  // The driver's stdout from listed_to() on. Whole lines count.
+  void feed_unlisted(std::string_view bytes);
+  // Bytes of its stdout that may have evaluations without a line are missing.
+  void lose() { has_lost_ = true; }
+  // The offset of its stdout up to which it has read of all evaluations.
+  std::uint64_t listed_to() const { return listed_to_; }
 
   // nullptr: it has none.
   const LedgerEntry* find(const std::string& run) const;
@@ -57,7 +69,10 @@ class Ledger {
 
  private:
   void read_line(std::string_view line);
-  void begin(std::string run, const codec::json::object& from);
+  void read_unlisted(std::string_view line, std::uint64_t at);
+  void begin(std::string run, LedgerEntry made);
+  // nullptr: nothing of that evaluation is to be noted.
+  LedgerEntry* end(const std::string& run, std::uint64_t at, const codec::json::object& from);
 
   std::string only_;
   std::uint64_t at_ = 0;
@@ -66,6 +81,8 @@ class Ledger {
   bool has_lost_ = false;
   bool has_entries_ = false;
   bool is_idle_ = true;
+  std::uint64_t listed_to_ = 0;
+  std::uint64_t idle_from_ = 0;  // the end of the last evaluation
   std::map<std::string, LedgerEntry> entries_;
   std::deque<std::string> order_;
 };

@@ -55,6 +55,42 @@ TEST(LedgerTest, TakesTheFirstEndAlone) {
   EXPECT_EQ(ledger.find("a")->exit_code, 2u);
 }
 
+TEST(LedgerTest, ReadsWhatTheDriverHoldsBackFromItsOutput) {
+  const auto event = [](const std::string& run, const std::string& members) {
+    return R"({"run":")" + run + R"(","type":)" + members + "}\n";
+  };
+  const std::string before = "noise\n" + event("", R"("stdout","text":"late")");
+  const std::string begin = event("b", R"("begin","tag":"u")");
+  const std::string done =
+      event("b", R"("result","data":{})") + event("b", R"("done","status":"interrupted")");
+  Ledger ledger;
+  ledger.feed(begun("a", 0, 5) + ended("a", 3, 90));
+  EXPECT_EQ(ledger.listed_to(), 90u);
+  ledger.feed_unlisted(before + begin + done.substr(0, 10));
+  const std::uint64_t at = 90 + before.size();
+  EXPECT_EQ(ledger.listed_to(), at + begin.size()) << "whole lines count";
+  EXPECT_FALSE(ledger.is_idle());
+  const LedgerEntry* b = ledger.find("b");
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(b->tag, "u");
+  EXPECT_EQ(b->from, 90u);
+  EXPECT_EQ(b->at, at);
+  EXPECT_FALSE(b->end);
+  ledger.feed_unlisted(done);
+  const std::uint64_t end = at + begin.size() + done.size();
+  EXPECT_EQ(b->end, end);
+  EXPECT_EQ(b->state, EvaluationState::kInterrupted);
+  EXPECT_TRUE(ledger.is_idle());
+  EXPECT_TRUE(ledger.is_complete());
+  // The same lines come later.
+  ledger.feed(begun("b", 90, static_cast<int>(at)));
+  EXPECT_TRUE(ledger.is_idle()) << "its end was read";
+  ledger.feed(ended("b", 7, static_cast<int>(end)) + begun("c", 0, 9000));
+  EXPECT_EQ(b->state, EvaluationState::kInterrupted);
+  EXPECT_FALSE(ledger.is_idle());
+  EXPECT_EQ(ledger.listed_to(), 9000u);
+}
+
 TEST(LedgerTest, IsBoundedAndSaysSo) {
   Ledger ledger;
   Ledger only("r1");

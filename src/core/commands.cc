@@ -131,9 +131,42 @@ Task<Reader> CommandVerbs::attach(Principal who, std::string ref, CommandId id,
       co_return std::move(held).error();
     }  // else: another wake failed, or it was stopped meanwhile. The spools can be read.
   }
+  auto reader = co_await kept_reader(std::move(entry), std::move(id), from);
+  co_return reader;
+}
+
+Task<Reader> CommandVerbs::kept_reader(std::shared_ptr<Entry> entry, CommandId id,
+                                       OutputOffsets from) {
   auto reader = co_await entry->host->runtime.stopped_reader(entry->row.id, id, from);
   if (!reader && reader.error().code == Code::kNotFound) co_return unknown_command(id);
   co_return reader;
+}
+
+Task<LiveCommands::Written> CommandVerbs::write_attached(Principal who, std::string ref,
+                                                         CommandId id, Bytes data,
+                                                         OutputOffsets from) {
+  CAY_CO_CHECK(check_command_id(id));
+  CAY_CO_TRY(auto entry, wake_.registry().find_served(who, ref));
+  if (!at_rest(*entry)) {
+    auto held = co_await wake_.live(entry, std::move(who));
+    if (held) {
+      const auto live = held->live;
+      const std::size_t size = data.size();
+      auto done = co_await live->write_attached(id, std::move(data), from);
+      if (done) {
+        if (done->written) held->entry->bytes_in += size;
+        done->reader = held_reader(std::move(done->reader), *std::move(held));
+        co_return done;
+      }
+      if (done.error().code != Code::kNotFound) co_return std::move(done).error();
+    } else if (!at_rest(*entry)) {
+      co_return std::move(held).error();
+    }
+  }
+  LiveCommands::Written out;
+  out.written = Error{Code::kNotReady, "stdin_closed", "the sandbox is stopped", 0};
+  CAY_CO_TRY(out.reader, co_await kept_reader(std::move(entry), std::move(id), from));
+  co_return std::move(out);
 }
 
 Task<void> CommandVerbs::write_stdin(Principal who, std::string ref, CommandId id, Bytes data,

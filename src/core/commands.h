@@ -19,6 +19,8 @@ class CommandVerbs : public Commands {
   Task<Reader> attach(Principal who, std::string ref, CommandId id, OutputOffsets from) override;
   Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data,
                          bool more) override;
+  Task<LiveCommands::Written> write_attached(Principal who, std::string ref, CommandId id,
+                                             Bytes data, OutputOffsets from) override;
   Task<void> close_stdin(Principal who, std::string ref, CommandId id) override;
   Task<void> kill(Principal who, std::string ref, CommandId id, int signal) override;
   Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) override;
@@ -31,6 +33,7 @@ class CommandVerbs : public Commands {
   Task<Command> started(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<Reader> run_job(Held held, CommandSpec spec, std::string trace, std::string by);
   Task<std::vector<Command>> list_unsorted(Principal who, std::string ref);
+  Task<Reader> kept_reader(std::shared_ptr<Entry> entry, CommandId id, OutputOffsets from);
   Task<Command> from_spools(std::shared_ptr<Entry> entry, CommandId id);
 
   Wake& wake_;

@@ -234,14 +234,15 @@ Task<SoughtPtr> ContextVerbs::sought(Principal who, ContextKey key, std::string 
       Sought{std::move(who), std::move(key), std::move(all), std::move(run)});
 }
 
-Task<void> ContextVerbs::write(Principal who, SandboxId sandbox, KnownContextPtr driver,
-                               EvaluationSpec spec, std::uint64_t from) {
+Task<LiveCommands::Written> ContextVerbs::write(Principal who, SandboxId sandbox,
+                                                KnownContextPtr driver, EvaluationSpec spec,
+                                                OutputOffsets from) {
   const auto guard = co_await driver->writing.lock();
   auto line = code::request_line(driver->language, spec);
-  CAY_CO_CHECK(co_await commands_.write_stdin(std::move(who), sandbox.get(), driver->command,
-                                              std::move(line), false));
-  driver->put(spec.id, {.generation = driver->generation, .offset = from});
-  co_return Result<void>();
+  CAY_CO_TRY(auto done, co_await commands_.write_attached(std::move(who), sandbox.get(),
+                                                          driver->command, std::move(line), from));
+  if (done.written) driver->put(spec.id, {.generation = driver->generation, .offset = from.out});
+  co_return std::move(done);
 }
 
 Task<Evaluation> ContextVerbs::send(Principal who, ContextKey key, KnownContextPtr driver,
@@ -249,18 +250,18 @@ Task<Evaluation> ContextVerbs::send(Principal who, ContextKey key, KnownContextP
   const std::string run = spec.id;
   const bool interrupts = spec.interrupt_on_cancel;
   const OutputOffsets from{.out = driver->read_to, .err = driver->ledger_from};
-  CAY_CO_TRY(Reader reader, co_await commands_.attach(who, key.first.get(), driver->command, from));
-  if (has_ended(reader->command())) co_return context_gone(key.second, reader->command().end);
-  const auto following = std::make_shared<Following>(
-      std::move(reader), run, code::EvaluationReader::Start{.from = from.out});
   // As a job: a request that is cut off in the middle would be a part of the next one.
-  auto written =
-      co_await jobs_.finish<void>(write(who, key.first, driver, std::move(spec), from.out));
-  if (!written && written.error().reason == "stdin_closed") {
+  CAY_CO_TRY(auto sent, co_await jobs_.finish<LiveCommands::Written>(
+                            write(who, key.first, driver, std::move(spec), from)));
+  if (!sent.written && has_ended(sent.reader->command()))
+    co_return context_gone(key.second, sent.reader->command().end);
+  const auto following = std::make_shared<Following>(
+      std::move(sent.reader), run, code::EvaluationReader::Start{.from = from.out});
+  if (!sent.written && sent.written.error().reason == "stdin_closed") {
     CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = kEndLimit}));
     if (following->ended) co_return context_gone(key.second, following->ended->end);
   }
-  if (!written) co_return std::move(written).error();
+  if (!sent.written) co_return std::move(sent.written).error();
   OnLeaving leaving([&] {
     // One that waits for another would have that one interrupted.
     if (interrupts && following->events.has_begun())
@@ -268,12 +269,13 @@ Task<Evaluation> ContextVerbs::send(Principal who, ContextKey key, KnownContextP
   });
   CAY_CO_CHECK(co_await read_on_for(daemon_, following, {.wait = wait}));
   leaving.stay();
+  following->reader->detach_with_next();  // a driver does not mind who reads it
   driver->ledger_from = std::max(driver->ledger_from, following->passed_ledger);
   Evaluation out = result_of(*following, nullptr, key.second, run, driver->generation);
   CAY_CO_TRY(out, co_await search_.confirm(std::move(who), std::move(key), driver->command,
                                            std::move(out)));
   if (out.state != EvaluationState::kRunning)
-    driver->read_to = std::max(driver->read_to, out.next.offset);
+    driver->read_to = std::max(driver->read_to, following->events.passed());
   co_return out;
 }
 

@@ -54,8 +54,8 @@ class ContextVerbs : public Contexts {
   Task<void> end(Principal who, SandboxId sandbox, Command driver);
   Task<void> forget(Principal who, SandboxId sandbox, std::vector<Context> all, std::size_t first);
   Task<Context> restart_job(Principal who, SandboxId sandbox, std::vector<Context> all);
-  Task<void> write(Principal who, SandboxId sandbox, KnownContextPtr driver, EvaluationSpec spec,
-                   std::uint64_t from);
+  Task<LiveCommands::Written> write(Principal who, SandboxId sandbox, KnownContextPtr driver,
+                                    EvaluationSpec spec, OutputOffsets from);
   Task<Evaluation> send(Principal who, ContextKey key, KnownContextPtr driver, EvaluationSpec spec,
                         Wait wait);
 

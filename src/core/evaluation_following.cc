@@ -97,4 +97,23 @@ Task<void> read_ledger(Reader reader, std::uint64_t most, code::Ledger& ledger) 
   co_return Result<void>();
 }
 
+Task<void> read_unlisted(Reader reader, std::uint64_t most, code::Ledger& ledger) {
+  std::string bytes;
+  for (std::uint64_t at = ledger.listed_to(); at < most;) {
+    CAY_CO_TRY(OutputEvent event, co_await reader->next());
+    if (std::holds_alternative<OutputEnd>(event)) break;
+    if (const auto* gap = std::get_if<OutputGap>(&event)) {
+      if (gap->stream != Stream::kStdout) continue;
+      ledger.lose();
+      co_return Result<void>();
+    }
+    const auto* data = std::get_if<OutputData>(&event);
+    if (data == nullptr || data->stream != Stream::kStdout) continue;
+    bytes += data->bytes;
+    at += data->bytes.size();
+  }
+  ledger.feed_unlisted(bytes);
+  co_return Result<void>();
+}
+
 }  // namespace cay::core

@@ -44,7 +44,11 @@ Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from,
 Evaluation result_of(Following& from, const code::LedgerEntry* entry, std::string context,
                      std::string run, std::uint32_t generation);
 
-// Feeds the ledger with what `driver` had written of it when it was looked at.
+// Feeds the ledger with the driver's stderr up to the offset `most`.
 Task<void> read_ledger(Reader reader, std::uint64_t most, code::Ledger& ledger);
+
+// Feeds the ledger with the driver's stdout up to the offset `most`. The reader begins at
+// ledger.listed_to().
+Task<void> read_unlisted(Reader reader, std::uint64_t most, code::Ledger& ledger);
 
 }  // namespace cay::core

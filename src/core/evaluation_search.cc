@@ -37,13 +37,14 @@ bool has_ended(const Command& command) { return command.end.state != CommandStat
 Task<EvaluationSearch::Entry> EvaluationSearch::entry_of(Principal who, ContextKey key,
                                                          Context context, std::string run) {
   const CommandId id = context.command.id;
-  const std::uint64_t most = context.command.err.bytes;
   const std::uint64_t out = context.command.out.bytes;
-  if (most == 0) co_return Entry{};  // an older driver, or one that has not come to it
+  if (context.command.err.bytes == 0)
+    co_return Entry{};  // an older driver, or one that has not come to it
   const auto entry_in = [&](const code::Ledger& ledger) {
-    Entry made{.found = {},
-               .is_certain = ledger.is_complete() && !ledger.is_empty(),
-               .is_idle = ledger.is_idle()};
+    Entry made{
+        .found = {},
+        .is_certain = ledger.is_complete() && !ledger.is_empty() && ledger.listed_to() <= out,
+        .is_idle = ledger.is_idle()};
     if (const auto* found = ledger.find(run)) made.found = *found;
     return made;
   };
@@ -54,20 +55,31 @@ Task<EvaluationSearch::Entry> EvaluationSearch::entry_of(Principal who, ContextK
   }
   if (known->command == id) {
     const auto guard = co_await known->reading.lock();
-    const std::uint64_t read_to = known->ledger.read_to();
-    if (read_to < most) {
-      const OutputOffsets from{.out = out, .err = read_to};
-      CAY_CO_TRY(Reader reader, co_await commands_.attach(who, key.first.get(), id, from));
-      CAY_CO_CHECK(co_await read_ledger(std::move(reader), most, known->ledger));
-    }
+    CAY_CO_CHECK(co_await read_on_to(who, key.first, context.command, known->ledger));
     Entry made = entry_in(known->ledger);
     if (made.found || made.is_certain) co_return made;
   }
   code::Ledger whole(run);
-  CAY_CO_TRY(Reader reader, co_await commands_.attach(std::move(who), key.first.get(), id,
-                                                      OutputOffsets{.out = out, .err = 0}));
-  CAY_CO_CHECK(co_await read_ledger(std::move(reader), most, whole));
+  CAY_CO_CHECK(co_await read_on_to(std::move(who), key.first, context.command, whole));
   co_return entry_in(whole);
+}
+
+Task<void> EvaluationSearch::read_on_to(Principal who, SandboxId sandbox, Command driver,
+                                        code::Ledger& ledger) {
+  const OutputOffsets to{.out = driver.out.bytes, .err = driver.err.bytes};
+  if (ledger.read_to() < to.err) {
+    const OutputOffsets from{.out = to.out, .err = ledger.read_to()};
+    CAY_CO_TRY(Reader reader, co_await commands_.attach(who, sandbox.get(), driver.id, from));
+    CAY_CO_CHECK(co_await read_ledger(std::move(reader), to.err, ledger));
+  }
+  const std::uint64_t listed = ledger.listed_to();
+  // Behind a longer part the driver holds nothing back.
+  if (listed >= to.out || to.out - listed > code::Ledger::kMostUnlisted) co_return Result<void>();
+  const OutputOffsets from{.out = listed, .err = to.err};
+  CAY_CO_TRY(Reader reader,
+             co_await commands_.attach(std::move(who), sandbox.get(), std::move(driver.id), from));
+  CAY_CO_CHECK(co_await read_unlisted(std::move(reader), to.out, ledger));
+  co_return Result<void>();
 }
 
 Task<std::optional<Evaluation>> EvaluationSearch::read_in(SoughtPtr what, Context context,

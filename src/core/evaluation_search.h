@@ -40,6 +40,8 @@ class EvaluationSearch {
     bool is_idle = false;     // no evaluation is under way
   };
   Task<Entry> entry_of(Principal who, ContextKey key, Context context, std::string run);
+  // Reads what `driver` had written for the ledger when it was looked at.
+  Task<void> read_on_to(Principal who, SandboxId sandbox, Command driver, code::Ledger& ledger);
   // nullopt: it is not in this generation, as far as is kept.
   Task<std::optional<Evaluation>> read_in(SoughtPtr what, Context context, Entry entry,
                                           std::optional<ContextPlace> from,

@@ -26,6 +26,7 @@ class HeldReader : public CommandReader {
     }
     co_return event;
   }
+  void detach_with_next() override { inner_->detach_with_next(); }
 
  private:
   Held held_;

@@ -434,6 +434,36 @@ def test_200_calls_with_a_killed_daemon_lose_and_invent_nothing(own_daemon):
         assert http.get(f"{context.path}/runs/call-200").status_code == 404, "none is invented"
 
 
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_a_new_daemon_knows_evaluations_that_the_ledger_has_not(own_daemon, language):
+    """The ledger of a driver is behind, and its last lines never come."""
+    daemon = own_daemon()
+    leaves = {"python": "import os; os._exit(3)", "javascript": "process.kill(process.pid, 9)"}
+    with daemon.http() as http:
+        box = http.post("/api/v1/sandboxes", json={"name": "calls"}).json()["id"]
+        context = Context(http, box, id="main", language=language)
+        large = {"python": "print('x' * 20000)", "javascript": "console.log('x'.repeat(20000))"}
+        codes = ["1 + 1", large[language], "2 + 2", "3 + 3", leaves[language]]
+        seen = [context.run(code, id=f"call-{i}") for i, code in enumerate(codes)]
+        assert [one["state"] for one in seen] == ["ok"] * 4 + ["lost"]
+        driver = context.info["command"]["id"]
+        path = f"/api/v1/sandboxes/{box}/commands/{driver}/output"
+        ledger = http.get(path, params={"stream": "stderr"}).text
+        assert '"call-1"' in ledger and '"call-4"' not in ledger, ledger
+    daemon.kill()
+    daemon.start()
+    with daemon.http() as http:
+        context.http = http
+        for i, code in enumerate(codes):
+            assert context.read(f"call-{i}") == seen[i]
+            assert context.run(code, id=f"call-{i}") == seen[i], "a repeat runs nothing"
+        other = context.send("0", id="call-4")
+        assert (other.status_code, other.json()["error"]["reason"]) == (409, "evaluation_in_use")
+        assert http.get(f"{context.path}/runs/call-5").status_code == 404, "none is invented"
+        never = context.send("5 + 5", id="call-5")
+        assert (never.status_code, never.json()["error"]["reason"]) == (409, "context_gone")
+
+
 def _ignore(context, code, run):
     try:
         context.send(code, id=run)

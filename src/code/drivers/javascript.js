@@ -18,6 +18,7 @@
   const PART_MOST = 4 * 1024 * 1024; // characters of one MIME part
   const VALUE_MOST = 32 * 1024; // characters of an error's message
   const DRAIN_MOST = 1024 * 1024; // more than a pipe holds
+  const UNLISTED_MOST = 8 * 1024; // bytes of events that the ledger may be behind
   const REMEMBERED = 10000; // ids of evaluations, so that a repeated request runs once
   const NUMBERS = 3; // that the threads of the child share, by these names
   const STATE = 0; // of the evaluation under way: OPEN, TERMINATING or CLOSED
@@ -428,11 +429,28 @@
     Error.stackTraceLimit = 0;
     let sent = 0; // bytes of events
     let idleFrom = 0; // those at the end of the evaluation before
-    const emit = (rest) => {
-      sent += writeAll(1, `{"run":${JSON.stringify(run)},${rest}}\n`);
+    // Cay reads the last events for what the ledger has not. So lines of the ledger wait while they
+    // are of so few bytes of events, and many are one write.
+    let unlisted = ""; // lines of the ledger that wait
+    let noted = 0; // the place of the last line
+    let listed = 0; // the place of the last one that is out
+    const listBefore = (more) => {
+      if (unlisted === "" || sent + more - listed <= UNLISTED_MOST) return;
+      writeAll(2, unlisted);
+      unlisted = "";
+      listed = noted;
     };
-    const note = (members) => writeAll(2, JSON.stringify({ run, ...members }) + "\n");
-    note({ type: "ledger" });
+    const emit = (rest) => {
+      const line = Buffer.from(`{"run":${JSON.stringify(run)},${rest}}\n`);
+      listBefore(line.length);
+      sent += writeAll(1, line);
+    };
+    const note = (at, members) => {
+      unlisted += JSON.stringify({ run, ...members, at }) + "\n";
+      noted = at;
+      listBefore(0);
+    };
+    writeAll(2, '{"run":"","type":"ledger"}\n');
     // Bytes that are no UTF-8 come a second time, as base64.
     const emitText = (type, bytes) => {
       if (bytes.length === 0) return;
@@ -505,7 +523,7 @@
         run = request.run;
         number += 1;
         const tag = String(request.tag ?? "");
-        note({ type: "begin", tag, from: idleFrom, at: sent });
+        note(sent, { type: "begin", tag, from: idleFrom });
         emit(`"type":"begin","tag":${JSON.stringify(tag)}`);
         requests.write(JSON.stringify({ run: number, code: request.code }) + "\n");
       }
@@ -527,7 +545,7 @@
         answers.write(Buffer.from(Int32Array.of(event.answer).buffer));
       if (!isEnd) return;
       idleFrom = sent;
-      note({ type: "done", status: event.status, at: sent });
+      note(sent, { type: "done", status: event.status });
       run = "";
       next();
     });

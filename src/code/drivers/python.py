@@ -30,6 +30,7 @@ import warnings
 TEXT_MOST = 32 * 1024  # bytes of output in one event
 PART_MOST = 4 * 1024 * 1024  # characters of one MIME part
 REMEMBERED = 10_000  # ids of evaluations, so that a repeated request runs once
+UNLISTED_MOST = 8 * 1024  # bytes of events that the ledger may be behind
 EVENT_MEMBERS = ("data", "omitted", "name", "value", "traceback")  # that a fork may give
 
 # The method of an object that returns a MIME part, as notebooks call it.
@@ -45,7 +46,10 @@ METHODS = {
 
 
 class Events:
-    """Writes events, each as one whole line, and the ledger."""
+    """Writes events, each as one whole line, and the ledger.
+
+    Cay reads the last events for what the ledger has not. So lines of the ledger wait while they
+    are of so few bytes of events, and many are one write."""
 
     def __init__(self, fd, ledger):
         self.fd = fd
@@ -55,6 +59,9 @@ class Events:
         self.sent = 0
         self.held = b""  # goes out with the next event
         self.idle_from = 0  # the end of the evaluation before
+        self.unlisted = b""  # lines of the ledger that wait
+        self.noted = 0  # the place of the last line
+        self.listed = 0  # the place of the last one that is out
         self.write(self.ledger, self.line("ledger", {}))
 
     def line(self, kind, members):
@@ -71,25 +78,38 @@ class Events:
         with self.lock:
             self.held += self.line(kind, members)
 
+    def note(self, kind, at, members):
+        """Adds a line to the ledger."""
+        self.unlisted += self.line(kind, {**members, "at": at})
+        self.noted = at
+        self.list_before(0)
+
+    def list_before(self, more):
+        """Writes the ledger if it would be too far behind with so many bytes of events more."""
+        if self.unlisted and self.sent + more - self.listed > UNLISTED_MOST:
+            self.write(self.ledger, memoryview(self.unlisted))
+            self.unlisted = b""
+            self.listed = self.noted
+
     def emit(self, kind, **members):
         with self.lock:
             data = memoryview(self.held + bytes(self.line(kind, members)))
             self.held = b""
+            self.list_before(len(data))
             self.write(self.fd, data)
             self.sent += len(data)
 
     def begin(self, run, tag):
         with self.lock:
             self.run = run
-            place = {"tag": tag, "from": self.idle_from, "at": self.sent}
-            self.write(self.ledger, self.line("begin", place))
+            self.note("begin", self.sent, {"tag": tag, "from": self.idle_from})
             self.emit("begin", tag=tag)
 
     def end(self, status):
         with self.lock:
             self.emit("done", status=status)
             self.idle_from = self.sent
-            self.write(self.ledger, self.line("done", {"status": status, "at": self.sent}))
+            self.note("done", self.sent, {"status": status})
             self.run = ""
 
 

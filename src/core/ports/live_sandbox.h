@@ -43,6 +43,9 @@ class CommandReader {
   virtual ~CommandReader() = default;
   virtual const Command& command() const = 0;  // as of the attach
   virtual Task<OutputEvent> next() = 0;        // one caller at a time; kLost if the keeper is gone
+  // Detaches with the next request to this sandbox, and not by a message of its own. For a command
+  // that has neither idle_timeout nor kill_on_disconnect. Nothing is read afterwards.
+  virtual void detach_with_next() {}
 };
 
 struct OutputOffsets {
@@ -126,6 +129,17 @@ class LiveCommands {
   // command as lost: the program would take a part for the whole. `data` may be empty: then only
   // `more` counts.
   virtual Task<void> write_stdin(CommandId id, Bytes data, bool more) = 0;
+  // write_stdin() of a whole input and attach() as one request, where the runtime can do that. It
+  // fails as attach() does: if the connection was lost, the input may have been written.
+  struct Written {
+    Result<void> written;
+    std::unique_ptr<CommandReader> reader;
+  };
+  virtual Task<Written> write_attached(CommandId id, Bytes data, OutputOffsets from) {
+    CAY_CO_TRY(auto reader, co_await attach(id, from));
+    auto written = co_await write_stdin(std::move(id), std::move(data), false);
+    co_return Written{std::move(written), std::move(reader)};
+  }
   virtual Task<void> close_stdin(CommandId id) = 0;
   // signal 0: SIGKILL to the whole tree (state kKilled by `by`). Others go to the leader's group.
   virtual Task<void> kill(CommandId id, int signal, std::string by) = 0;

@@ -31,6 +31,10 @@ class Commands {
   // `more`: there is more behind it, or its end: see LiveSandbox::write_stdin (ports/runtime.h).
   virtual Task<void> write_stdin(Principal who, std::string ref, CommandId id, Bytes data,
                                  bool more) = 0;
+  // attach(), and in a sandbox that runs also write_stdin() of a whole input. In one that is
+  // stopped nothing is written (stdin_closed).
+  virtual Task<LiveCommands::Written> write_attached(Principal who, std::string ref, CommandId id,
+                                                     Bytes data, OutputOffsets from) = 0;
   virtual Task<void> close_stdin(Principal who, std::string ref, CommandId id) = 0;
   virtual Task<void> kill(Principal who, std::string ref, CommandId id, int signal) = 0;
   virtual Task<void> resize(Principal who, std::string ref, CommandId id, PtySize size) = 0;

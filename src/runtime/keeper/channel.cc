@@ -11,6 +11,12 @@ Channel::~Channel() {
     link_->send(wire::Type::kCancel, state_->number, {});
 }
 
+void Channel::cancel_with_next() {
+  if (!finished_ && link_->channels_.erase(state_->number) > 0 && !link_->parting_)
+    link_->queue(wire::Type::kCancel, state_->number, {});
+  finished_ = true;
+}
+
 void Channel::finish() {
   finished_ = true;
   link_->channels_.erase(state_->number);

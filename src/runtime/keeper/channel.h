@@ -48,6 +48,9 @@ class Channel {
   asio::awaitable<void> changed();
   void wake();  // those who wait there
 
+  // Gives the request up in one write with the next frame that any channel of the link sends.
+  void cancel_with_next();
+
   // The peer's last word came: no kCancel is needed.
   void finish();
 

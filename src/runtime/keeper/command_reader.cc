@@ -70,6 +70,12 @@ void LiveReader::leave() {
   if (const auto readers = std::exchange(readers_, nullptr)) readers->remove(this);
 }
 
+void LiveReader::detach_with_next() {
+  if (const auto channel = std::exchange(channel_, nullptr)) channel->cancel_with_next();
+  ended_ = true;
+  leave();
+}
+
 Task<void> LiveReader::open(Command known) {
   command_ = std::move(known);
   return attach();

@@ -62,6 +62,7 @@ class LiveReader final : public core::CommandReader {
 
   const Command& command() const override { return command_; }
   Task<core::OutputEvent> next() override;
+  void detach_with_next() override;
 
  private:
   friend class OpenReaders;

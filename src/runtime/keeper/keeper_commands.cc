@@ -120,6 +120,33 @@ Task<void> KeeperCommands::write_stdin(CommandId id, Bytes data, bool more) {
   co_return Result<void>{};
 }
 
+Task<core::LiveCommands::Written> KeeperCommands::write_attached(CommandId id, Bytes data,
+                                                                 core::OutputOffsets from) {
+  if (data.size() > wire::kDataChunk) {
+    auto in_turn = co_await LiveCommands::write_attached(std::move(id), std::move(data), from);
+    co_return in_turn;
+  }
+  CAY_CO_TRY(const auto link, co_await line_->link(kLinkLimit));
+  auto writing = link->open();
+  writing->send_with_next(
+      wire::Type::kStdin,
+      wire::encode(wire::Stdin{.command_id = id.get(), .data = std::move(data), .more = false}));
+  auto reader = std::make_unique<LiveReader>(line_, std::move(id), from, readers_);
+  reader->request(link->open());
+  CAY_CO_CHECK(co_await reader->open());
+  Written out;
+  const Deadline deadline = after(kStdinLimit);
+  auto answer = co_await writing->next(deadline);
+  if (!answer) {
+    out.written = std::move(answer).error();
+  } else {
+    writing->finish();
+    if (!is(*answer, wire::Type::kOk)) out.written = unexpected_frame(*answer, "ok");
+  }
+  out.reader = std::move(reader);
+  co_return std::move(out);
+}
+
 Task<void> KeeperCommands::close_stdin(CommandId id) {
   auto payload = command_ref(id);
   auto done = co_await call_ok(line_, wire::Type::kCloseStdin, std::move(payload), Repeat::kSafe);

@@ -23,6 +23,7 @@ class KeeperCommands : public virtual core::LiveCommands {
                                                     core::OutputOffsets from) override;
   Task<Followed> start_attached(CommandSpec spec) override;
   Task<void> write_stdin(CommandId id, Bytes data, bool more) override;
+  Task<Written> write_attached(CommandId id, Bytes data, core::OutputOffsets from) override;
   Task<void> close_stdin(CommandId id) override;
   Task<void> kill(CommandId id, int signal, std::string by) override;
   Task<void> resize(CommandId id, PtySize size) override;

@@ -65,6 +65,51 @@ TEST_P(CommandsTest, OneRequestStartsAndFollows) {
   });
 }
 
+TEST_P(CommandsTest, OneRequestWritesAndFollows) {
+  play([this]() -> asio::awaitable<void> {
+    const core::OutputOffsets begin;
+    auto unknown = co_await box_->write_attached(CommandId("none"), "x\n", begin);
+    EXPECT_FALSE(unknown);
+    if (!unknown) EXPECT_EQ(unknown.error().code, Code::kNotFound);
+    auto started = co_await box_->start(shell("a", "read a; echo $a; read b; echo $b; read c"));
+    EXPECT_TRUE(started);
+    std::uint64_t from = 0;
+    for (const std::string word : {"one", "two"}) {
+      auto line = word + "\n";
+      const core::OutputOffsets at{.out = from};
+      auto both = co_await box_->write_attached(CommandId("a"), std::move(line), at);
+      EXPECT_TRUE(both && both->written && both->reader) << word;
+      if (!both || !both->reader) co_return;
+      std::string seen;
+      while (!seen.ends_with('\n')) {
+        auto event = co_await both->reader->next();
+        const auto* data = event ? std::get_if<core::OutputData>(&*event) : nullptr;
+        EXPECT_NE(data, nullptr);
+        if (data == nullptr) co_return;
+        seen += data->bytes;
+      }
+      EXPECT_EQ(seen, word + "\n");
+      from += seen.size();
+      both->reader->detach_with_next();
+      auto over = co_await both->reader->next();
+      EXPECT_FALSE(over) << "it reads no more";
+    }
+    std::string last = std::string(100'000, 'x') + "\n";  // more than one request
+    auto both = co_await box_->write_attached(CommandId("a"), std::move(last), begin);
+    EXPECT_TRUE(both && both->written && both->reader);
+    if (!both || !both->reader) co_return;
+    const Seen all = co_await drain(*both->reader);
+    EXPECT_EQ(all.out, "one\ntwo\n");
+    EXPECT_TRUE(all.end);
+    auto late = co_await box_->write_attached(CommandId("a"), "late\n", begin);
+    EXPECT_TRUE(late && !late->written && late->reader);
+    if (!late || late->written) co_return;
+    EXPECT_EQ(late->written.error().reason, "stdin_closed");
+    const Seen again = co_await drain(*late->reader);
+    EXPECT_EQ(again.out, "one\ntwo\n");
+  });
+}
+
 TEST_P(CommandsTest, WhatTheDaemonKeepsWithACommandIsToldAgain) {
   play([this]() -> asio::awaitable<void> {
     const std::vector<std::pair<std::string, std::string>> kept{
