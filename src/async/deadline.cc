@@ -23,9 +23,11 @@ asio::awaitable<void> run_and_tell(asio::awaitable<void> body, std::shared_ptr<E
 }
 }  // namespace
 
-asio::awaitable<bool> run_until(asio::awaitable<void> body, Millis limit) {
+asio::awaitable<bool> run_until(asio::awaitable<void> body, Millis limit, Event* cut) {
   auto executor = co_await asio::this_coro::executor;
   auto done = std::make_shared<Event>(executor);
+  Event::Watch watch;
+  if (cut != nullptr) watch = cut->when_set([done] { done->set(); });
   Scope scope(executor);
   scope.spawn(run_and_tell(std::move(body), done));
   auto in_time = co_await scope.until(done->wait_for(limit));

@@ -12,9 +12,12 @@
 
 namespace cay {
 
+class Event;
+
 namespace detail {
-// Runs body; false: cancelled after `limit`. Cancelling the caller cancels body.
-asio::awaitable<bool> run_until(asio::awaitable<void> body, Millis limit);
+// Runs body; false: cancelled after `limit`. Cancelling the caller cancels body, and so does `cut`
+// when it is set.
+asio::awaitable<bool> run_until(asio::awaitable<void> body, Millis limit, Event* cut = nullptr);
 
 template <class T>
 asio::awaitable<void> store_result(Task<T> work, std::shared_ptr<std::optional<Result<T>>> out) {

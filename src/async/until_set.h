@@ -27,6 +27,21 @@ Task<T> until_set(Task<T> work, Event& cut, Error why) {
   co_return why;
 }
 
+// The same, and fails as with_deadline() after `limit`. It cancels nothing unless one of them comes
+// first: a cancellation is an exception, which costs more than many a wait.
+template <class T>
+Task<T> with_deadline_until_set(Task<T> work, Millis limit, Event& cut, Error why) {
+  if (cut.is_set()) co_return why;
+  auto out = std::make_shared<std::optional<Result<T>>>();
+  auto body = detail::store_result<T>(std::move(work), out);
+  auto in_time = co_await detail::run_until(std::move(body), limit, &cut);
+  if (out->has_value()) co_return std::move(**out);
+  if (cut.is_set()) co_return why;
+  static_cast<void>(in_time);
+  co_return Error{Code::kDeadlineExceeded, "deadline_exceeded",
+                  "it did not end within " + std::to_string(limit.count()) + " ms", 0};
+}
+
 // Passes bytes on until `from` ends, and then ends `to`. If `from` is a socket of the kernel's, its
 // break is noticed also while `to` takes nothing: the result is kUnavailable (connection_lost).
 Task<void> pass_on(ByteStream& from, ByteStream& to);

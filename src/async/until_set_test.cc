@@ -52,6 +52,41 @@ Result<void> spliced(Broken& broken, Taker& taker, asio::io_context& loop) {
   return testing::run(loop, std::move(limited));
 }
 
+Task<int> seven_when(Event& set, std::string& told) {
+  try {
+    co_await set.wait();
+  } catch (const boost::system::system_error&) {
+    told = "cancelled";
+    throw;
+  }
+  co_return 7;
+}
+
+TEST(WithDeadlineUntilSetTest, TheFirstOfThreeCounts) {
+  const Error why{Code::kUnavailable, "cut", "it was cut", 0};
+  for (const std::string first : {"work", "cut", "cut before", "limit"}) {
+    asio::io_context loop;
+    Event set(loop.get_executor()), cut(loop.get_executor());
+    std::string told;
+    if (first == "cut before") cut.set();
+    if (first == "cut") asio::post(loop, [&] { cut.set(); });
+    if (first == "work") asio::post(loop, [&] { set.set(); });
+    auto work = seven_when(set, told);
+    const Millis limit{first == "limit" ? 10 : 5'000};
+    auto both = with_deadline_until_set<int>(std::move(work), limit, cut, why);
+    const auto got = testing::run(loop, std::move(both));
+    if (first == "work") {
+      ASSERT_TRUE(got);
+      EXPECT_EQ(*got, 7);
+    } else {
+      ASSERT_FALSE(got) << first;
+      EXPECT_EQ(got.error().reason, first == "limit" ? "deadline_exceeded" : "cut");
+    }
+    const bool was_cancelled = first == "limit" || first == "cut";
+    EXPECT_EQ(told, was_cancelled ? "cancelled" : "") << first;
+  }
+}
+
 TEST(SpliceTest, WhatWasGivenUpOnEndsBothWays) {
   asio::io_context loop;
   Broken broken(loop.get_executor(), ETIMEDOUT);

@@ -5,7 +5,6 @@
 
 #include "async/deadline.h"
 #include "async/event.h"
-#include "async/scope.h"
 #include "async/until_set.h"
 #include "core/errors.h"
 #include "core/verbs/events.h"
@@ -14,11 +13,6 @@ namespace cay::core {
 namespace {
 
 using Until = Contexts::Patience::Until;
-
-asio::awaitable<void> set_when_ending(Events& daemon, Event& ends) {
-  co_await daemon.until_ended();
-  ends.set();
-}
 
 }  // namespace
 
@@ -51,12 +45,10 @@ Task<void> read_on_for(Events& daemon, std::shared_ptr<Following> from,
                        Contexts::Patience patience) {
   const auto loop = co_await asio::this_coro::executor;
   Event ends(loop);
-  Scope watching(loop);
-  watching.spawn(set_when_ending(daemon, ends));
+  const auto watch = daemon.when_ended([&ends] { ends.set(); });
   auto reading = read_on(from, kToTheEnd, patience.until);
-  auto in_time = with_deadline(std::move(reading), patience.wait);
-  auto cut_short = until_set(std::move(in_time), ends, shutting_down());
-  auto read = co_await watching.until(std::move(cut_short));
+  auto read =
+      co_await with_deadline_until_set(std::move(reading), patience.wait, ends, shutting_down());
   if (read || read.error().code == Code::kDeadlineExceeded) co_return Result<void>();
   if (read.error().reason == kShuttingDown && patience.until == Until::kEnd)
     co_return Result<void>();
