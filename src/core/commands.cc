@@ -65,6 +65,7 @@ Task<Command> CommandVerbs::start(Principal who, std::string ref, CommandSpec as
 Task<Command> CommandVerbs::started(Held held, CommandSpec spec, std::string trace,
                                     std::string by) {
   const CommandId id = spec.id;
+  jobs_.note_caller();
   spec.trace = trace;  // its keeper has it from the first moment on, the journal a little later
   log_.starting(*held.entry, id, std::move(trace), std::move(by));
   auto answer = co_await held.live->start(std::move(spec));
@@ -101,6 +102,7 @@ Task<Reader> CommandVerbs::run(Principal who, std::string ref, CommandSpec asked
 Task<Reader> CommandVerbs::run_job(Held held, CommandSpec spec, std::string trace, std::string by) {
   spec.reader_follows = true;
   const CommandId id = spec.id;
+  jobs_.note_caller();
   spec.trace = trace;
   log_.starting(*held.entry, id, std::move(trace), std::move(by));
   auto answer = co_await held.live->start_attached(std::move(spec));
@@ -152,6 +154,7 @@ Task<LiveCommands::Written> CommandVerbs::write_attached(Principal who, std::str
     if (held) {
       const auto live = held->live;
       const std::size_t size = data.size();
+      jobs_.note_caller();
       auto done = co_await live->write_attached(id, std::move(data), from);
       if (done) {
         if (done->written) held->entry->bytes_in += size;

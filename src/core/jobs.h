@@ -1,6 +1,7 @@
 // Jobs: work that goes on whoever waits for it. A caller that goes away stops waiting; the work is
 // finished or undone, never left half. The one place of the core that spawns coroutines.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,6 +42,13 @@ class Jobs {
     return outcome;
   }
 
+  // A caller begins what it waits for, and needs the CPUs: a command or an evaluation.
+  void note_caller() { last_caller_ = std::chrono::steady_clock::now(); }
+  // The time since then. Work that nobody waits for can stand back a moment.
+  std::chrono::steady_clock::duration since_caller() const {
+    return std::chrono::steady_clock::now() - last_caller_;
+  }
+
   asio::any_io_executor loop() const { return loop_; }
   void warn(const std::string& sentence) const;
   // True: no job is left; false: the deadline passed first.
@@ -77,6 +85,7 @@ class Jobs {
   }
 
   asio::any_io_executor loop_;
+  std::chrono::steady_clock::time_point last_caller_{};
   std::shared_ptr<State> state_;
 };
 

@@ -7,9 +7,11 @@
 namespace cay::core {
 namespace {
 
-// No boot begins so soon after a creation: its first command has the CPUs. If few are left, a boot
-// waits only while creations come in numbers.
+// No boot begins so soon after a creation, a command or an evaluation: it has the CPUs. A boot
+// waits for such a moment for so long. If few spares are left it waits only while creations come in
+// numbers.
 constexpr Millis kQuiet{20};
+constexpr Millis kPatience{1'000};
 constexpr std::size_t kCrowd = 4;
 constexpr Millis kPoolLookEvery{1'000};  // levels fall, and the host's room changes
 constexpr Millis kSpareBootLimit{60'000};
@@ -171,23 +173,34 @@ Event::Deadline WarmPool::look() {
   }
   while (!kept_.empty() && !has_room({})) remove(kept_.size() - 1, "no_room");
   if (!booting_.expired()) return Event::kNever;  // the boot's end looks again
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(failed_, [&](const auto& one) { return one.second <= now; });
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto& [kind, level] = wanted[i];
-    if (missing[i] > 0 && kept_.size() < most_ && has_room(kind.limits))
-      return begin_boot(kind, missing[i] > level / 2);
+    const bool is_due = missing[i] > 0 && kept_.size() < most_ && has_room(kind.limits);
+    const bool has_failed =
+        std::ranges::any_of(failed_, [&](const auto& one) { return one.first == kind; });
+    if (is_due && !has_failed) return begin_boot(kind, missing[i] > level / 2);
   }
+  lacking_since_ = {};
   return wanted.empty() && kept_.empty() ? Event::kNever : deadline_in(kPoolLookEvery);
+}
+
+bool WarmPool::is_quiet() const {
+  const auto now = std::chrono::steady_clock::now();
+  return (requests_.empty() || now - requests_.back() >= kQuiet) && jobs_.since_caller() >= kQuiet;
 }
 
 Event::Deadline WarmPool::begin_boot(const BootSpec& kind, bool is_low) {
   const auto now = std::chrono::steady_clock::now();
-  if (now < not_before_) return not_before_;
-  const bool is_quiet = requests_.empty() || now - requests_.back() >= kQuiet;
+  if (lacking_since_ == WarmDemand::Moment()) lacking_since_ = now;
   const bool is_crowd = requests_.size() == kCrowd && now - requests_.front() < kQuiet;
+  const bool has_waited = now - lacking_since_ >= kPatience;
   const auto waiting = host_.admission.waiting();
-  if (!(is_quiet || (is_low && !is_crowd)) || boots_.under_way() > 0 ||
+  if (!(is_quiet() || ((is_low || has_waited) && !is_crowd)) || boots_.under_way() > 0 ||
       waiting.for_room + waiting.for_place > 0)
     return deadline_in(kQuiet);
+  lacking_since_ = {};
   if (!is_bootable(kind)) {
     demand_.forget(kind);
     return now;
@@ -220,7 +233,7 @@ Task<void> WarmPool::boot(BootSpec kind, std::shared_ptr<Booting> booting) {
                    {{"outcome", live && !died ? "ok" : "failed"}});
   }
   if (!live || died) {
-    not_before_ = deadline_in(kAfterFailure);
+    failed_.emplace_back(made.kind, deadline_in(kAfterFailure));
     remove(std::move(made), "failed");
     if (live) co_return Result<void>();
     co_return std::move(live).error().while_doing("boot a sandbox ahead");

@@ -6,9 +6,10 @@
 // the host name. A sandbox with a name of its own, volumes, path rules or file systems in memory
 // is always booted. So is one with rules of its own, proxy rules or a program record.
 //
-// Spares are booted one at a time while no sandbox boots for a request. They count against no
-// quota. The pool keeps no more of them than the host has room for, and none while the host
-// drains. A daemon removes the spares of a killed predecessor (core/restart.h).
+// Spares are booted one at a time while no sandbox boots for a request. A boot stands back for a
+// second from creations, commands and evaluations that have just begun. Spares count against no
+// quota. The pool keeps no more of them than the host has room for, and none while the host drains.
+// A daemon removes the spares of a killed predecessor (core/restart.h).
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,6 +17,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/metrics.h"
 #include "core/boot.h"
@@ -73,8 +76,10 @@ class WarmPool {
   };
   // Drops what is too much, begins a boot if one is due, and returns when to look again.
   Event::Deadline look();
-  // A kind of which there are fewer than wanted. `is_low`: fewer than half.
+  // Begins the boot of a kind of which there are fewer than wanted, if it has its turn. `is_low`:
+  // fewer than half.
   Event::Deadline begin_boot(const BootSpec& kind, bool is_low);
+  bool is_quiet() const;
   Task<void> boot(BootSpec kind, std::shared_ptr<Booting> booting);
   Task<std::shared_ptr<LiveSandbox>> boot_in_place(BootSpec spec);
   void drop_hung_up(const BootSpec& kind);
@@ -96,7 +101,8 @@ class WarmPool {
   bool stopped_ = false;
   bool sleeps_ = false;                      // run() waits for longer than until the host is quiet
   std::deque<WarmDemand::Moment> requests_;  // the last creations
-  WarmDemand::Moment not_before_{};          // after a boot that failed
+  WarmDemand::Moment lacking_since_{};       // no boot had its turn since then. 0: none is due
+  std::vector<std::pair<BootSpec, WarmDemand::Moment>> failed_;  // boots, and when to try again
   std::uint64_t taken_ = 0, missed_ = 0;
   std::shared_ptr<Event> poked_;  // run() may be unwound after this is gone
 };

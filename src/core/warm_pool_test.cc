@@ -391,6 +391,49 @@ TEST_F(WarmPoolTest, ARemovedSnapshotTakesItsSpares) {
       << "nothing holds its layer";
 }
 
+TEST_F(WarmPoolTest, ABootStandsBackFromCommands) {
+  using Steady = std::chrono::steady_clock;
+  ASSERT_TRUE(open());
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(make());
+  bool stood_back = false;
+  int number = 0;
+  for (int tries = 0; tries < 20 && !stood_back; ++tries) {
+    ASSERT_TRUE(has_spares(4));
+    const auto made = make();
+    ASSERT_TRUE(made);
+    const std::size_t boots = runtime.boots.size();
+    bool was_held_up = false;  // this process had no CPU for a moment, and then a boot may begin
+    const auto end = Steady::now() + milliseconds(100);
+    for (auto last = Steady::now(); last < end;) {
+      const std::string id = "c" + std::to_string(++number);
+      ASSERT_TRUE(run(core->commands().start(alice, made->name, command(id))));
+      loop.restart();
+      loop.run_for(milliseconds(3));
+      const auto now = Steady::now();
+      was_held_up = was_held_up || now - last > milliseconds(15);
+      last = now;
+    }
+    if (was_held_up) continue;
+    stood_back = runtime.boots.size() == boots;
+    ASSERT_TRUE(stood_back);
+  }
+  EXPECT_TRUE(stood_back);
+  EXPECT_TRUE(has_spares(4)) << "it comes all the same";
+}
+
+TEST_F(WarmPoolTest, AFailedBootHoldsUpNoOtherKind) {
+  runtime.boot_error = Error{Code::kUnavailable, "launcher_gone", "no launcher", 0};
+  ASSERT_TRUE(open());
+  ASSERT_TRUE(until([&] { return !runtime.boots.empty(); }));
+  runtime.boot_error.reset();
+  SandboxSpec shut;
+  shut.policy = "off";
+  ASSERT_TRUE(make(shut));
+  ASSERT_TRUE(make(shut));
+  EXPECT_TRUE(has_spares(2));
+  for (std::size_t i = 1; i < runtime.boots.size(); ++i) EXPECT_EQ(runtime.boots[i].policy, "off");
+}
+
 TEST_F(WarmPoolTest, AFailedBootIsNotRepeatedAtOnce) {
   runtime.boot_error = Error{Code::kUnavailable, "launcher_gone", "no launcher", 0};
   ASSERT_TRUE(open());
