@@ -5,6 +5,7 @@ import contextlib
 import datetime
 import json
 import os
+import pathlib
 import subprocess
 
 import httpx
@@ -285,3 +286,34 @@ def test_a_spare_that_dies_is_replaced(pooled):
         assert run(http, box, "echo lives")["stdout"] == "lives\n"
         wait_until(lambda: not processes_of(dead), "nothing of it is left")
         assert not (daemon.data / "spool" / dead).exists()
+
+
+def has_ended(pid):
+    """Whether it runs no more. Nobody may have waited for it yet."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf8", errors="replace")
+    except OSError:
+        return True
+    return stat.rsplit(")", 1)[1].split()[0] in "ZX"
+
+
+@needs_root
+def test_a_spare_whose_death_was_not_reported_fails_no_creation(pooled):
+    daemon = pooled(2)
+    with daemon.http() as http:
+
+        def unowned():
+            rows = {one["id"] for one in http.get("/api/v1/sandboxes").json()["items"]}
+            return {one.stem for one in (daemon.data / "run").glob("????????-*.sock")} - rows
+
+        for _ in range(3):
+            # None boots meanwhile.
+            wait_until(lambda: 0 < spares(http) == len(unowned()), "spares", limit=slow(30))
+            dead = unowned()
+            for keeper in [kill_keeper(daemon, one) for one in dead]:
+                wait_until(lambda: has_ended(keeper), "its end", interval=0)
+            box = create(http)  # at once
+            assert run(http, box, "echo lives")["stdout"] == "lives\n"
+            for one in dead - {box["id"]}:
+                wait_until(lambda: not processes_of(one), "nothing of it is left")
+            remove(http, box)
