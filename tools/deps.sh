@@ -6,7 +6,7 @@ CAY_APT_BUILD="clang-19 lld-19 cmake ninja-build ccache pkg-config libboost1.81-
 libsqlite3-dev libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libarchive-dev libre2-dev libssl-dev libbpf-dev libelf-dev zlib1g-dev python3"
 # The last line: programs that make, or import, calls which few make (tests/kernel/test_needed_calls.py).
 CAY_APT_TEST="zstd libgtest-dev libseccomp-dev libclang-rt-19-dev llvm-19 clang-format-19 python3-venv python3-pip git procps iproute2 nodejs npm gdb-minimal \
-fakeroot libglib2.0-bin liburcu8 rt-tests strace docker-registry skopeo"
+fakeroot libglib2.0-bin liburcu8 rt-tests strace docker-registry skopeo valgrind"
 CAY_APT_LONG="qemu-system-x86 mmdebstrap e2fsprogs"
 # Unpacked by tests/long databases, never installed: for test_databases.py and test_gate_servers.py.
 CAY_APT_DATABASES="postgresql-15 postgresql-client-15 libpq5 redis-server redis-tools \

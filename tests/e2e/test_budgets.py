@@ -8,7 +8,7 @@ import statistics
 import sys
 
 import pytest
-from harness import ROOT, SANITIZED, needs_root, new_daemon
+from harness import ROOT, SANITIZED, needs_root, new_daemon, slow, wait_until
 
 sys.path.append(str(ROOT / "bench"))  # behind tests, which has an images.py too
 import processes  # noqa: E402
@@ -22,10 +22,17 @@ pytestmark = [
 ROUNDS = 5
 # Daemon, launcher, keeper and init together, and in an exec the child until its program runs.
 # Not the process that makes namespaces for the next create: no request waits for it. It has its own.
-BUDGETS = {"create": {"calls": 1230, "runs": 45}, "exec": {"calls": 190, "runs": 25}}
+# An evaluation: also the interpreter. A pooled create: until its answer, without the next boot.
+BUDGETS = {
+    "create": {"calls": 1230, "runs": 45},
+    "exec": {"calls": 190, "runs": 25},
+    "evaluation": {"calls": 82, "runs": 20},
+    "pooled create": {"calls": 70, "runs": 10},
+}
 AHEAD, AHEAD_CALLS = "cay-ground", 450
 # The least that such a request can need: a trace that saw less saw nothing.
-LEAST = {"create": 50, "exec": 20}
+LEAST = {"create": 50, "exec": 20, "evaluation": 20, "pooled create": 10}
+POOL = "[host]\nmemory_overcommit = 100.0\ncpu_overcommit = 1000.0\npool = 12\n"
 
 
 @pytest.fixture(scope="module")
@@ -65,18 +72,24 @@ def runs_of(events):
     return sum(pid in traced for pid in given)
 
 
-def counted(daemon, trace, request):
-    """Returns (calls, runs, calls by program): medians of some requests, one at a time."""
+def counted(daemon, trace, request, afterwards=True):
+    """Returns (calls, runs, calls by program): medians of some requests, one at a time.
+
+    `afterwards`: with what is done behind the answer."""
     calls, runs, by_comm = [], [], {}
     for _ in range(ROUNDS):
         trace.settle()
         served = processes.of_daemon(daemon).values()
         trace.start(processes.descendants(pid for pids in served for pid in pids))
         request()
+        end = processes.monotonic()
         trace.settle()
         traced = trace.stop()
-        ahead = calls_by_comm(traced).get(AHEAD, 0)
-        assert ahead <= AHEAD_CALLS, f"{ahead} system calls of {AHEAD}"
+        if afterwards:
+            ahead = calls_by_comm(traced).get(AHEAD, 0)
+            assert ahead <= AHEAD_CALLS, f"{ahead} system calls of {AHEAD}"
+        else:
+            traced = [event for event in traced if event.at <= end]
         events = before_its_program(traced)
         by_comm = calls_by_comm(events)
         calls.append(sum(by_comm.values()))
@@ -84,8 +97,8 @@ def counted(daemon, trace, request):
     return statistics.median(calls), statistics.median(runs), by_comm
 
 
-def held(what, daemon, trace, request):
-    calls, runs, by_comm = counted(daemon, trace, request)
+def held(what, daemon, trace, request, afterwards=True):
+    calls, runs, by_comm = counted(daemon, trace, request, afterwards)
     told = f"{what}: {calls} system calls, {runs} runs; the last one: {by_comm}"
     print(told)
     assert calls > LEAST[what], told
@@ -110,6 +123,42 @@ def test_an_exec_keeps_to_its_budget(daemon, trace):
         api.run(box, "/bin/true")
     held("exec", daemon, trace, lambda: api.run(box, "/bin/true"))
     api.remove(box)
+
+
+def test_an_evaluation_keeps_to_its_budget(daemon, trace):
+    api = Api(daemon.url, daemon.key)
+    box = api.create()
+    path = f"/api/v1/sandboxes/{box}/contexts"
+    path += "/" + api.json("POST", path, {"language": "python", "warm": True})["id"] + "/run"
+
+    def evaluate():
+        api.call("POST", path, {"code": "1 + 1"})
+
+    for _ in range(5):
+        evaluate()
+    held("evaluation", daemon, trace, evaluate)
+    api.remove(box)
+
+
+def test_a_pooled_create_keeps_to_its_budget(own_daemon, tmp_path, trace):
+    config = tmp_path / "pool.toml"
+    config.write_text(POOL)
+    daemon = own_daemon("--config", str(config))
+    api, boxes = Api(daemon.url, daemon.key), []
+
+    def pool(line):
+        text = api.call("GET", "/metrics").decode()
+        return next(float(one.split()[-1]) for one in text.splitlines() if one.startswith(line))
+
+    for _ in range(2 * ROUNDS):
+        boxes.append(api.create())
+    wait_until(lambda: pool("cay_pool_spares ") >= ROUNDS, "spares", limit=slow(60))
+    taken = 'cay_pool_takes_total{outcome="spare"}'
+    before = pool(taken)
+    held("pooled create", daemon, trace, lambda: boxes.append(api.create()), afterwards=False)
+    assert pool(taken) - before == ROUNDS
+    for box in boxes:
+        api.remove(box)
 
 
 def test_the_count_sees_what_is_added(daemon, trace):
