@@ -216,7 +216,8 @@ const char* confine(const Confinement& to) {
     if (const char* step = confine_ahead(to); step != nullptr) return step;
   }
   if (!reset_scheduling(to.scheduling)) return "reset priority";
-  if (!reset_affinity(to.cpus)) return "reset affinity";
+  // A helper has one thread, and may wait for long: it does not stay on the CPU where it began.
+  if (!reset_affinity(to.file_helper ? 0 : to.cpus)) return "reset affinity";
   const Profile profile = to.file_helper ? Profile::kDefault : to.profile;
   const std::uint64_t kept = kept_by(to);
   const bool no_new_privs = to.file_helper || profile == Profile::kStrict;
