@@ -21,13 +21,14 @@ pytestmark = [
 ]
 ROUNDS = 5
 # Daemon, launcher, keeper and init together, and in an exec the child until its program runs.
-# Not the process that makes namespaces for the next create: no request waits for it. It has its own.
+# Not the process that makes namespaces for the next create, which has a budget of its own: no
+# request waits for it.
 # An evaluation: also the interpreter. A pooled create: until its answer, without the next boot.
 BUDGETS = {
-    "create": {"calls": 1230, "runs": 45},
+    "create": {"calls": 1150, "runs": 40},
     "exec": {"calls": 190, "runs": 25},
-    "evaluation": {"calls": 82, "runs": 20},
-    "pooled create": {"calls": 70, "runs": 10},
+    "evaluation": {"calls": 66, "runs": 16},
+    "pooled create": {"calls": 66, "runs": 10},
 }
 AHEAD, AHEAD_CALLS = "cay-ground", 450
 # The least that such a request can need: a trace that saw less saw nothing.

@@ -24,7 +24,7 @@ ROUNDS = 5  # the median counts, since the daemon has work of its own every some
 REQUESTS = 5  # of a round
 WARM = 12
 # Thousands of instructions of the daemon, for one request.
-BUDGETS = {"create": 740, "pooled create": 830, "exec": 420, "evaluation": 510}
+BUDGETS = {"create": 740, "pooled create": 800, "exec": 430, "evaluation": 335}
 # The least that a request can need: a count below has not seen it.
 LEAST = 100
 ROOM = "[host]\nmemory_overcommit = 100.0\ncpu_overcommit = 1000.0\npool = {}\n"
