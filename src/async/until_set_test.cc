@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 
 #include "async/scope.h"
@@ -69,8 +70,11 @@ TEST(WithDeadlineUntilSetTest, TheFirstOfThreeCounts) {
     Event set(loop.get_executor()), cut(loop.get_executor());
     std::string told;
     if (first == "cut before") cut.set();
-    if (first == "cut") asio::post(loop, [&] { cut.set(); });
-    if (first == "work") asio::post(loop, [&] { set.set(); });
+    asio::steady_timer soon(loop, Millis{5});  // when both wait
+    soon.async_wait([&](boost::system::error_code) {
+      if (first == "cut") cut.set();
+      if (first == "work") set.set();
+    });
     auto work = seven_when(set, told);
     const Millis limit{first == "limit" ? 10 : 5'000};
     auto both = with_deadline_until_set<int>(std::move(work), limit, cut, why);
