@@ -11,6 +11,12 @@
 extern "C" const char program_end[] __asm__("end");
 
 namespace cay::os {
+
+// The sanitizers have their own heap and keep notes about the stack.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+void give_back_unused() {}
+void give_back_heap() {}
+#else
 namespace {
 
 // Below the frame: what this function's own calls may use. And the most that is looked at. Nothing
@@ -38,11 +44,6 @@ void drop_stack() {
 
 }  // namespace
 
-// The sanitizers have their own heap and keep notes about the stack.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-void give_back_unused() {}
-void give_back_heap() {}
-#else
 void give_back_unused() {
   drop_stack();
   ::malloc_trim(0);
