@@ -27,8 +27,8 @@ ROUNDS = 5
 BUDGETS = {
     "create": {"calls": 1150, "runs": 40},
     "exec": {"calls": 190, "runs": 25},
-    "evaluation": {"calls": 66, "runs": 16},
-    "pooled create": {"calls": 66, "runs": 10},
+    "evaluation": {"calls": 82, "runs": 18},
+    "pooled create": {"calls": 70, "runs": 10},
 }
 AHEAD, AHEAD_CALLS = "cay-ground", 450
 # The least that such a request can need: a trace that saw less saw nothing.
