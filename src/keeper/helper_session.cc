@@ -12,7 +12,12 @@
 namespace cay::keeper {
 namespace {
 
+// The sanitizer keeps freed memory for a while.
+#if __has_feature(address_sanitizer)
+constexpr long kMostGrowthKib = 32 * 1024;
+#else
 constexpr long kMostGrowthKib = 4 * 1024;
+#endif
 // With these a process of the same user could make the next operation fail.
 constexpr int kLimits[] = {RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU};
 
