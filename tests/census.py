@@ -109,11 +109,33 @@ def _is_late_root(proc, fd):
     return os.readlink(proc / "fd" / fd) == "/"
 
 
+def _slots_of(proc):
+    """Numbers of the uid ranges that a process holds by a lock."""
+    out = set()
+    for fd in os.listdir(proc / "fd") if (proc / "fd").exists() else []:
+        with contextlib.suppress(OSError):
+            if os.readlink(proc / "fd" / fd).endswith("/slots/locks"):
+                for line in (proc / "fdinfo" / fd).read_text().splitlines():
+                    if "OFDLCK" in line:
+                        out.add(int(line.split()[-2]))
+    return out
+
+
+def _groundworks(launchers):
+    """How many groundworks wait: uid ranges that the launcher holds for no keeper. One is right."""
+    held = set().union(*(_slots_of(proc) for proc in launchers))
+    for proc in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if proc.name.isdigit() and (proc / "comm").read_text() == "cay-keeper\n":
+                held -= _slots_of(proc)
+    return min(len(held), 1)
+
+
 def _held(launchers, data):
     """Descriptors of the launcher: each may hold a namespace, a mount or a process that nobody else
     knows of. The one network namespace that it keeps for all keepers, which an older one has not,
-    is in no count."""
-    total = 0
+    is in no count. Nor are the two of a groundwork, which may wait or not."""
+    total = -2 * _groundworks(launchers)
     for proc in launchers:
         networks = 0
         for fd in os.listdir(proc / "fd") if (proc / "fd").exists() else []:

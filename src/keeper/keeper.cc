@@ -99,7 +99,7 @@ void run(const Context& given) {
   const auto active = [&slots, &pauser] { return slots.quiet_ms() == 0 && !pauser.paused(); };
   MachineFiles machine_files(loop, context, active);
   const auto wake = [&machine_files] { machine_files.wake(); };
-  slots.on_taken([&loop, wake] { loop.when_free(wake); });
+  spawner.on_any_started(wake);
   pauser.on_resumed(wake);
   ProgramRecord programs(loop, context);
   GuestSockets guest_sockets(loop, reaper, context);

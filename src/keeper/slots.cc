@@ -239,7 +239,6 @@ Slot* Slots::take(int& error) {
   if (!renew(*slot, error)) return nullptr;
   free_.pop_back();
   ++taken_;
-  if (on_taken_) on_taken_();
   slot->oom_at_take_ = slot->oom_kills_ever();
   // The next one is made off the path of a request, and only if this command lasts: most sandboxes
   // run one short command after the other.

@@ -72,9 +72,6 @@ class Slot {
 class Slots {
  public:
   Slots(Loop& loop, const Context& context);
-  // Runs whenever a slot is taken: something will run inside.
-  void on_taken(std::function<void()> action) { on_taken_ = std::move(action); }
-
   // Files as Slot::joins(), of the groups that all commands share.
   std::vector<int> flat_joins() const;
   // An empty slot. nullptr only when a cgroup cannot be made; `error` then tells the errno.
@@ -106,7 +103,6 @@ class Slots {
   UniqueFd pids_tasks_, cpu_tasks_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
-  std::function<void()> on_taken_;
   Timer spare_;                    // until one more is made
   std::size_t taken_ = 0;          // by commands
   std::int64_t quiet_since_ = -1;  // boottime_ms() when the last of them was given back

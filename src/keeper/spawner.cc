@@ -314,6 +314,7 @@ void Spawner::finish(Attempt& attempt, Result<Started> result) {
                    [&attempt](const auto& other) { return other.get() == &attempt; });
   const std::unique_ptr<Attempt> gone = std::move(*found);
   attempts_.erase(found);
+  if (result && on_any_started_) on_any_started_();
   gone->on_started(std::move(result));
   if (gone->program.task == nullptr) loop_.when_free([this] { zygote_.prepare(); });
 }

@@ -57,6 +57,9 @@ class Spawner {
   // memory_limit; kUnavailable start_interfered; else kInternal start_failed.
   void start(Program program, Slot& slot, OnStarted on_started);
 
+  // Runs when something has begun to run inside, from the loop and before its own callback.
+  void on_any_started(std::function<void()> action) { on_any_started_ = std::move(action); }
+
   std::size_t in_flight() const { return attempts_.size(); }
   // Processes of its own that the sandbox's groups count.
   std::uint32_t counted() const { return zygote_.counted(); }
@@ -87,6 +90,7 @@ class Spawner {
   std::vector<std::uint32_t> free_cells_;
   std::vector<std::unique_ptr<Attempt>> attempts_;
   Zygote zygote_;
+  std::function<void()> on_any_started_;
 };
 
 }  // namespace cay::keeper

@@ -279,8 +279,11 @@ PLACES = {
     "nothing of the tree is run",
     "src/launcher/disks.cc": "the host's mkfs",
     "src/launcher/guest_clocks.cc": "init: its time namespace, before it has the sandbox's root",
+    "src/launcher/groundwork_process.cc": "the namespaces of the next sandbox; runs nothing",
     "src/launcher/host.cc": "the launcher's own mount namespace",
     "src/launcher/keeper_process.cc": "init: all namespaces, in one clone3(2)",
+    "src/launcher/namespaces.cc": "init: joins those that were made ahead, before it has the "
+    "sandbox's root",
     "src/launcher/probe.cc": "tries what the host can, runs nothing",
     "src/providers/child_process.cc": "the harness's `--sandbox local` and the user's own MCP "
     "servers, in `cay agent` outside: no program of a sandbox",
