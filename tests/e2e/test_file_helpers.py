@@ -65,9 +65,13 @@ def test_one_waits_and_is_gone_after_a_while(put, get, helpers):
     for content in (b"", b"x", b"y" * 65536, b"z" * 2_000_000):
         assert put("/srv/f", content).status_code == 201
         assert get("/srv/f").content == content
-    (first,) = helpers()
-    assert get("/srv/f").status_code == 200
-    assert helpers() == [first]
+    for _ in range(10):  # a busy host may take longer between two looks than one waits
+        before = helpers()
+        assert get("/srv/f").status_code == 200
+        if set(before) & set(helpers()):
+            break
+    else:
+        pytest.fail("no helper did two operations")
     wait_until(lambda: helpers() == [], "the helper has left")
     assert get("/srv/f").content == b"z" * 2_000_000
 
