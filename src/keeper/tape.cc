@@ -47,10 +47,10 @@ std::string first_record(const wire::CommandMsg& message) {
 
 // By another name until it is whole: one that a killed keeper left is no record, and nothing was
 // started then.
-bool begin_record(int dir, const wire::CommandMsg& message) {
+bool begin_record(int dir, const std::string& record) {
   const UniqueFd file(
       ::openat(dir, kNewRecord, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640));
-  return file && append(file.get(), first_record(message)) &&
+  return file && append(file.get(), record) &&
          ::renameat(dir, kNewRecord, dir, wire::kSpoolRecord) == 0;
 }
 
@@ -128,10 +128,10 @@ Tape::Tape(UniqueFd dir, wire::CommandMsg message)
 Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, std::uint64_t limit,
                                            std::uint64_t reserve, SpoolBudget* budget,
                                            SpareDirectory* spare) {
-  UniqueFd dir =
-      spare != nullptr ? spare->take(message.command_id, first_record(message)) : UniqueFd();
+  const std::string record = first_record(message);
+  UniqueFd dir = spare != nullptr ? spare->take(message.command_id, record) : UniqueFd();
   if (!dir) {
-    CAY_TRY(UniqueFd made, make_directory(spool, message));
+    CAY_TRY(UniqueFd made, make_directory(spool, message.command_id, record));
     dir = std::move(made);
   }
   std::shared_ptr<Tape> tape(new Tape(std::move(dir), std::move(message), limit, reserve, budget));
@@ -142,17 +142,16 @@ Result<std::shared_ptr<Tape>> Tape::create(int spool, wire::CommandMsg message, 
   return tape;
 }
 
-Result<UniqueFd> Tape::make_directory(int spool, const wire::CommandMsg& message) {
+Result<UniqueFd> Tape::make_directory(int spool, const std::string& id, const std::string& record) {
   // 0750 by our umask-free wish: the daemon's group reads the spools of stopped sandboxes.
-  if (::mkdirat(spool, message.command_id.c_str(), 0750) != 0 && errno != EEXIST) {
+  if (::mkdirat(spool, id.c_str(), 0750) != 0 && errno != EEXIST) {
     return Error::from_errno(errno, "make the command's spool directory", "spool_unusable");
   }
-  UniqueFd dir(
-      ::openat(spool, message.command_id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  UniqueFd dir(::openat(spool, id.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (!dir) return Error::from_errno(errno, "open the command's spool directory", "spool_unusable");
-  if (!begin_record(dir.get(), message)) {
+  if (!begin_record(dir.get(), record)) {
     const int err = errno;
-    erase(spool, message.command_id);
+    erase(spool, id);
     return Error::from_errno(err, "write the command's record (is the data directory's disk full?)",
                              "spool_unusable");
   }
@@ -184,7 +183,7 @@ std::optional<wire::CommandMsg> Tape::recall(int spool, const std::string& id,
     wire::CommandMsg damaged = wire::damaged_record(id, size_of(dir.get(), wire::kSpoolOut),
                                                     size_of(dir.get(), wire::kSpoolErr));
     [[maybe_unused]] const bool told =
-        begin_record(dir.get(), damaged);  // a full disk: the next life does it again
+        begin_record(dir.get(), first_record(damaged));  // a full disk: the next life does it again
     return damaged;
   }
   wire::CommandMsg& message = record->message;

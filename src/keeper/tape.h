@@ -62,7 +62,8 @@ class Tape {
        SpoolBudget* budget);
   Tape(UniqueFd dir, wire::CommandMsg message);
 
-  static Result<UniqueFd> make_directory(int spool, const wire::CommandMsg& message);
+  static Result<UniqueFd> make_directory(int spool, const std::string& id,
+                                         const std::string& record);
   wire::ExtentMsg extent_for_record(const SpoolStream& stream) const;
 
   UniqueFd dir_;
