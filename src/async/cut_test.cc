@@ -42,6 +42,24 @@ asio::awaitable<void> cuttable(Cut& cut, asio::awaitable<void> body, Seen& seen)
   if (failure && !seen.cancelled) std::rethrow_exception(failure);
 }
 
+// A body that waits until `until` is set.
+struct Waiting {
+  Waiting() {
+    scope.spawn(cuttable(cut, waiting(until, seen), seen));
+    loop.poll();
+  }
+  void go_on() {
+    loop.restart();
+    loop.poll();
+  }
+
+  asio::io_context loop;
+  Event until{loop.get_executor()};
+  Cut cut;
+  Seen seen;
+  Scope scope{loop.get_executor()};
+};
+
 TEST(CutTest, ABodyThatDoesNotWaitEndsAtOnce) {
   asio::io_context loop;
   Cut cut;
@@ -52,53 +70,32 @@ TEST(CutTest, ABodyThatDoesNotWaitEndsAtOnce) {
 }
 
 TEST(CutTest, ABodyThatNobodyCutsComesToItsEnd) {
-  asio::io_context loop;
-  Event until(loop.get_executor());
-  Cut cut;
-  Seen seen;
-  Scope scope(loop.get_executor());
-  scope.spawn(cuttable(cut, waiting(until, seen), seen));
-  loop.poll();
-  EXPECT_FALSE(seen.done);
-  until.set();
-  loop.restart();
-  loop.poll();
-  EXPECT_TRUE(seen.done);
-  EXPECT_FALSE(seen.cancelled);
-  EXPECT_EQ(scope.running(), 0u);
+  Waiting body;
+  EXPECT_FALSE(body.seen.done);
+  body.until.set();
+  body.go_on();
+  EXPECT_TRUE(body.seen.done);
+  EXPECT_FALSE(body.seen.cancelled);
+  EXPECT_EQ(body.scope.running(), 0u);
 }
 
 TEST(CutTest, ACutUnwindsTheBody) {
-  asio::io_context loop;
-  Event until(loop.get_executor());
-  Cut cut;
-  Seen seen;
-  Scope scope(loop.get_executor());
-  scope.spawn(cuttable(cut, waiting(until, seen), seen));
-  loop.poll();
-  cut.now();
-  cut.now();
-  loop.restart();
-  loop.poll();
-  EXPECT_FALSE(seen.done);
-  EXPECT_TRUE(seen.cancelled);
-  EXPECT_EQ(scope.running(), 0u);
+  Waiting body;
+  body.cut.now();
+  body.cut.now();
+  body.go_on();
+  EXPECT_FALSE(body.seen.done);
+  EXPECT_TRUE(body.seen.cancelled);
+  EXPECT_EQ(body.scope.running(), 0u);
 }
 
 TEST(CutTest, ItsCallersEndCancelsTheBody) {
-  asio::io_context loop;
-  Event until(loop.get_executor());
-  Cut cut;
-  Seen seen;
-  Scope scope(loop.get_executor());
-  scope.spawn(cuttable(cut, waiting(until, seen), seen));
-  loop.poll();
-  scope.cancel();
-  loop.restart();
-  loop.poll();
-  EXPECT_FALSE(seen.done);
-  EXPECT_TRUE(seen.cancelled);
-  EXPECT_EQ(scope.running(), 0u);
+  Waiting body;
+  body.scope.cancel();
+  body.go_on();
+  EXPECT_FALSE(body.seen.done);
+  EXPECT_TRUE(body.seen.cancelled);
+  EXPECT_EQ(body.scope.running(), 0u);
 }
 
 TEST(CutTest, WhatTheBodyThrowsIsThrown) {
