@@ -26,7 +26,7 @@ std::string write(const json::value& value);
 std::string write(const json::object& object);
 
 // Memory for one small tree that is written or read and then dropped as a whole: it is taken at
-// once and freed at once. What is removed from the tree meanwhile stays.
+// once and freed at once. Removing a part of the tree gives nothing back.
 json::storage_ptr of_one_tree();
 
 // A JSON string from bytes that a guest chose: invalid UTF-8 becomes U+FFFD.

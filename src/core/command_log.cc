@@ -13,8 +13,8 @@ namespace cay::core {
 namespace {
 
 constexpr Millis kFlushAfter{10};  // the words of one command: its start and its end
-// Where commands follow each other, one transaction for all of so long. Until then their keepers
-// keep their notes.
+// Commands that follow each other share one transaction for so long. Until then their keepers keep
+// their notes.
 constexpr Millis kFlushApart{100};
 constexpr Millis kLookEvery{30'000};  // for ends whose word was lost
 constexpr UnixMillis kUnsure =

@@ -7,7 +7,7 @@
 
 namespace cay::http {
 
-// What is here whole is tried at once. The pieces of a stream wait each time, so that other
+// A whole message is tried at once. The pieces of a stream wait each time, so that other
 // connections have their turn.
 enum class Write { kAtOnce, kInTurn };
 

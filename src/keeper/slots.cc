@@ -195,8 +195,8 @@ bool Slots::grow(int& error) {
     }
   }
   if (context_.memory_fd >= 0) {
-    // The first one counts in the sandbox's own group, which spares the kernel another one: those
-    // of memory are large, and most sandboxes never run two commands at a time.
+    // The first one counts in the sandbox's own group, which spares the kernel a large one. Most
+    // sandboxes never run two commands at a time.
     int memory = context_.memory_fd;
     if (!slots_.empty()) {
       slot->memory_ = child_group(context_.memory_fd, name, error);
@@ -240,7 +240,7 @@ Slot* Slots::take(int& error) {
   free_.pop_back();
   ++taken_;
   slot->oom_at_take_ = slot->oom_kills_ever();
-  // The next one is made off the path of a request, and only if this command lasts: most sandboxes
+  // The next one is made off the path of a request, and only if this command lasts. Most sandboxes
   // run one short command after the other.
   if (free_.empty() && context_.cgroup_fd >= 0 && !spare_) {
     spare_ = loop_.after(kSpareAfterMs, [this] {

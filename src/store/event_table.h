@@ -51,8 +51,8 @@ class EventTable {
     std::uint64_t last = 0, pruned = 0, bytes = 0;
     std::uint64_t added = 0;  // events, in the transaction under way
   };
-  // What the events of one transaction leave in other tables. It is written once, at the end: a
-  // command that began and ended meanwhile is then not written as one that runs.
+  // The rows of other tables that the events of one transaction change. They are written once, at
+  // the end: a command that began and ended meanwhile is then not written as one that runs.
   struct Batch {
     std::map<TenantId, Count> counts;
     std::map<std::pair<SandboxId, CommandId>, const EventRecord*> commands;  // null: it has ended
